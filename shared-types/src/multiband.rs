@@ -44,6 +44,13 @@ pub const HALO: u32 = 3;
 /// The side of the squares of cells of level 2 that a block of `multiband_correct` computes.
 pub const COARSE: u32 = 16;
 
+/// Threads per block of `multiband_correct` in x and y. With fewer threads than in the other kernels, all blocks of a
+/// panorama run at the same time.
+pub const CORRECT_BLOCK: [u32; 2] = [32, 4];
+
+/// Threads per block of `multiband_correct`, for launch bounds.
+pub const CORRECT_THREADS: u32 = CORRECT_BLOCK[0] * CORRECT_BLOCK[1];
+
 /// The number of cells of levels 3 to 6 from which a square is interpolated.
 pub const KEPT_CELLS: u32 = 161;
 

@@ -150,7 +150,7 @@ impl<O: Retouch> Change<O> {
             let middle = (grid / 4).as_ivec2();
             // The weights of the three columns of cells for both columns of pixels.
             let [outer, inner] = WEIGHTS;
-            let odd = !thread::thread_idx_x().is_multiple_of(2);
+            let odd = thread::thread_idx_x() & 1 != 0;
             let turned = |[a, b, c]: [f32; 3]| [c, b, a];
             let (left, right) = if odd { (turned(inner), turned(outer)) } else { (outer, inner) };
             let mut rows = [[Vec3::ZERO; 2]; 3];
@@ -164,7 +164,7 @@ impl<O: Retouch> Change<O> {
             });
             let mut changes = [[Vec3::ZERO; 4]; 2];
             unroll!(4, |row| {
-                let weights = WEIGHTS[if row.is_multiple_of(3) { 0 } else { 1 }];
+                let weights = WEIGHTS[if row == 0 || row == 3 { 0 } else { 1 }];
                 unroll!(3, |j| {
                     let weight = weights[if row < 2 { j } else { 2 - j }];
                     unroll!(2, |i| {

@@ -1,8 +1,9 @@
-//! The kernels that compute level 3, all further levels, and the corrections at level 2.
+//! The kernels that compute levels 3 and 4, all further levels, and the corrections at level 2.
 //!
-//! [`multiband_third`] computes level 3. A block of [`multiband_correct`] then computes a square of level 2: it reduces
-//! the cells of level 3 around the square to all further levels, and combines the levels from the last one up, without
-//! device memory in between. Blocks repeat the cells around their squares, which costs less than one launch per level.
+//! A block computes a square of level 2. [`multiband_coarsen`] reduces it to levels 3 and 4. [`multiband_correct`] then
+//! reduces the cells of level 4 around the square to all further levels, and combines the levels from the last one up,
+//! without device memory in between. Blocks repeat the cells around their squares, which costs less than one launch per
+//! level.
 
 use crate::multiband::pyramid::{
     Cells, InImage, cell, colour_of, find, fused, half, mean, reduced, up,
@@ -14,7 +15,7 @@ use cuda_std::shared::dynamic_shared_mem;
 use glam::{IVec2, UVec2, Vec4, ivec2, uvec2};
 use half::f16;
 use shared_types::multiband::{
-    BLOCK_THREADS, COARSE, CameraPart, Cell, KEPT_CELLS, MAX_LEVELS, Tile,
+    BLOCK_THREADS, COARSE, CORRECT_THREADS, CameraPart, Cell, KEPT_CELLS, MAX_LEVELS, Tile,
 };
 use shared_types::stitch::MAX_CAMERAS;
 
@@ -24,85 +25,141 @@ const KEPT: [i32; 4] = [10, 6, 4, 3];
 /// The first element of each region in the memory of a camera.
 const KEPT_FIRST: [u32; 4] = [0, 100, 136, 152];
 
-/// The largest sides of the regions of levels 4 to 6 whose cells are reduced. They are these with 6 levels.
-const REDUCED: [u32; 3] = [18, 8, 3];
+/// The largest sides of the regions of levels 5 and 6 whose cells are reduced. They are these with 6 levels.
+const REDUCED: [u32; 2] = [8, 3];
 
 /// The first element of each region in the memory for reductions, and the number of elements of all regions.
-const REDUCED_FIRST: [u32; 4] = [
-    0,
-    REDUCED[0] * REDUCED[0],
-    REDUCED[0] * REDUCED[0] + REDUCED[1] * REDUCED[1],
-    REDUCED[0] * REDUCED[0] + REDUCED[1] * REDUCED[1] + REDUCED[2] * REDUCED[2],
-];
+const REDUCED_FIRST: [u32; 3] =
+    [0, REDUCED[0] * REDUCED[0], REDUCED[0] * REDUCED[0] + REDUCED[1] * REDUCED[1]];
 
-/// The number of cameras that a block reduces at the same time.
+/// The number of cameras that a block reduces at the same time, each by a team of threads.
 const TEAMS: u32 = 2;
 
-/// The number of threads that reduce a camera.
-const TEAM: u32 = BLOCK_THREADS / TEAMS;
+/// The threads of a team of [`multiband_coarsen`].
+const COARSEN_TEAM: u32 = BLOCK_THREADS / TEAMS;
 
-/// The columns of cells that a team computes at the same time.
-const COLUMNS: u32 = 16;
+/// The threads of a team of [`multiband_correct`], and its columns of threads.
+const CORRECT_TEAM: u32 = CORRECT_THREADS / TEAMS;
+const COLUMNS: u32 = 8;
 
-/// Computes level 3 of the differences of all cameras from level 2, one block per square of [`COARSE`]² cells of level 2.
+/// Computes levels 3 and 4 of the differences of all cameras from level 2, one block per square of [`COARSE`]² cells of
+/// level 2.
 ///
 /// # Safety
-/// `second` and `third` must contain the parts of all cameras at levels 2 and 3. There must be a part for each camera of
-/// a square. No two squares may be equal.
-#[kernel(launch_bounds(BLOCK_THREADS, 3))]
-pub unsafe fn multiband_third(
+/// The images must contain the parts of all cameras at levels 2 to 4. There must be a part for each camera of a square.
+/// No two squares may be equal.
+#[kernel(launch_bounds(BLOCK_THREADS, 2), barriers(2))]
+pub unsafe fn multiband_coarsen(
     parts: Table<CameraPart, MAX_CAMERAS>,
     squares: Slice<Tile>,
     second: View<Cell>,
     third: ViewMut<Cell>,
+    fourth: ViewMut<Cell>,
 ) {
-    const SIDE: u32 = COARSE / 2;
-    let index = thread::block_idx_x();
+    /// The cells of level 4 of a square, and those of level 3 from which they are reduced, along an axis.
+    const SIDES: [u32; 2] = [COARSE / 4, COARSE / 2 + 2];
+    let scratch = shared_array![Cell; (TEAMS * SIDES[1] * SIDES[1]) as usize];
     // The squares never change, so they can be loaded while the previous kernel runs.
-    let square = squares.get(index);
+    let square = squares.get(thread::block_idx_x());
     thread::wait_for_kernel_before();
+    // The branch is uniform for the block.
     let Some(square) = square else { return };
-    let (mut left, mut slot) = (square.cameras, 0);
-    let (mine, i) = (thread::rank() / (SIDE * SIDE), thread::rank() % (SIDE * SIDE));
-    let place =
-        ivec2((square.column * SIDE + i % SIDE) as i32, (square.row * SIDE + i / SIDE) as i32);
-    while left != 0 {
-        let camera = left.trailing_zeros();
-        left &= left - 1;
-        if slot % (BLOCK_THREADS / (SIDE * SIDE)) == mine {
-            // SAFETY: the caller guarantees that the part exists and that the images contain it. Only this thread writes
-            // the cell.
-            unsafe {
+    let origin = ivec2(square.column as i32, square.row as i32);
+    let i = thread::rank() % COARSEN_TEAM;
+    // SAFETY: the caller guarantees that the parts exist and that the images contain them. Only this thread writes its
+    // cells. The barriers separate the accesses to `scratch`.
+    unsafe {
+        let cells = scratch.tail(thread::rank() / COARSEN_TEAM * SIDES[1] * SIDES[1]);
+        let first = origin * (COARSE / 2) as i32 - 1;
+        let region = Region { first, side: SIDES[1] as i32, cells };
+        let mut cameras = Cameras::new(square.cameras, thread::rank() / COARSEN_TEAM);
+        while let Some(mine) = cameras.next() {
+            if let Some((camera, _)) = mine
+                && i < SIDES[1] * SIDES[1]
+            {
                 let part = parts.get_unchecked(camera);
-                if let Some(at) = find(&part, 3, place) {
-                    let cells = InImage { part, level: 2, image: second };
-                    third.store(at.x, at.y, reduced(&cells, place * 2 - 1));
+                let local = uvec2(i % SIDES[1], i / SIDES[1]);
+                let place = first + local.as_ivec2();
+                let cell = reduced(&InImage { part, level: 2, image: second }, place * 2 - 1);
+                cells.store(i, cell);
+                let inside =
+                    local.cmpge(UVec2::ONE).all() && local.cmplt(UVec2::splat(SIDES[1] - 1)).all();
+                if inside && let Some(at) = find(&part, 3, place) {
+                    third.store(at.x, at.y, cell);
                 }
             }
+            thread::sync_threads();
+            if let Some((camera, _)) = mine
+                && i < SIDES[0] * SIDES[0]
+            {
+                let part = parts.get_unchecked(camera);
+                let local = uvec2(i % SIDES[0], i / SIDES[0]).as_ivec2();
+                let place = origin * SIDES[0] as i32 + local;
+                if let Some(at) = find(&part, 4, place) {
+                    fourth.store(at.x, at.y, reduced(&region, place * 2 - 1));
+                }
+            }
+            // The next cameras replace the cells.
+            thread::sync_threads();
         }
-        slot += 1;
+    }
+}
+
+/// The cameras of a square, which the teams of a block process at the same time.
+struct Cameras {
+    left: u32,
+    slot: u32,
+    /// The index of the thread's team.
+    team: u32,
+}
+
+impl Cameras {
+    /// Starts with a bit for each camera.
+    #[inline(always)]
+    fn new(cameras: u32, team: u32) -> Self {
+        Self { left: cameras, slot: 0, team }
+    }
+
+    /// Returns the next camera of the thread's team and its slot, or `None` if none is left for this team, which then has
+    /// to wait for the others. Returns `None` if no team has a camera, for all threads of the block.
+    #[inline(always)]
+    fn next(&mut self) -> Option<Option<(u32, u32)>> {
+        if self.left == 0 {
+            return None;
+        }
+        let mut mine = None;
+        let mut team = 0;
+        while team < TEAMS && self.left != 0 {
+            if team == self.team {
+                mine = Some((self.left.trailing_zeros(), self.slot));
+            }
+            self.left &= self.left - 1;
+            (team, self.slot) = (team + 1, self.slot + 1);
+        }
+        Some(mine)
     }
 }
 
 /// Computes the corrections of all cameras at level 2, one block per square of [`COARSE`]² cells: the sum of the bands
 /// from level 2 on, minus the camera's difference at level 2. `levels` is at least 2. `weights` has the images of the
-/// weights from level 2 on. `third` is not read with two levels.
+/// weights from level 2 on. `third` and `fourth` are read only if there are these levels.
 ///
 /// # Safety
 /// - The launch must have [`KEPT_CELLS`] cells of dynamic shared memory for each camera of each square.
 /// - The images must contain the parts of all cameras at their levels, and there must be `levels - 1` images of weights.
 /// - There must be a part for each camera of a square. No two squares may be equal.
-#[kernel(launch_bounds(BLOCK_THREADS, 2), barriers(3))]
+#[kernel(launch_bounds(CORRECT_THREADS, 5), barriers(3))]
 pub unsafe fn multiband_correct(
     parts: Table<CameraPart, MAX_CAMERAS>,
     levels: u32,
     squares: Slice<Tile>,
     second: View<Cell>,
     third: View<Cell>,
+    fourth: View<Cell>,
     weights: Table<View<f16>, { MAX_LEVELS as usize - 1 }>,
     corrections: ViewMut<Cell>,
 ) {
-    let scratch = shared_array![Cell; (TEAMS * REDUCED_FIRST[3]) as usize];
+    let scratch = shared_array![Cell; (TEAMS * REDUCED_FIRST[2]) as usize];
     let index = thread::block_idx_x();
     // The squares never change, so they can be loaded while the previous kernel runs.
     let square = squares.get(index);
@@ -113,35 +170,31 @@ pub unsafe fn multiband_correct(
     let (cameras, kept) = (square.cameras, dynamic_shared_mem::<Cell>());
     // SAFETY: the caller guarantees the conditions above, which are those of `Square`.
     unsafe {
-        let scratch = scratch.tail(thread::rank() / TEAM * REDUCED_FIRST[3]);
-        let square =
-            Square { parts, levels, cameras, origin, second, third, weights, scratch, kept };
-        let (mut left, mut slot) = (cameras, 0);
-        while left != 0 {
-            // Each team takes one of the next cameras. If there is none left for a team, it waits at the barriers.
-            let mut mine = None;
-            let mut team = 0;
-            while team < TEAMS && left != 0 {
-                if team == thread::rank() / TEAM {
-                    mine = Some((left.trailing_zeros(), slot));
-                }
-                left &= left - 1;
-                (team, slot) = (team + 1, slot + 1);
+        let scratch = scratch.tail(thread::rank() / CORRECT_TEAM * REDUCED_FIRST[2]);
+        let square = Square {
+            parts,
+            levels,
+            cameras,
+            origin,
+            second,
+            kept_images: [third, fourth],
+            weights,
+            scratch,
+            kept,
+        };
+        let mut cameras = Cameras::new(cameras, thread::rank() / CORRECT_TEAM);
+        while let Some(mine) = cameras.next() {
+            if let Some(camera) = mine {
+                square.keep(3, camera);
+                square.keep(4, camera);
+                square.reduce(5, camera);
             }
-            if levels >= 3 {
+            thread::sync_threads();
+            if levels > 5 {
                 if let Some(camera) = mine {
-                    square.keep_third(camera);
-                    square.reduce(4, camera);
+                    square.reduce(6, camera);
                 }
                 thread::sync_threads();
-            }
-            let mut level = 5;
-            while level <= levels {
-                if let Some(camera) = mine {
-                    square.reduce(level, camera);
-                }
-                thread::sync_threads();
-                level += 1;
             }
         }
         let mut level = levels;
@@ -150,7 +203,11 @@ pub unsafe fn multiband_correct(
             thread::sync_threads();
             level -= 1;
         }
-        square.correct(corrections);
+        let mut i = thread::rank();
+        while i < COARSE * COARSE {
+            square.correct(i, corrections);
+            i += CORRECT_THREADS;
+        }
     }
 }
 
@@ -163,9 +220,10 @@ struct Square {
     /// The first cell of the square at level 2.
     origin: IVec2,
     second: View<Cell>,
-    third: View<Cell>,
+    /// The differences at levels 3 and 4.
+    kept_images: [View<Cell>; 2],
     weights: Table<View<f16>, { MAX_LEVELS as usize - 1 }>,
-    /// The differences of the team's camera, from level 4 on.
+    /// The differences of the team's camera, from level 5 on.
     scratch: Shared<Cell>,
     /// The differences of all cameras from level 3 on, as far as the square is interpolated from them, with the weights
     /// of the cameras. [`combine`](Self::combine) replaces the differences by corrections.
@@ -216,19 +274,19 @@ impl Square {
         Region { first, side: select(KEPT, index), cells }
     }
 
-    /// Returns the region of a level from 4 on in the memory for reductions: the part of the level from which the kept
+    /// Returns the region of level 5 or 6 in the memory for reductions: the part of the level from which the kept
     /// region of the last level is reduced.
     #[inline(always)]
     unsafe fn reduced(&self, level: u32) -> Region {
-        // SAFETY: the last level is from 4 to `MAX_LEVELS`.
+        // SAFETY: the last level is 5 or 6.
         let Region { mut first, mut side, .. } = unsafe { self.kept(self.levels, 0) };
         let mut at = self.levels;
         while at > level {
             (first, side) = (first * 2 - 1, side * 2 + 2);
             at -= 1;
         }
-        // SAFETY: `level` is from 4 to `MAX_LEVELS`, so the elements exist.
-        let cells = unsafe { self.scratch.tail(select(REDUCED_FIRST, level as usize - 4)) };
+        // SAFETY: `level` is 5 or 6, so the elements exist.
+        let cells = unsafe { self.scratch.tail(select(REDUCED_FIRST, level as usize - 5)) };
         Region { first, side, cells }
     }
 
@@ -244,36 +302,39 @@ impl Square {
         }
     }
 
-    /// Keeps the cells of level 3 of a camera.
+    /// Keeps the cells of level 3 or 4 of a camera, if there is such a level.
     #[inline(always)]
-    unsafe fn keep_third(&self, (camera, slot): (u32, u32)) {
+    unsafe fn keep(&self, level: u32, (camera, slot): (u32, u32)) {
+        if level > self.levels {
+            return;
+        }
         // SAFETY: the conditions of the function apply. Each thread writes its own cells.
         unsafe {
-            let part = self.parts.get_unchecked(camera);
-            let (kept, cells) = (self.kept(3, slot), InImage { part, level: 3, image: self.third });
-            // The region has fewer than `COLUMNS` columns.
-            let UVec2 { x, mut y } = start();
-            while x < KEPT[0] as u32 && y < KEPT[0] as u32 {
-                let place = kept.first + ivec2(x as i32, y as i32);
-                let weight = self.weight(camera, 3, place);
-                kept.cells.store(y * KEPT[0] as u32 + x, Cell { weight, ..cells.at(place) });
-                y += TEAM / COLUMNS;
+            let (part, index) = (self.parts.get_unchecked(camera), level as usize - 3);
+            let (kept, image) = (self.kept(level, slot), self.kept_images[index]);
+            let (cells, side) = (InImage { part, level, image }, KEPT[index] as u32);
+            let mut i = thread::rank() % CORRECT_TEAM;
+            while i < side * side {
+                let place = kept.first + ivec2((i % side) as i32, (i / side) as i32);
+                let weight = self.weight(camera, level, place);
+                kept.cells.store(i, Cell { weight, ..cells.at(place) });
+                i += CORRECT_TEAM;
             }
         }
     }
 
-    /// Computes the region of a level of a camera from level 4 on, if there is such a level, and keeps a part of it.
+    /// Computes the region of level 5 or 6 of a camera, if there is such a level, and keeps a part of it.
     #[inline(always)]
     unsafe fn reduce(&self, level: u32, camera: (u32, u32)) {
         if level > self.levels {
             return;
         }
-        // SAFETY: the conditions of the function apply. The region of the level before contains all cells that this one
-        // is reduced from.
+        // SAFETY: the conditions of the function apply. The region of level 5 contains all cells that level 6 is reduced
+        // from.
         unsafe {
-            if level == 4 {
-                let part = self.parts.get_unchecked(camera.0);
-                self.fill(level, camera, &InImage { part, level: 3, image: self.third });
+            if level == 5 {
+                let (part, image) = (self.parts.get_unchecked(camera.0), self.kept_images[1]);
+                self.fill(level, camera, &InImage { part, level: 4, image });
             } else {
                 self.fill(level, camera, &self.reduced(level - 1));
             }
@@ -286,22 +347,16 @@ impl Square {
         // SAFETY: the conditions of the function apply. Each thread writes its own cells.
         unsafe {
             let (region, kept) = (self.reduced(level), self.kept(level, slot));
-            let side = region.side as u32;
-            let UVec2 { mut x, mut y } = start();
-            while y < side {
-                if x < side {
-                    let place = region.first + ivec2(x as i32, y as i32);
-                    let cell = reduced(before, place * 2 - 1);
-                    region.cells.store(y * side + x, cell);
-                    if let Some(i) = kept.index(place) {
-                        let weight = self.weight(camera, level, place);
-                        kept.cells.store(i, Cell { weight, ..cell });
-                    }
-                }
-                // A region may have more than `COLUMNS` columns, but less than twice as many.
-                x += COLUMNS;
-                if x >= side {
-                    (x, y) = (x % COLUMNS, y + TEAM / COLUMNS);
+            // A region has at most as many cells as a team has threads, and at most `COLUMNS` columns.
+            let i = thread::rank() % CORRECT_TEAM;
+            let (x, y) = (i % COLUMNS, i / COLUMNS);
+            if x < region.side as u32 && y < region.side as u32 {
+                let place = region.first + ivec2(x as i32, y as i32);
+                let cell = reduced(before, place * 2 - 1);
+                region.cells.store(y * region.side as u32 + x, cell);
+                if let Some(i) = kept.index(place) {
+                    let weight = self.weight(camera, level, place);
+                    kept.cells.store(i, Cell { weight, ..cell });
                 }
             }
         }
@@ -311,17 +366,16 @@ impl Square {
     /// camera's difference.
     #[inline(always)]
     unsafe fn combine(&self, level: u32) {
-        // A kept region has fewer cells than the block has threads, and fewer columns than `COLUMNS`.
-        let (x, y) = (thread::rank() % COLUMNS, thread::rank() / COLUMNS);
-        let slots = self.cameras.count_ones();
+        // A kept region has fewer cells than the block has threads.
+        let (i, slots) = (thread::rank(), self.cameras.count_ones());
         // SAFETY: the conditions of the function apply. Each thread accesses its own cells of this level.
         unsafe {
             let region = self.kept(level, 0);
             let side = region.side as u32;
-            if x >= side || y >= side {
+            if i >= side * side {
                 return;
             }
-            let (i, place) = (y * side + x, region.first + ivec2(x as i32, y as i32));
+            let place = region.first + ivec2((i % side) as i32, (i / side) as i32);
             let mut total = Vec4::ZERO;
             for slot in 0..slots {
                 let difference = self.kept(level, slot).cells.load(i);
@@ -336,10 +390,9 @@ impl Square {
         }
     }
 
-    /// Writes the corrections of level 2.
+    /// Writes the corrections of cell `i` of level 2.
     #[inline(always)]
-    unsafe fn correct(&self, corrections: ViewMut<Cell>) {
-        let i = thread::rank();
+    unsafe fn correct(&self, i: u32, corrections: ViewMut<Cell>) {
         let place = self.origin + ivec2((i % COARSE) as i32, (i / COARSE) as i32);
         // SAFETY: the conditions of the function apply. No other thread writes the cells.
         unsafe {
@@ -387,13 +440,6 @@ impl Square {
         }
         fused(total, colour.extend(1.0), weight.widen())
     }
-}
-
-/// Returns the column and the row of the first cell that a thread of a team computes.
-#[inline(always)]
-fn start() -> UVec2 {
-    let i = thread::rank() % TEAM;
-    uvec2(i % COLUMNS, i / COLUMNS)
 }
 
 /// Returns an element of a small array without local memory.

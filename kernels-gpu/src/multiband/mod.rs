@@ -36,7 +36,7 @@
 //! | [`multiband_survey`], [`multiband_probe`] | one each for a warp | the cameras of each tile, and the places of cells in pictures |
 //! | [`multiband_weigh`], [`multiband_order`], [`multiband_reduce`] | one each, and one per level from the third on, if weights have changed | w at all levels, an order of the tiles |
 //! | [`multiband_split`] | one per panorama | D(1) and D(2) in the overlaps |
-//! | [`multiband_third`] | one per panorama | D(3) in the overlaps and their surroundings |
+//! | [`multiband_coarsen`] | one per panorama | D(3) and D(4) in the overlaps and their surroundings |
 //! | [`multiband_correct`] | one per panorama | D(k) and C(k) of all further levels, C(2) |
 //! | `multiband_apply_…` | one per panorama | the changed panorama |
 //!

@@ -29,8 +29,8 @@ macro_rules! multiband_split {
     ($(#[$doc:meta])* $name:ident, $picture:ty, $sample:ident) => {
         $(#[$doc])*
         ///
-        /// Computes the first two levels of the differences of all cameras of a tile, one block per tile. Writes level 2 to the
-        /// image of all cameras, and level 1 to the cameras' slots if the tile's state is [`MIXED`].
+        /// Computes the first two levels of the differences of all cameras of a tile, one block per tile. Writes level 2
+        /// to the image of all cameras, and level 1 to the cameras' slots if the tile's state is [`MIXED`].
         ///
         /// `width` is the width of the panorama for an edge boost, or 0 without an edge boost.
         ///
@@ -59,7 +59,7 @@ macro_rules! multiband_split {
                 let i = thread::rank() * EACH;
                 if i < tile.cameras.count_ones() * SLOT {
                     places.prefetch(tile.slots * SLOT + i);
-                    if i % (2 * EACH) == 0 {
+                    if i.is_multiple_of(2 * EACH) {
                         shares.prefetch(tile.slots * SLOT + i);
                     }
                 }
@@ -67,9 +67,10 @@ macro_rules! multiband_split {
             thread::wait_for_kernel_before();
             // The branch is uniform for the block.
             let Some(tile) = tile else { return };
-            let compared = Compared { cameras, width, tile, places, shares, staged: dynamic_shared_mem() };
-            // SAFETY: the caller guarantees the conditions above. Each thread accesses only its own cells before the barrier, and
-            // nothing writes them after it.
+            let staged = dynamic_shared_mem();
+            let compared = Compared { cameras, width, tile, places, shares, staged };
+            // SAFETY: the caller guarantees the conditions above. Each thread accesses only its own cells before the
+            // barrier, and nothing writes them after it.
             unsafe {
                 let mut sums = [Vec4::ZERO; RUNS];
                 let (mut left, mut slot) = (tile.cameras, 0);

@@ -8,7 +8,7 @@
 //! Differences fade inside the overlap and, by up to the reach of the last level, beyond it.
 //!
 //! Cost: four launches per panorama, and up to `n` more after the weights have changed, for `n` levels. Device memory
-//! per panorama pixel: about 7 bytes for each camera in the overlaps, and 1.5 bytes for each camera in its part of the
+//! per panorama pixel: about 7 bytes for each camera in the overlaps, and 1.4 bytes for each camera in its part of the
 //! panorama, which is the bounding box of its overlaps and their reach.
 
 mod layout;
@@ -19,8 +19,8 @@ use glam::UVec2;
 use half::f16;
 use kernels_gpu::multiband as kernels;
 use shared_types::multiband::{
-    ApplyParams, BLOCK, CameraPart, Cell, DeviceProbedCamera, DeviceWeightedCamera, KEPT_CELLS,
-    ProbedCamera, SLOT, Share, SplitCamera, Task, Tile, WeightedCamera,
+    ApplyParams, BLOCK, CORRECT_BLOCK, CameraPart, Cell, DeviceProbedCamera, DeviceWeightedCamera,
+    KEPT_CELLS, ProbedCamera, SLOT, Share, SplitCamera, Task, Tile, WeightedCamera,
 };
 use shared_types::nv12::P010;
 use shared_types::picture::{AnyPicture, DeviceAnyPicture};
@@ -88,8 +88,9 @@ pub struct Multiband {
     first: Buffer<Cell>,
     /// The differences of all cameras at level 2.
     second: Image<Cell>,
-    /// The differences of all cameras at level 3.
+    /// The differences of all cameras at levels 3 and 4.
     third: Image<Cell>,
+    fourth: Image<Cell>,
     /// The corrections of all cameras at level 2. With one level, they are 0.
     corrections: Image<Cell>,
     /// The weights of all cameras at level 1, slot by slot.
@@ -141,6 +142,7 @@ impl Multiband {
             first: Buffer::new(device, cells)?,
             second: cells_at(2)?,
             third: cells_at(3)?,
+            fourth: cells_at(4)?,
             corrections: cells_at(2)?,
             first_weights: Buffer::new(device, cells)?,
             weights: (2..=levels.max(2)).map(weights_at).collect::<Result<_, _>>()?,
@@ -299,8 +301,13 @@ impl Multiband {
         let (parts, squares) = (table::<CameraPart>(&self.layout.parts)?, self.squares.view());
         let mut config = blocks(self.squares.len());
         if self.levels > 2 {
-            let (second, third) = (self.second.view(), self.third.view_mut());
-            let kernel = kernels::MultibandThird { parts, squares, second, third };
+            let kernel = kernels::MultibandCoarsen {
+                parts,
+                squares,
+                second: self.second.view(),
+                third: self.third.view_mut(),
+                fourth: self.fourth.view_mut(),
+            };
             // SAFETY: the images have the size of the layout, whose squares are distinct.
             unsafe { stream.launch_unchecked(&config, &kernel) }?;
         }
@@ -312,11 +319,13 @@ impl Multiband {
             squares,
             second: self.second.view(),
             third: self.third.view(),
+            fourth: self.fourth.view(),
             weights: DeviceTable::<View<f16>, _>::new(&weights)
                 .ok_or_else(|| DeviceError::refused("multiband blending", LevelCount(levels)))?,
             corrections: self.corrections.view_mut(),
         };
         let most = self.layout.squares.iter().map(|square| square.cameras.count_ones()).max();
+        config.block = [CORRECT_BLOCK[0], CORRECT_BLOCK[1], 1];
         config.dynamic_shared = most.unwrap_or(0) * KEPT_CELLS * size_of::<Cell>() as u32;
         // SAFETY: the images have the size of the layout, whose squares are distinct.
         unsafe { stream.launch_unchecked(&config, &kernel) }
