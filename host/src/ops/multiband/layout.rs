@@ -164,8 +164,8 @@ mod tests {
         Survey::new(size, (0..squares.element_product()).map(seen).collect())
     }
 
-    /// Two cameras overlap in columns 400 to 480, which are tiles 7 and 8. With 5 levels, pixels change from column 308
-    /// to 572.
+    /// Two cameras overlap in columns 400 to 480, which are tiles 7 and 8. With 5 levels, pixels change up to 94
+    /// columns beside it.
     #[test]
     fn tiles_are_the_overlap_and_its_reach() {
         let layout = Layout::new(&survey(&[[0, 480], [400, 800]]), 2, 5).unwrap();
@@ -178,13 +178,13 @@ mod tests {
         let (overlaps, reach) = layout.tiles.split_at(layout.overlaps as usize);
         assert_eq!(columns(overlaps), [7, 8]);
         assert!(overlaps.iter().all(|tile| tile.cameras == 3 && tile.slots != NO_SLOTS));
-        assert_eq!(columns(reach), [5, 6, 9]);
+        assert_eq!(columns(reach), [5, 6, 9, 10]);
         assert!(reach.iter().all(|tile| [1, 2].contains(&tile.cameras)));
-        // Rows from one tile before the panorama to one tile after it.
+        // From the row before the panorama to the last one in it, whose end is further away than a cell of level 1.
         assert_eq!(overlaps.iter().map(|tile| tile.row).min(), Some(1));
-        assert_eq!(overlaps.iter().map(|tile| tile.row).max(), Some(6));
+        assert_eq!(overlaps.iter().map(|tile| tile.row).max(), Some(5));
         assert_eq!((layout.slots, layout.most), (2 * layout.overlaps, 2));
-        assert_eq!(columns(&layout.squares), [5, 6, 7, 8, 9]);
+        assert_eq!(columns(&layout.squares), [5, 6, 7, 8, 9, 10]);
         assert_eq!(layout.parts[0].min, uvec2(4 * 64, 0));
         assert_eq!(layout.parts[0].size, uvec2(6 * 64, 256));
         assert_eq!(layout.parts[1].min, uvec2(6 * 64, 0));
