@@ -54,7 +54,7 @@
 //! canvas with `fov = 90`, the rays' `x/z` is from −1 to 1.
 //!
 //! `vignetting` is the light that a lens keeps, in linear light, as a fraction of that in the middle; see
-//! [`Vignetting`](crate::geometry::Vignetting). A stitch undoes it for levels that encode light with a gamma of 2.2.
+//! [`Vignetting`]. A stitch undoes it for levels that encode light with a gamma of 2.2.
 //!
 //! Unknown keys are errors. [`Rig::to_toml`] writes this format without `opencv`, so the file needs no calibration
 //! file.

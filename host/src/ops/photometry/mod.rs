@@ -11,7 +11,7 @@
 //! vignetting if the point is at different distances from the centres of the pictures, and the response if the exposures
 //! differ or if there is vignetting (Goldman and Chen 2005).
 //!
-//! [`Photometry::estimate`] compares local means of the pictures (`samples`), fits the model robustly (`fit`), and uses
+//! `Photometry::estimate` compares local means of the pictures (`samples`), fits the model robustly (`fit`), and uses
 //! vignetting and response only if they explain the overlaps better. [`PictureCorrection`] launches the kernel. The
 //! colours of live video are estimated from sums on the GPU instead; see [`colour`](super::colour).
 
