@@ -2,11 +2,11 @@
 
 use cuda_std::{KernelArg, View};
 
+use crate::Rgba8;
 use crate::nv12::Nv12;
-use crate::{Chroma, Rgba8};
 
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::nv12::DeviceNv12;
+use crate::{Chroma, nv12::DeviceNv12};
 #[cfg(not(target_arch = "nvptx64"))]
 use cuda_std::{
     DeviceView,

@@ -149,12 +149,6 @@ pub(crate) fn powers(colours: [Vec3; 4], gamma: f32) -> [Vec3; 4] {
     powers
 }
 
-/// Returns `a·t + b` for each component, with fused multiply-adds.
-#[inline(always)]
-pub(crate) fn fused(a: Vec3, t: f32, b: Vec3) -> Vec3 {
-    vec3(a.x.mul_add(t, b.x), a.y.mul_add(t, b.y), a.z.mul_add(t, b.z))
-}
-
 /// Returns the exact corrected colour (0 to 1) for an integer level of one channel (0 red, 1 green, 2 blue).
 #[inline(always)]
 pub(crate) fn graded(colour: &Colour, channel: u32, level: u32) -> f32 {

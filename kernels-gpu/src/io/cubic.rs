@@ -5,8 +5,7 @@
 //! to 1.6 dB above that of bilinear sampling. Slopes from −0.5 to −0.75 and Lanczos filters with two or three lobes
 //! were within 0.3 dB of it. A sample reads 16 pixels instead of 4, and can exceed the range of the pixels around it.
 
-use crate::colour::grade::fused;
-use crate::io::sampler::{ChromaPlace, Sampler2d, luma, rgb, to_rgb};
+use crate::io::sampler::{ChromaPlace, Sampler2d, fused, luma, rgb, to_rgb};
 use crate::unroll::unroll;
 use bytemuck::Pod;
 use cuda_std::prelude::*;

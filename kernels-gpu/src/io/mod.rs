@@ -12,5 +12,5 @@ mod target;
 
 pub(crate) use cubic::Cubic;
 pub(crate) use p010::{p010_levels, ten_bits};
-pub(crate) use sampler::{Sampler2d, sample_plane, yuv_levels};
+pub(crate) use sampler::{Sampler2d, fused, sample_plane, yuv_levels};
 pub(crate) use target::Target;

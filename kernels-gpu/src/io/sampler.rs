@@ -290,8 +290,13 @@ fn differences(chroma: Chroma) -> Vec3 {
 /// Returns `a + t·(b − a)` for each component, with fused multiply-adds.
 #[inline(always)]
 fn lerp(a: Vec3, b: Vec3, t: f32) -> Vec3 {
-    let d = b - a;
-    vec3(d.x.mul_add(t, a.x), d.y.mul_add(t, a.y), d.z.mul_add(t, a.z))
+    fused(b - a, t, a)
+}
+
+/// Returns `a·t + b` for each component, with fused multiply-adds.
+#[inline(always)]
+pub(crate) fn fused(a: Vec3, t: f32, b: Vec3) -> Vec3 {
+    vec3(a.x.mul_add(t, b.x), a.y.mul_add(t, b.y), a.z.mul_add(t, b.z))
 }
 
 /// Converts a stored Y'CbCr pixel to R'G'B' levels.

@@ -4,8 +4,9 @@
 //! level 2, and a thread interpolates both levels at once for eight pixels. In the other tiles, a block first computes
 //! the sum of the bands at level 1 in shared memory.
 
+use crate::io::fused;
 use crate::multiband::pyramid::{
-    Cells, cell, colour_of, first_cell, fused, fused_colour, in_tile, mean, slot_index, up,
+    Cells, add_weighted, cell, colour_of, first_cell, in_tile, mean, slot_index, up,
 };
 use crate::multiband::retouch::{Retouch, are_invisible};
 use crate::unroll::unroll;
@@ -158,8 +159,8 @@ impl<O: Retouch> Change<O> {
                 unroll!(3, |i| {
                     let at = middle + ivec2(i as i32 - 1, j as i32 - 1);
                     let colour = colour_of(cells.at(at).colour);
-                    rows[j][0] = fused_colour(rows[j][0], colour, left[i] * (1.0 / 256.0));
-                    rows[j][1] = fused_colour(rows[j][1], colour, right[i] * (1.0 / 256.0));
+                    rows[j][0] = fused(colour, left[i] * (1.0 / 256.0), rows[j][0]);
+                    rows[j][1] = fused(colour, right[i] * (1.0 / 256.0), rows[j][1]);
                 });
             });
             let mut changes = [[Vec3::ZERO; 4]; 2];
@@ -169,7 +170,7 @@ impl<O: Retouch> Change<O> {
                     let weight = weights[if row < 2 { j } else { 2 - j }];
                     unroll!(2, |i| {
                         let change = &mut changes[row / 2][row % 2 * 2 + i];
-                        *change = fused_colour(*change, rows[j][i], weight);
+                        *change = fused(rows[j][i], weight, *change);
                     });
                 });
             });
@@ -228,7 +229,7 @@ impl<O: Retouch> Change<O> {
                         let at = slot_index(&self.tile, slot, i);
                         colour += colour_of(self.differences.load(at).colour);
                     }
-                    totals[run] = fused(totals[run], colour.extend(1.0), weight);
+                    totals[run] = add_weighted(totals[run], colour.extend(1.0), weight);
                 });
             }
             slot += 1;
@@ -274,7 +275,7 @@ impl<O: Retouch> Change<O> {
                         if stored {
                             colour = up(&cells, grid_pixel(first, i));
                         }
-                        totals[i] = fused(totals[i], colour.extend(1.0), shares[i]);
+                        totals[i] = add_weighted(totals[i], colour.extend(1.0), shares[i]);
                     });
                 }
             }

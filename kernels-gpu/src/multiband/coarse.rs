@@ -6,7 +6,7 @@
 //! level.
 
 use crate::multiband::pyramid::{
-    Cells, InImage, cell, colour_of, find, fused, half, mean, reduced, up,
+    Cells, InImage, add_weighted, cell, colour_of, find, half, mean, reduced, up,
 };
 use crate::unroll::unroll;
 use cuda_std::GpuHalf;
@@ -438,7 +438,7 @@ impl Square {
             // which this one is interpolated.
             colour += unsafe { up(&self.kept(level + 1, slot), place) };
         }
-        fused(total, colour.extend(1.0), weight.widen())
+        add_weighted(total, colour.extend(1.0), weight.widen())
     }
 }
 

@@ -5,6 +5,7 @@
 //! cell contributes to exactly those cells of the next level from which it is interpolated. If a camera sees a part of
 //! the cell, all of them are defined, and the interpolation needs no weights.
 
+use crate::io::fused;
 use crate::unroll::unroll;
 use cuda_std::GpuHalf;
 use cuda_std::prelude::*;
@@ -37,7 +38,7 @@ pub(super) unsafe fn reduced(cells: &impl Cells, first: IVec2) -> Cell {
             // SAFETY: the caller guarantees the conditions.
             let Cell { colour, weight } = unsafe { cells.at(first + ivec2(i as i32, j as i32)) };
             let factor = weight.widen() * (TAPS[i] * TAPS[j] * (1.0 / 64.0));
-            sum = fused(sum, colour_of(colour).extend(1.0), factor);
+            sum = add_weighted(sum, colour_of(colour).extend(1.0), factor);
         });
     });
     cell(mean(sum), sum.w)
@@ -95,7 +96,7 @@ pub(super) fn parents(place: i32) -> [i32; 2] {
 /// Returns ¾ of `near` plus ¼ of `far`.
 #[inline(always)]
 fn lerp(near: Vec3, far: Vec3) -> Vec3 {
-    fused_colour(near * 0.75, far, 0.25)
+    fused(far, 0.25, near * 0.75)
 }
 
 /// Returns the position of a cell of a level in the image of all cameras, or `None` if it is outside the camera's part.
@@ -171,22 +172,12 @@ pub(super) fn mean(sum: Vec4) -> Vec3 {
 
 /// Returns `sum + value · factor` for each component, with fused multiply-adds.
 #[inline(always)]
-pub(super) fn fused(sum: Vec4, value: Vec4, factor: f32) -> Vec4 {
+pub(super) fn add_weighted(sum: Vec4, value: Vec4, factor: f32) -> Vec4 {
     vec4(
         value.x.mul_add(factor, sum.x),
         value.y.mul_add(factor, sum.y),
         value.z.mul_add(factor, sum.z),
         value.w.mul_add(factor, sum.w),
-    )
-}
-
-/// Returns `sum + value · factor` for each component, with fused multiply-adds.
-#[inline(always)]
-pub(super) fn fused_colour(sum: Vec3, value: Vec3, factor: f32) -> Vec3 {
-    vec3(
-        value.x.mul_add(factor, sum.x),
-        value.y.mul_add(factor, sum.y),
-        value.z.mul_add(factor, sum.z),
     )
 }
 

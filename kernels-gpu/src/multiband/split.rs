@@ -8,7 +8,7 @@ use crate::colour::grade::Mixed;
 use crate::colour::vignette::factor;
 use crate::io::Sampler2d;
 use crate::multiband::pyramid::{
-    Cells, cell, colour_of, find, first_cell, first_pixel, fused, in_tile, mean, reduced,
+    Cells, add_weighted, cell, colour_of, find, first_cell, first_pixel, in_tile, mean, reduced,
     slot_index, staged_index,
 };
 use crate::multiband::survey::{SECOND_CELLS, second_cell};
@@ -148,7 +148,7 @@ impl Compared {
                 let (i, Share { weight, seen }) = (cell_of_thread(run), shares[run]);
                 let colour = grade.apply_with(levels[run], exact != 0) * (255.0 * self.boost(i));
                 let colour = colour.min(Vec3::splat(255.0)) - MIDDLE;
-                sums[run] = fused(sums[run], colour.extend(1.0), weight.widen());
+                sums[run] = add_weighted(sums[run], colour.extend(1.0), weight.widen());
                 if i < SLOT {
                     let stored = Cell { weight: seen, ..cell(colour, 0.0) };
                     self.staged.store(slot * SLOT + staged_index(in_tile(i)), stored);

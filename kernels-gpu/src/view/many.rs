@@ -10,8 +10,7 @@
 //!
 //! The kernels for two cameras are faster for two cameras: they have no tables, and each camera has its own branch.
 
-use crate::colour::grade::fused;
-use crate::io::{Sampler2d, Target, sample_plane};
+use crate::io::{Sampler2d, Target, fused, sample_plane};
 use crate::unroll::unroll;
 use crate::view::camera::{SourceCamera, clamp_to_canvas};
 use crate::view::map::{CanvasMap, LensMap};

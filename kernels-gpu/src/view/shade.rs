@@ -1,7 +1,7 @@
 //! Shaders of a view. They take samples first and compute colours afterwards, so that several samples are in flight.
 
-use crate::colour::grade::{Scaled, fused};
-use crate::io::Sampler2d;
+use crate::colour::grade::Scaled;
+use crate::io::{Sampler2d, fused};
 use crate::unroll::unroll;
 use crate::view::camera::SourceCamera;
 use crate::view::camera::Weights;

@@ -27,8 +27,7 @@ mod weigh;
 pub use patch::place;
 pub use weigh::*;
 
-use crate::colour::grade;
-use crate::io::Target;
+use crate::io::{Target, fused};
 use crate::stitch::edge_boost;
 use crate::stitch::mesh::accumulator::Accumulator;
 use crate::stitch::mesh::cameras::{Cameras, ManyCameras, TwoCameras};
@@ -246,7 +245,7 @@ unsafe fn stitch_layers<C: Cameras, O: Target>(
                     let share = shares[run][i].min(left[i]);
                     left[i] -= share;
                     let share = share as f32 * (1.0 / WHOLE_SHARE);
-                    colours[run][i] = grade::fused(colours[run][i], share, sum[i]);
+                    colours[run][i] = fused(colours[run][i], share, sum[i]);
                 });
                 if next != NONE {
                     accumulator.store(run, colours[run], left);

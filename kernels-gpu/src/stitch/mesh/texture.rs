@@ -1,6 +1,7 @@
 //! Camera pictures in textures: four samples at a time, and prefetching for later tiles.
 
 use crate::colour::grade;
+use crate::io::fused;
 use crate::stitch::mesh::ROWS_AHEAD;
 use crate::stitch::mesh::patch::column;
 use crate::stitch::mesh::patch::offset_from_centre;
@@ -254,8 +255,8 @@ fn converted(samples: [Vec3; 4], factor: f32, grading: &Grading) -> [Vec3; 4] {
     let mut colours = samples;
     unroll!(4, |i| {
         let Vec3 { x, y, z } = samples[i];
-        let base = grade::fused(second, y, grade::fused(third, z, offset));
-        colours[i] = grade::fused(first, x, base);
+        let base = fused(second, y, fused(third, z, offset));
+        colours[i] = fused(first, x, base);
     });
     grade::powers(colours, gamma)
 }
