@@ -4,8 +4,10 @@
 //! have a weight over 0.1, the nearest pixel of each picture. Unlike colour matching, this measurement includes
 //! saturated pixels, because a viewer sees their difference even if no correction can remove it.
 
-use glam::UVec2;
+use glam::{UVec2, Vec2};
+use kernels_gpu::colour::vignette::factor;
 use shared_types::colour::OverlapPixel;
+use shared_types::photometry::Vignette;
 use shared_types::stitch::Colour;
 use shared_types::yuv::YuvToRgb;
 
@@ -13,6 +15,7 @@ use super::{QualityError, check_size};
 use crate::device::Stream;
 use crate::frame::{Frame, PixelFormat};
 use crate::ops::colour::{Colours, Overlap};
+use crate::ops::stitch::Vignettes;
 use crate::warp::DeviceWarp;
 
 /// The maximum number of pixels to compare. A larger overlap is sampled, which changes the means by a few hundredths of
@@ -99,8 +102,9 @@ impl OverlapMeter {
     }
 
     /// Measures the difference of two cameras' frames. `frames` contains one frame per camera of the warp. As in the
-    /// stitch, the corrections in `colours` first change each level `c` to `255 · clamp(gain · c / 255, 0, 1)^gamma`.
-    /// For NV12 and P010, each pixel is converted to RGB with the nearest chroma sample.
+    /// stitch, the corrections first change each level `c` to `255 · clamp(gain · v · c / 255, 0, 1)^gamma`, where `v` is
+    /// the factor that undoes the camera's vignetting. For NV12 and P010, each pixel is converted to RGB with the nearest
+    /// chroma sample.
     ///
     /// # Errors
     /// Returns [`QualityError::Size`] if a frame does not have the size of its camera's picture.
@@ -108,6 +112,7 @@ impl OverlapMeter {
         &self,
         frames: &[Frame<'_>],
         colours: &Colours,
+        vignettes: &Vignettes,
     ) -> Result<CameraDifference, QualityError> {
         let [Some(left), Some(right)] = self.cameras.map(|camera| frames.get(camera)) else {
             let (found, last) = (frames.len(), self.cameras[0].max(self.cameras[1]));
@@ -117,8 +122,8 @@ impl OverlapMeter {
         check_size("first camera's picture", found[0], self.sources[0])?;
         check_size("second camera's picture", found[1], self.sources[1])?;
         let [a, b] = self.cameras;
-        let [left, right] = [(left, colours[a]), (right, colours[b])]
-            .map(|(frame, colour)| Corrected::new(frame, colour));
+        let [left, right] = [(left, a), (right, b)]
+            .map(|(frame, camera)| Corrected::new(frame, colours[camera], vignettes[camera]));
         let (mut means, mut pixels) = ([0.0; 3], [0.0; 3]);
         for pixel in &self.pixels {
             let (l, r) = (left.at(pixel.left), right.at(pixel.right));
@@ -134,24 +139,25 @@ impl OverlapMeter {
     }
 }
 
-/// A frame of one camera, and the colour correction of this camera.
+/// A frame of one camera, and the corrections of this camera.
 struct Corrected<'a> {
     frame: &'a Frame<'a>,
     /// The conversion from NV12 or P010 to RGB; `None` for RGBA.
     decode: Option<YuvToRgb>,
     colour: Colour,
+    vignette: Vignette,
 }
 
 impl<'a> Corrected<'a> {
-    fn new(frame: &'a Frame<'a>, colour: Colour) -> Self {
+    fn new(frame: &'a Frame<'a>, colour: Colour, vignette: Vignette) -> Self {
         let decode = match frame.format().pixels {
             PixelFormat::Rgba8 => None,
             pixels @ (PixelFormat::Nv12(_) | PixelFormat::P010(_)) => Some(pixels.to_rgb()),
         };
-        Self { frame, decode, colour }
+        Self { frame, decode, colour, vignette }
     }
 
-    /// Returns the red, green and blue levels of the pixel (`x`, `y`) after colour correction.
+    /// Returns the red, green and blue levels of the pixel (`x`, `y`) after correction.
     fn at(&self, [x, y]: [u16; 2]) -> [f32; 3] {
         let (x, y) = (usize::from(x), usize::from(y));
         let deep = self.frame.format().pixels.bits() > 8;
@@ -175,8 +181,9 @@ impl<'a> Corrected<'a> {
             }
         };
         let Colour { gain, gamma } = self.colour;
+        let light = factor(&self.vignette, Vec2::new(x as f32, y as f32));
         std::array::from_fn(|c| {
-            let gained = (gain[c] * levels[c] / 255.0).clamp(0.0, 1.0);
+            let gained = (gain[c] * light * levels[c] / 255.0).clamp(0.0, 1.0);
             255.0 * if gamma == 1.0 { gained } else { gained.powf(gamma) }
         })
     }

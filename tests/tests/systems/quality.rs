@@ -5,6 +5,7 @@ use glam::{UVec2, Vec3, uvec2};
 use panoweave::frame::{Frame, FrameFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::io::picture::Picture;
 use panoweave::ops::colour::Colours;
+use panoweave::ops::stitch::Vignettes;
 use panoweave::quality::{
     FlickerMeter, Levels, NOBODY, OverlapMeter, QualityError, SPANS, SeamLine, colour_score,
     flicker_score, owners_of_warp, owners_of_weights, seam_score,
@@ -227,7 +228,7 @@ fn cameras_are_as_far_apart_as_the_definition_says() {
             Frame::tight(FrameFormat::rgba8(size.x, size.y), bytes).unwrap()
         });
         for colours in [Colours::IDENTITY, colours] {
-            let found = meter.measure(&frames, &colours).unwrap();
+            let found = meter.measure(&frames, &colours, &Vignettes::NONE).unwrap();
             for c in 0..3 {
                 let (mut sum, mut magnitudes) = (0.0, 0.0);
                 for i in (0..size.element_product()).filter(|i| (20..40).contains(&(i % size.x))) {
@@ -245,7 +246,7 @@ fn cameras_are_as_far_apart_as_the_definition_says() {
             }
         }
         let small = Frame::tight(FrameFormat::rgba8(1, 1), &[0; 4]).unwrap();
-        let refused = meter.measure(&[frames[0], small], &Colours::IDENTITY);
+        let refused = meter.measure(&[frames[0], small], &Colours::IDENTITY, &Vignettes::NONE);
         assert!(matches!(refused, Err(QualityError::Size { .. })));
         let apart =
             self::warp(size, |x| [f32::from(u8::from(x < 30)), f32::from(u8::from(x >= 30))]);
@@ -270,7 +271,7 @@ fn nv12_is_compared_in_colours() {
         let stream = device.stream().unwrap();
         let warp = DeviceWarp::upload(&stream, &warp(size, |_| [0.5; 2])).unwrap();
         let meter = OverlapMeter::new(&stream, &warp, [0, 1]).unwrap().unwrap();
-        let found = meter.measure(&frames, &Colours::IDENTITY).unwrap();
+        let found = meter.measure(&frames, &Colours::IDENTITY, &Vignettes::NONE).unwrap();
         // In BT.601, R = Y + 1.402 Cr, G = Y − 0.344136 Cb − 0.714136 Cr and B = Y + 1.772 Cb.
         let exact =
             [100.0 + 14.02 - 110.0, 100.0 - 7.14136 - (110.0 + 3.44136), 100.0 - (110.0 - 17.72)];

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use panoweave::frame::Frame;
 use panoweave::ops::colour::Colours;
 use panoweave::ops::ssim::Similarity;
+use panoweave::ops::stitch::Vignettes;
 use panoweave::quality::{
     CameraDifference, Flicker, OverlapMeter, QualityError, SeamVisibility, SpanDifference,
     colour_score, flicker_score, seam_score,
@@ -27,6 +28,13 @@ pub(crate) struct Figures {
     overlap: Option<f64>,
     pub(crate) flicker: Option<Flicker>,
     pub(crate) similarity: Option<Similarity>,
+}
+
+/// The frames of all cameras, and the corrections that the stitch applies to them.
+pub(crate) struct Corrected<'a> {
+    pub(crate) frames: &'a [Frame<'a>],
+    pub(crate) colours: Colours,
+    pub(crate) vignettes: Vignettes,
 }
 
 /// The colour difference between two cameras in one frame.
@@ -70,24 +78,23 @@ impl Figures {
         self.seams.extend(found.map(|found| (frame, found)));
     }
 
-    /// Measures the colour difference between the frames of each pair of cameras in their overlap, without colour
-    /// correction. If `colours` is given, also measures the differences after this correction. Keeps the pair that
+    /// Measures the colour difference between the frames of each pair of cameras in their overlap, without
+    /// correction. If `after` is given, also measures the differences of the corrected frames. Keeps the pair that
     /// differs most.
     pub(crate) fn add_cameras(
         &mut self,
         frame: u64,
         meters: &[OverlapMeter],
         frames: &[Frame<'_>],
-        colours: Option<Colours>,
+        after: Option<&Corrected<'_>>,
     ) -> Result<(), QualityError> {
         let mut worst: Option<Cameras> = None;
         for meter in meters {
-            let before = meter.measure(frames, &Colours::IDENTITY)?;
-            let after = match colours {
-                Some(Colours::IDENTITY) => Some(before),
-                Some(colours) => Some(meter.measure(frames, &colours)?),
-                None => None,
-            };
+            let before = meter.measure(frames, &Colours::IDENTITY, &Vignettes::NONE)?;
+            let after = after.map(|Corrected { frames, colours, vignettes }| {
+                meter.measure(frames, colours, vignettes)
+            });
+            let after = after.transpose()?;
             let found = Cameras { frame, before, after };
             if worst.as_ref().is_none_or(|worst| found.counts() > worst.counts()) {
                 worst = Some(found);

@@ -14,7 +14,7 @@ use panoweave::live::ColourOptions;
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::Blend;
 use panoweave::ops::ssim::compare_pictures;
-use panoweave::ops::stitch::{Lookup, StitchOptions};
+use panoweave::ops::stitch::{Lookup, StitchOptions, Vignettes};
 use panoweave::panorama::{PanoramaOptions, stitch_warp};
 use panoweave::quality::{
     FlickerMeter, Levels, OverlapMeter, SeamLine, owners_of_warp, owners_of_weights,
@@ -22,7 +22,7 @@ use panoweave::quality::{
 use panoweave::video::{Stitched, VideoOptions, for_each_set, stitch_each};
 use panoweave::warp::{DeviceWarp, MAX_CAMERAS};
 
-use crate::commands::quality::figures::{Figures, SCORES};
+use crate::commands::quality::figures::{Corrected, Figures, SCORES};
 use crate::options::blend::Blending;
 use crate::options::fail_below::FailBelow;
 use crate::options::inputs::Clips;
@@ -215,8 +215,8 @@ impl Job<'_> {
         let stream = device.stream()?;
         let vignettes = plan.vignettes();
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
-        let made_here = panorama.is_none();
-        let mut colours = Colours::IDENTITY;
+        // The pictures that were stitched, with the corrections that the stitch applied to them.
+        let mut stitched = None;
         let (panorama, owners) = match (panorama, &cameras[..]) {
             (None, [_, _, ..]) => stages.run("stitch", "stitching", || {
                 let options = PanoramaOptions {
@@ -227,9 +227,15 @@ impl Job<'_> {
                     owners: true,
                 };
                 let pictures: Vec<_> = cameras.iter().collect();
-                let made = stitch_warp(&stream, &pictures, &warp, &options)?;
-                colours = Colours::of(&made.colours);
-                Ok((made.picture, args.turned(made.owners)))
+                let panorama = stitch_warp(&stream, &pictures, &warp, &options)?;
+                stitched = Some(match panorama.photometry {
+                    Some(photometry) => {
+                        let corrected = photometry.corrected(&stream, &cameras)?;
+                        (corrected, Colours::IDENTITY, Vignettes::NONE)
+                    }
+                    None => (cameras.clone(), Colours::of(&panorama.colours), vignettes),
+                });
+                Ok((panorama.picture, args.turned(panorama.owners)))
             })?,
             (Some(panorama), _) => {
                 args.check_size(panorama.size(), warp.size(), [0, 0])?;
@@ -246,9 +252,15 @@ impl Job<'_> {
             let line = SeamLine::new(&owners, panorama.size())?;
             figures.add_seam(0, line.visibility(&Levels::of_picture(&panorama))?);
             if !cameras.is_empty() {
-                let frames = cameras.iter().map(frame).collect::<Result<Vec<_>, _>>()?;
-                let corrected = made_here.then_some(colours);
-                figures.add_cameras(0, &meters(&stream, &warp)?, &frames, corrected)?;
+                let meters = meters(&stream, &warp)?;
+                let after = stitched.as_ref().map(|(pictures, ..)| frames(pictures)).transpose()?;
+                let after = after.as_deref().zip(stitched.as_ref());
+                let after = after.map(|(frames, &(_, colours, vignettes))| Corrected {
+                    frames,
+                    colours,
+                    vignettes,
+                });
+                figures.add_cameras(0, &meters, &frames(&cameras)?, after.as_ref())?;
             }
             if let Some(reference) = &reference {
                 let (similarity, _) = compare_pictures(&stream, reference, &panorama)
@@ -362,8 +374,9 @@ impl Job<'_> {
                         line = SeamLine::new(&args.turned(owners), size)?;
                     }
                     figures.add_seam(number, line.visibility(&levels)?);
-                    let colours = Some(panorama.colours());
-                    figures.add_cameras(number, &meters, &stitched.cameras, colours)?;
+                    let (frames, colours) = (&stitched.cameras, panorama.colours());
+                    let after = Corrected { frames, colours, vignettes };
+                    figures.add_cameras(number, &meters, frames, Some(&after))?;
                 }
                 Ok::<_, Failure>(())
             })
@@ -386,10 +399,12 @@ fn meters(stream: &Stream, warp: &DeviceWarp) -> Result<Vec<OverlapMeter>, Failu
 }
 
 /// Returns the pixels of a picture as an RGBA frame, without copying.
-fn frame(picture: &Picture) -> Result<Frame<'_>, Failure> {
-    let format = FrameFormat::rgba8(picture.width(), picture.height());
-    let frame = Frame::tight(format, bytemuck::cast_slice(picture.pixels()));
-    Ok(frame.map_err(VideoError::Pair)?)
+fn frames(pictures: &[Picture]) -> Result<Vec<Frame<'_>>, Failure> {
+    let frames = pictures.iter().map(|picture| {
+        let format = FrameFormat::rgba8(picture.width(), picture.height());
+        Frame::tight(format, bytemuck::cast_slice(picture.pixels()))
+    });
+    Ok(frames.collect::<Result<_, _>>().map_err(VideoError::Pair)?)
 }
 
 impl Args {

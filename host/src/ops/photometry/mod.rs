@@ -71,6 +71,27 @@ impl Photometry {
         };
         PictureCorrection { correction, lights: response::lights(&self.response) }
     }
+
+    /// Returns corrected copies of the pictures, in the order of [`gains`](Self::gains), and waits until they are done.
+    ///
+    /// # Errors
+    /// Returns [`DeviceError`] if the device fails.
+    ///
+    /// # Panics
+    /// Panics if there are more pictures than gains.
+    #[track_caller]
+    pub fn corrected(
+        &self,
+        stream: &Stream,
+        pictures: &[Picture],
+    ) -> Result<Vec<Picture>, DeviceError> {
+        let corrected = |(i, picture): (usize, &Picture)| {
+            let mut image = picture.upload(stream)?;
+            self.correction(i, picture.size()).apply(stream, &mut image)?;
+            Picture::download(stream, &image)
+        };
+        pictures.iter().enumerate().map(corrected).collect()
+    }
 }
 
 /// The correction of one picture.

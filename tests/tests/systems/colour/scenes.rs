@@ -14,7 +14,7 @@ use panoweave::frame::{Frame, FrameFormat};
 use panoweave::geometry::homography::Homography;
 use panoweave::io::picture::Picture;
 use panoweave::ops::colour::{Colours, Overlap, estimate, matched_pictures};
-use panoweave::ops::stitch::{Power, StitchOptions, stitch_pictures};
+use panoweave::ops::stitch::{Power, StitchOptions, Vignettes, stitch_pictures};
 use panoweave::quality::OverlapMeter;
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::{by_planes, data, panoweave_devices};
@@ -54,7 +54,7 @@ fn check(name: &str, found: Option<([PathBuf; 2], String)>, part: f64) {
             let format = FrameFormat::rgba8(picture.width(), picture.height());
             Frame::tight(format, bytemuck::cast_slice(picture.pixels())).unwrap()
         });
-        let measure = |colours| meter.measure(&frames, colours).unwrap().colour();
+        let measure = |colours| meter.measure(&frames, colours, &Vignettes::NONE).unwrap().colour();
         let (before, after) = (measure(&Colours::IDENTITY), measure(&colours));
         let taken = 1.0 - after / before;
         println!(

@@ -360,10 +360,16 @@ fn stitching_reads_through_the_read_only_cache() {
             let all = entry.count("ld.global.") - usize::from(name.starts_with("stitch_add"));
             let read_only = entry.count("ld.global.nc.");
             assert!(read_only > 0 && read_only == all, "{name}: {read_only} of {all}");
-            // Kernels without a luma texture load luma as bytes: the four bytes around a position for each camera.
-            let cameras = [("planes_nv12", 2), ("textured_planes_nv12", 2), ("add_nv12", 1)];
+            // Kernels without a luma texture load luma as bytes: the four bytes around a position for each camera,
+            // or 16 for a cubic lookup.
+            let cameras = [
+                ("planes_nv12", 8),
+                ("textured_planes_nv12", 8),
+                ("add_nv12_cubic", 16),
+                ("add_nv12", 4),
+            ];
             let reads = |kernel: &str| name["stitch_".len()..].starts_with(kernel);
-            let bytes = cameras.iter().find(|(kernel, _)| reads(kernel)).map_or(0, |(_, n)| 4 * n);
+            let bytes = cameras.iter().find(|(kernel, _)| reads(kernel)).map_or(0, |(_, n)| *n);
             assert_eq!(entry.count("ld.global.nc.u8"), bytes, "{name}");
             assert_eq!(entry.count("st.local"), 0, "{name}");
         }
@@ -486,6 +492,8 @@ fn lines_of_memory_are_fetched_ahead() {
                     assert_eq!(fetches, 3 + lines, "{name}");
                     assert!(before(entry.body.find("prefetch")), "{name}");
                 }
+                // The places and the shares of the tile.
+                _ if name.starts_with("multiband_split") => assert_eq!(fetches, 2, "{name}"),
                 _ => assert_eq!(fetches, 0, "{name}"),
             }
         }
@@ -499,9 +507,11 @@ fn kernels_for_hopper_wait_for_the_one_before() {
     for image in CONFORMANCE.iter().chain(panoweave::kernels::IMAGES) {
         let waits = usize::from(image.arch.major >= 9);
         for (name, entry) in entries(&image.text.get()) {
-            for instruction in ["griddepcontrol.launch_dependents", "griddepcontrol.wait"] {
-                assert_eq!(entry.count(instruction), waits, "{name} for {}", image.arch);
-            }
+            let launches = entry.count("griddepcontrol.launch_dependents");
+            assert_eq!(launches, waits, "{name} for {}", image.arch);
+            // The compiler may copy the wait into branches that no other one follows.
+            let found = entry.count("griddepcontrol.wait");
+            assert!((waits..=2 * waits).contains(&found), "{name} for {}: {found}", image.arch);
         }
     }
 }

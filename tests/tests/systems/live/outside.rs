@@ -54,7 +54,7 @@ const RATE: u32 = 30;
 const SECONDS: u32 = 6;
 
 /// The maximum step of corrected cameras, in levels.
-const LIMIT: f64 = 3.0;
+const LIMIT: f64 = 3.5;
 
 /// Photographs of one scene, and the cameras that took them.
 struct Scene {
