@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::options::blend::Blending;
 use crate::options::inputs::files;
+use crate::options::refine::Refining;
 use crate::options::stitching::Stitching;
 use crate::options::sync::Synchronising;
 use crate::options::values::{crf, picture_size};
@@ -112,6 +113,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     blending: Blending,
     #[command(flatten)]
+    refining: Refining,
+    #[command(flatten)]
     viewing: Viewing,
 }
 
@@ -166,6 +169,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             "--lookup applies only to panoramas, because a view is rendered directly from the frames; remove --lookup",
         ));
     }
+    if viewed.is_some() && args.refining.options().is_some() {
+        return Err(Failure::Usage(
+            "--refine applies only to panoramas, because a view is rendered from the models of the cameras; remove --refine",
+        ));
+    }
     let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
 
     let size = viewed.as_ref().map_or(warp.size(), |viewed| viewed.size);
@@ -182,6 +190,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             anchor: args.look.anchor(follow)?,
             ..ColourOptions::default()
         },
+        refine: args.refining.options(),
         rate: Some(rate),
         offsets,
         blend,

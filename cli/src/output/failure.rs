@@ -16,6 +16,7 @@ use panoweave::live::LiveError;
 use panoweave::ops::convolve::ConvolveError;
 use panoweave::ops::features::FeatureError;
 use panoweave::ops::matching::MatchError;
+use panoweave::ops::refine::RefineError;
 use panoweave::ops::resample::ResampleError;
 use panoweave::ops::stitch::StitchError;
 use panoweave::ops::trajectory::TrajectoryError;
@@ -121,6 +122,8 @@ pub(crate) enum Failure {
     Stitch(StitchError),
     #[error(transparent)]
     Panorama(PanoramaError),
+    #[error(transparent)]
+    Refine(RefineError),
     #[error(transparent)]
     Features(FeatureError),
     #[error(transparent)]
@@ -247,6 +250,7 @@ impl Failure {
             | Self::Render(_)
             | Self::Stitch(_)
             | Self::Panorama(_)
+            | Self::Refine(_)
             | Self::Features(_)
             | Self::Matching(_)
             | Self::Kinds { .. }
@@ -314,7 +318,17 @@ impl From<PanoramaError> for Failure {
     fn from(error: PanoramaError) -> Self {
         match error {
             PanoramaError::Device(error) => error.into(),
+            PanoramaError::Refine(error) => error.into(),
             other => Self::Panorama(other),
+        }
+    }
+}
+
+impl From<RefineError> for Failure {
+    fn from(error: RefineError) -> Self {
+        match error {
+            RefineError::Device(error) => error.into(),
+            other => Self::Refine(other),
         }
     }
 }
@@ -390,6 +404,7 @@ impl From<VideoStitchError> for Failure {
         match error {
             VideoStitchError::Video(error) => error.into(),
             VideoStitchError::Live(error) => error.into(),
+            VideoStitchError::Refine(error) => error.into(),
         }
     }
 }

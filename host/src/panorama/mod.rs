@@ -48,13 +48,14 @@ use crate::ops::colour::Colours;
 use crate::ops::cut::{CellGrid, Labels};
 use crate::ops::multiband::Multiband;
 use crate::ops::photometry::Photometry;
+use crate::ops::refine::{self, RefineOptions, Source};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{StitchOptions, check_frames, stitch};
 use crate::warp::{DeviceWarp, Plane, check_size, check_source};
 use coverage::Seen;
 use seams::HostPlanes;
 use several::Several;
-use sources::{Sources, places_of_geometry, places_of_warp};
+use sources::{Sources, place, places_of_geometry, places_of_warp};
 
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,6 +71,9 @@ pub struct PanoramaOptions {
     pub anchor: Option<usize>,
     /// The kind of blending in the overlaps.
     pub blend: Blend,
+    /// How to move the pictures in their overlaps so that near objects fit together, or `None` to leave them as the
+    /// geometry places them.
+    pub refine: Option<RefineOptions>,
     /// Whether to record the camera with the largest weight at each pixel in [`Panorama::owners`].
     pub owners: bool,
 }
@@ -105,7 +109,16 @@ pub fn stitch_warp(
 ) -> Result<Panorama, PanoramaError> {
     let places = || places_of_warp(stream, warp);
     let sources = Sources::new(pictures.to_vec(), options, places)?;
-    stitch_sources(stream, sources, warp, options)
+    // `stitch_sources` refuses a wrong number of pictures.
+    let refine = options.refine.filter(|_| pictures.len() == warp.sources().len());
+    let Some(refine) = refine else {
+        return stitch_sources(stream, sources, warp, options);
+    };
+    let grays: Vec<_> = pictures.iter().copied().map(Source::of_picture).collect();
+    let place = warp.places(stream)?;
+    let refinement = refine::measure(&grays, warp.size(), &refine, &place)?;
+    let warp = warp.refined(stream, &refinement)?;
+    stitch_sources(stream, sources, &warp, options)
 }
 
 /// Stitches the pictures of a warp; see [`stitch_warp`].
@@ -168,9 +181,23 @@ pub fn stitch_geometry(
     }
     let places = || Ok(places_of_geometry(geometry));
     let sources = Sources::new(pictures.iter().collect(), options, places)?;
+    let place = |camera: usize, at: UVec2| place(geometry, camera, at);
+    let measure = |options| {
+        let grays: Vec<_> = pictures.iter().map(Source::of_picture).collect();
+        refine::measure(&grays, canvas, &options, &place)
+    };
+    let refinement = options.refine.map(measure).transpose()?;
+    // Renders the margins of some cameras.
+    let margins = |cameras: &[usize]| {
+        let views: Vec<_> = cameras.iter().copied().map(of).collect();
+        let warp = DeviceWarp::margins(stream, canvas, &views)?;
+        match &refinement {
+            Some(refinement) => warp.shifted(stream, refinement, cameras),
+            None => Ok(warp),
+        }
+    };
     if multiband || pictures.len() == 2 {
-        let views: Vec<_> = (0..pictures.len()).map(of).collect();
-        let mut warp = DeviceWarp::margins(stream, canvas, &views)?;
+        let mut warp = margins(&(0..pictures.len()).collect::<Vec<_>>())?;
         seams::mask(stream, &mut warp, &masks)?;
         seen.look(stream, &warp, 0)?;
         warp.feather(stream)?;
@@ -179,7 +206,7 @@ pub fn stitch_geometry(
     let grid = CellGrid::new(canvas);
     let mut views = Vec::new();
     for (camera, mask) in masks.iter().enumerate() {
-        let mut warp = DeviceWarp::margins(stream, canvas, &[of(camera)])?;
+        let mut warp = margins(&[camera])?;
         seams::mask(stream, &mut warp, std::slice::from_ref(mask))?;
         seen.look(stream, &warp, camera)?;
         if options.blend.seam().is_some() {
@@ -194,8 +221,15 @@ pub fn stitch_geometry(
             Some(Labels::find(grid, &views, seam.feather))
         }
     };
-    let several =
-        Several { sources: &sources, geometry, seen: &seen, masks: &masks, labels, options };
+    let several = Several {
+        sources: &sources,
+        size: canvas,
+        margins: &margins,
+        seen: &seen,
+        masks: &masks,
+        labels,
+        options,
+    };
     let (picture, owners) = several.stitch(stream)?;
     Ok((sources.panorama(picture, owners), seen.coverage()))
 }

@@ -3,6 +3,7 @@
 //! With feathered blending, the weight of a picture is its margin. With a seam, the cut between all pictures determines
 //! the weights.
 
+use glam::UVec2;
 use shared_types::Rgba8;
 use shared_types::stitch::sum::{Combine, Sum};
 
@@ -11,8 +12,7 @@ use super::error::PanoramaError;
 use super::seams::HostPlanes;
 use super::sources::Sources;
 use super::{PanoramaOptions, claim, no_owners, seams};
-use crate::device::{Image, Stream};
-use crate::geometry::Geometry;
+use crate::device::{DeviceError, Image, Stream};
 use crate::io::picture::{Mask, Picture};
 use crate::ops::cut::Labels;
 use crate::ops::stitch::Lookup;
@@ -22,7 +22,10 @@ use crate::warp::{DeviceWarp, Plane};
 /// The pictures to stitch, with their cameras.
 pub(super) struct Several<'a> {
     pub(super) sources: &'a Sources<'a>,
-    pub(super) geometry: &'a Geometry,
+    /// The size of the panorama in pixels.
+    pub(super) size: UVec2,
+    /// Renders the margins of cameras.
+    pub(super) margins: &'a dyn Fn(&[usize]) -> Result<DeviceWarp, DeviceError>,
     pub(super) seen: &'a Seen,
     /// The mask of each picture.
     pub(super) masks: &'a [Option<Mask>],
@@ -35,7 +38,7 @@ impl Several<'_> {
     /// Stitches the pictures, and waits for the panorama. Returns it with the owners of its pixels.
     #[track_caller]
     pub(super) fn stitch(&self, stream: &Stream) -> Result<(Picture, Vec<u8>), PanoramaError> {
-        let size = self.geometry.canvas.size;
+        let size = self.size;
         let mut sums = Image::new(stream.device(), size.x, size.y)?;
         let mut owners = no_owners(size, self.options);
         let mut largest = vec![0.0; owners.len()];
@@ -57,8 +60,7 @@ impl Several<'_> {
     /// Returns a warp of one camera with its weights, which are not normalised.
     #[track_caller]
     fn weighed(&self, stream: &Stream, camera: usize) -> Result<DeviceWarp, PanoramaError> {
-        let Geometry { canvas, cameras } = self.geometry;
-        let mut warp = DeviceWarp::margins(stream, canvas.size, &[(*canvas, cameras[camera])])?;
+        let mut warp = (self.margins)(&[camera])?;
         let mask = &self.masks[camera];
         let Some(labels) = &self.labels else {
             seams::mask(stream, &mut warp, std::slice::from_ref(mask))?;

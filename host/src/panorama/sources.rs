@@ -5,7 +5,7 @@ use kernels_gpu::colour::vignette::factor;
 use kernels_gpu::warp::{project, ray};
 use shared_types::Rgba8;
 use shared_types::photometry::Vignette;
-use shared_types::stitch::{Colour, MIN_WEIGHT};
+use shared_types::stitch::Colour;
 
 use super::{Panorama, PanoramaOptions};
 use crate::device::{DeviceError, Image, Stream};
@@ -13,7 +13,7 @@ use crate::geometry::{Geometry, inside};
 use crate::io::picture::Picture;
 use crate::ops::photometry::{Photometry, PictureCorrection, Places};
 use crate::ops::stitch::{Colours, StitchOptions, Vignettes};
-use crate::warp::{DeviceWarp, Plane};
+use crate::warp::DeviceWarp;
 
 /// The number of points of the panorama at which pictures are compared, about.
 const POINTS: u32 = 40_000;
@@ -115,13 +115,18 @@ fn points(size: UVec2) -> impl Iterator<Item = UVec2> {
 }
 
 /// Returns the positions of the sample points in the pictures of a geometry.
-pub(super) fn places_of_geometry(Geometry { canvas, cameras }: &Geometry) -> Vec<Places> {
-    let place = |camera: &_, point: UVec2| {
-        let source = project(camera, camera.from_ray * ray(canvas, point.as_dvec2()))?;
-        inside(source, camera.size).then(|| source.as_vec2())
-    };
-    let places = |camera| points(canvas.size).map(|point| place(camera, point)).collect();
-    cameras.iter().map(places).collect()
+pub(super) fn places_of_geometry(geometry: &Geometry) -> Vec<Places> {
+    let place = |camera| move |point| place(geometry, camera, point);
+    let places = |camera| points(geometry.canvas.size).map(place(camera)).collect();
+    (0..geometry.cameras.len()).map(places).collect()
+}
+
+/// Returns the source coordinates that a camera of a geometry shows at a panorama pixel, or `None` if it does not see
+/// the pixel.
+pub(super) fn place(geometry: &Geometry, camera: usize, point: UVec2) -> Option<Vec2> {
+    let camera = &geometry.cameras[camera];
+    let source = project(camera, camera.from_ray * ray(&geometry.canvas, point.as_dvec2()))?;
+    inside(source, camera.size).then(|| source.as_vec2())
 }
 
 /// Returns the positions of the sample points in the pictures of a warp.
@@ -130,17 +135,7 @@ pub(super) fn places_of_warp(
     stream: &Stream,
     warp: &DeviceWarp,
 ) -> Result<Vec<Places>, DeviceError> {
-    warp.await_ready(stream)?;
-    let size = warp.size();
-    let places = |camera: usize| {
-        let plane = |plane: Plane| warp.plane(plane).download(stream);
-        let (x, y) = (plane(Plane::X(camera))?, plane(Plane::Y(camera))?);
-        let weight = plane(Plane::Weight(camera))?;
-        let place = |point: UVec2| {
-            let at = point.y as usize * size.x as usize + point.x as usize;
-            (weight[at] > MIN_WEIGHT).then(|| Vec2::new(x[at], y[at]))
-        };
-        Ok(points(size).map(place).collect())
-    };
-    (0..warp.sources().len()).map(places).collect()
+    let place = warp.places(stream)?;
+    let places = |camera| points(warp.size()).map(|point| place(camera, point)).collect();
+    Ok((0..warp.sources().len()).map(places).collect())
 }

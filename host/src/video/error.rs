@@ -2,6 +2,7 @@
 
 use crate::io::video::VideoError;
 use crate::live::LiveError;
+use crate::ops::refine::RefineError;
 
 /// The error for two videos that could not be stitched.
 #[derive(Debug, thiserror::Error)]
@@ -12,4 +13,7 @@ pub enum VideoStitchError {
     /// The live stitcher failed.
     #[error(transparent)]
     Live(#[from] LiveError),
+    /// The warp could not be refined.
+    #[error(transparent)]
+    Refine(#[from] RefineError),
 }

@@ -62,18 +62,20 @@ impl Feeds {
         Self { feeds, rate, first: Offset::first_tick(offsets, rate) }
     }
 
-    /// Submits one set of frames per panorama to `stitcher`, until a video ends or `limit` sets were submitted.
+    /// Submits one set of frames per panorama to `stitcher`, until a video ends or `limit` sets were submitted. Passes
+    /// the number and the frames of each set to `before` first.
     pub(super) fn submit_all(
         &mut self,
         stitcher: &Stitcher,
         limit: u64,
+        mut before: impl FnMut(u64, &[Frame<'_>]) -> Result<(), VideoStitchError>,
     ) -> (Counts, Result<(), VideoStitchError>) {
         let mut n = 0;
         let result = loop {
             if n == limit {
                 break Ok(());
             }
-            match self.submit(stitcher, n) {
+            match self.submit(stitcher, n, &mut before) {
                 Ok(true) => n += 1,
                 Ok(false) => break Ok(()),
                 Err(error) => break Err(error),
@@ -97,9 +99,15 @@ impl Feeds {
 
     /// Submits the set of frames for panorama `n`. Returns false if a video ends before the frame that this panorama
     /// needs.
-    fn submit(&mut self, stitcher: &Stitcher, n: u64) -> Result<bool, VideoStitchError> {
+    fn submit(
+        &mut self,
+        stitcher: &Stitcher,
+        n: u64,
+        before: &mut impl FnMut(u64, &[Frame<'_>]) -> Result<(), VideoStitchError>,
+    ) -> Result<bool, VideoStitchError> {
         let time = self.rate.time(n);
         let Some(frames) = self.frames(n)? else { return Ok(false) };
+        before(n, &frames)?;
         stitcher.submit(&frames, time)?;
         Ok(true)
     }

@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 
 use super::feeds::{Counts, Feeds};
 use super::{Offset, VideoStitchError};
-use crate::device::Device;
-use crate::frame::{DeviceFrame, FrameFormat, Rate};
+use crate::device::{Device, Stream};
+use crate::frame::{DeviceFrame, Frame, FrameFormat, Rate};
 use crate::io::video::{Stop, VideoError, VideoSink, VideoSource};
 use crate::live::{
     ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, Pace, Stitcher,
 };
 use crate::ops::colour::{Colours, matched};
+use crate::ops::refine::{RefineError, RefineOptions, WarpRefiner};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::StitchOptions;
 use crate::ops::view::VirtualCamera;
@@ -35,6 +36,9 @@ pub struct VideoOptions {
     pub blend: Blend,
     /// The virtual camera to render instead of the panorama, if any.
     pub camera: Option<VirtualCamera>,
+    /// How to move the pictures in their overlaps so that near objects fit together, once per second. `None` leaves them
+    /// as the warp places them. Not allowed with a virtual camera.
+    pub refine: Option<RefineOptions>,
     /// The number of panoramas per second, which must equal the sink's rate. `None` selects the first video's rate.
     pub rate: Option<Rate>,
     /// The offset of each video. Videos without an element start together with the first one. If another video starts
@@ -102,17 +106,26 @@ pub fn stitch_video(
 ) -> Result<Summary, VideoStitchError> {
     let expected: Vec<_> = sources.iter().map(VideoSource::expected).collect();
     let (output, camera) = (sink.format(), options.camera.as_ref());
+    let mut refiner = refiner(device, &warp, options)?;
     let Some(stitcher) = start(device, warp, &mut sources, options, output, camera)? else {
         return Ok(Summary { expected, stopped: true, ..Summary::default() });
     };
     let rate = options.rate.unwrap_or(sources[0].rate());
+    let every = rate.per_second().ceil() as u64;
+    let refined = |number: u64, frames: &[Frame<'_>]| {
+        let Some((stream, refiner)) = refiner.as_mut().filter(|_| number.is_multiple_of(every))
+        else {
+            return Ok(());
+        };
+        Ok(stitcher.swap_warp(refiner.update(stream, frames)?)?)
+    };
     let limit = options.limit.unwrap_or(u64::MAX);
     let stops: Vec<_> = sources.iter().map(|source| source.stop().clone()).collect();
     let start = Instant::now();
     let (fed, written) = thread::scope(|scope| {
         let feed = || {
             let _close = Close(&stitcher);
-            Feeds::new(sources, &options.offsets, rate).submit_all(&stitcher, limit)
+            Feeds::new(sources, &options.offsets, rate).submit_all(&stitcher, limit, refined)
         };
         let feeder = thread::Builder::new().name("feed".into()).spawn_scoped(scope, feed);
         let feeder = feeder.map_err(VideoError::Thread)?;
@@ -161,6 +174,21 @@ pub fn stitch_video(
     }
     fed?;
     Ok(Summary { read, unpaired, repeated, ended_first, stopped, time, live, ..summary })
+}
+
+/// Returns the refiner of the warp with its stream, or `None` if the options do not request one.
+fn refiner(
+    device: &Device,
+    warp: &DeviceWarp,
+    options: &VideoOptions,
+) -> Result<Option<(Stream, WarpRefiner)>, VideoStitchError> {
+    let Some(refine) = options.refine else { return Ok(None) };
+    if options.camera.is_some() {
+        return Err(RefineError::View.into());
+    }
+    let stream = device.stream().map_err(LiveError::from)?;
+    let refiner = WarpRefiner::new(&stream, warp, refine)?;
+    Ok(Some((stream, refiner)))
 }
 
 /// Waits for the first frame of each source, and starts the stitcher for them. Returns `None` if a stop is requested

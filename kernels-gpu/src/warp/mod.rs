@@ -6,6 +6,7 @@
 //! Rigs and homographies use the same kernels: a homography is represented by a planar canvas and a matrix.
 //!
 //! [`warp_resize`] scales a warp to another output size. [`fade`] takes absent cameras out of the weights.
+//! [`shift`] moves pictures by a few pixels.
 //!
 //! [`warp_camera`] computes coordinates in f64, with [`sin_cos`] instead of library functions, so CPU and GPU agree to
 //! the bit. Cost: a few hundred f64 operations per pixel, once per rig.
@@ -14,6 +15,7 @@ pub(crate) mod camera;
 pub mod fade;
 pub mod lens;
 pub(crate) mod patch;
+pub mod shift;
 
 use crate::warp::camera::is_inside;
 use crate::warp::lens::bend;
@@ -181,7 +183,8 @@ fn bounded(coordinate: f64) -> f32 {
 /// Returns the distance from a source pixel to the nearest edge of a picture of `size` pixels, as a fraction of the
 /// picture's shorter side. Returns 0 outside the picture.
 #[inline(always)]
-pub(crate) fn edge_distance(size: UVec2, place: Vec2) -> f32 {
+#[must_use]
+pub fn edge_distance(size: UVec2, place: Vec2) -> f32 {
     edge_pixels(size, place) / size.as_vec2().min_element()
 }
 

@@ -17,6 +17,7 @@ mod multiband;
 mod panorama;
 mod photometry;
 mod quality;
+mod refine;
 mod resample;
 mod seam;
 mod sets;

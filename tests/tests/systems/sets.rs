@@ -3,10 +3,14 @@
 //! which must be left out by name.
 //!
 //! Each scene is a formula: a block pattern in space, seen from its middle or painted on the wall. 12 sets run by default
-//! and all 200 if the environment variable `PANOWEAVE_EVERY_SET` is set.
+//! and all 200 if the environment variable `PANOWEAVE_EVERY_SET` is set. They run on a GPU if there is one.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use glam::{DMat3, DVec2, DVec3, UVec2, uvec2};
-use panoweave::device::{Device, Stream};
+use panoweave::device::Stream;
 use panoweave::geometry::calibrate::{
     Bundle, CalibrateOptions, LeftOutReason, Photo, RigOptions, bundle,
 };
@@ -15,6 +19,7 @@ use panoweave::ops::matching::{MatchOptions, links};
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::panorama::{PanoramaOptions, stitch_geometry};
 use panoweave_tests::made_up::{Pinhole, grid_distance, inside, turn};
+use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::Rgba8;
 
@@ -214,17 +219,23 @@ fn sets_with_known_positions_become_panoramas() {
     // The short list has each kind with and without a foreign picture, and up to 10 pictures.
     let seeds: Vec<u64> =
         if every { (0..200).collect() } else { vec![0, 2, 4, 7, 9, 11, 14, 16, 19, 33, 37, 161] };
-    let stream = Device::cpu().stream().unwrap();
-    let mut wrong = Vec::new();
-    for seed in seeds {
-        match check(&stream, seed) {
-            Ok(told) => println!("{told}"),
-            Err(told) => {
-                println!("WRONG {told}");
-                wrong.push(told);
+    let device = panoweave_devices().pop().unwrap();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(seeds.len());
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        let stream = device.stream().unwrap();
+        while let Some(&seed) = seeds.get(next.fetch_add(1, Relaxed)) {
+            match check(&stream, seed) {
+                Ok(told) => println!("{told}"),
+                Err(told) => {
+                    println!("WRONG {told}");
+                    wrong.lock().unwrap().push(told);
+                }
             }
         }
-    }
+    };
+    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -1,0 +1,126 @@
+//! The gray levels of a camera on a reduced panorama.
+
+use glam::{UVec2, Vec2, uvec2};
+use shared_types::Rgba8;
+
+use super::points;
+use crate::frame::{Frame, PixelFormat};
+use crate::io::picture::Picture;
+
+/// The picture of a camera whose gray levels are read.
+pub(crate) struct Source<'a> {
+    pub(super) size: UVec2,
+    /// Returns the gray level (0 to 255) of a pixel, or NaN if it is transparent.
+    level: Box<dyn Fn(UVec2) -> f32 + 'a>,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn of_picture(picture: &'a Picture) -> Self {
+        let width = picture.width() as usize;
+        let level = move |at: UVec2| {
+            let Rgba8 { r, g, b, a } = picture.pixels()[at.y as usize * width + at.x as usize];
+            if a < 128 { f32::NAN } else { gray([r, g, b]) }
+        };
+        Self { size: picture.size(), level: Box::new(level) }
+    }
+
+    /// In NV12 and P010, the gray levels are the stored luma.
+    pub(crate) fn of_frame(frame: &Frame<'a>) -> Self {
+        let plane = frame.planes()[0];
+        let row = move |at: UVec2| &plane.bytes[at.y as usize * plane.pitch..];
+        let pixels = frame.format().pixels;
+        let level = move |at: UVec2| {
+            let (row, x) = (row(at), at.x as usize);
+            match pixels {
+                PixelFormat::Rgba8 => gray([0, 1, 2].map(|channel| row[4 * x + channel])),
+                PixelFormat::Nv12(_) => f32::from(row[x]),
+                PixelFormat::P010(_) => {
+                    f32::from(u16::from_le_bytes([row[2 * x], row[2 * x + 1]])) / 256.0
+                }
+            }
+        };
+        Self { size: frame.format().size, level: Box::new(level) }
+    }
+}
+
+/// Returns the luma (BT.601) of red, green and blue.
+fn gray(levels: [u8; 3]) -> f32 {
+    let [r, g, b] = levels.map(f32::from);
+    0.299 * r + 0.587 * g + 0.114 * b
+}
+
+/// Gray levels (0 to 255) of one camera, row by row. Positions that the camera does not see, and transparent
+/// ones, are NaN.
+pub(super) struct Gray {
+    pub(super) size: UVec2,
+    levels: Vec<f32>,
+}
+
+impl Gray {
+    /// Shows a picture on a panorama of `size` pixels, which is `step` times smaller than the whole one. `place` returns
+    /// the source coordinates at a position of the reduced panorama.
+    pub(super) fn of(
+        source: &Source<'_>,
+        size: UVec2,
+        step: u32,
+        place: &dyn Fn(UVec2) -> Option<Vec2>,
+    ) -> Self {
+        let places: Vec<_> = points(size).map(place).collect();
+        let seen = places.iter().flatten().count().max(1) as f32;
+        // The number of source pixels per panorama pixel along an axis, if the panorama shows the whole picture.
+        let (area, shown) = (source.size.as_vec2().element_product(), seen * (step * step) as f32);
+        let factor = (step as f32 * (area / shown).sqrt()).round().max(1.0);
+        let reduced = Self::reduced(source, factor as u32);
+        let level = |place: Option<Vec2>| {
+            place.map_or(f32::NAN, |place| reduced.between((place + 0.5) / factor - 0.5))
+        };
+        Self { size, levels: places.into_iter().map(level).collect() }
+    }
+
+    /// Reduces a picture by a whole factor. Each level is the mean of a square, which ends at the edge of the picture.
+    fn reduced(source: &Source<'_>, factor: u32) -> Self {
+        let size = source.size.map(|side| side.div_ceil(factor));
+        let mean = |at: UVec2| {
+            let (low, high) = (at * factor, (at * factor + factor).min(source.size));
+            let mut sum = 0.0;
+            for y in low.y..high.y {
+                sum += (low.x..high.x).map(|x| (source.level)(uvec2(x, y))).sum::<f32>();
+            }
+            sum / (high - low).as_vec2().element_product()
+        };
+        Self { size, levels: points(size).map(mean).collect() }
+    }
+
+    /// Returns the level at a position, interpolated bilinearly.
+    fn between(&self, at: Vec2) -> f32 {
+        let last = self.size - 1;
+        let at = at.clamp(Vec2::ZERO, last.as_vec2());
+        let (low, part) = (at.floor().as_uvec2(), at.fract());
+        let high = (low + 1).min(last);
+        let row = |y: u32| {
+            let (left, right) = (self.at(uvec2(low.x, y)), self.at(uvec2(high.x, y)));
+            left + part.x * (right - left)
+        };
+        let (above, below) = (row(low.y), row(high.y));
+        above + part.y * (below - above)
+    }
+
+    fn at(&self, at: UVec2) -> f32 {
+        self.levels[at.y as usize * self.size.x as usize + at.x as usize]
+    }
+
+    /// Copies the square of `side` pixels whose first pixel is at `(x, y)` to `out`. Returns whether the panorama
+    /// contains the square and the camera sees all of it.
+    pub(super) fn square(&self, [x, y]: [i32; 2], side: u32, out: &mut Vec<f32>) -> bool {
+        out.clear();
+        let (Ok(x), Ok(y)) = (u32::try_from(x), u32::try_from(y)) else { return false };
+        if x + side > self.size.x || y + side > self.size.y {
+            return false;
+        }
+        for y in y..y + side {
+            let first = y as usize * self.size.x as usize + x as usize;
+            out.extend_from_slice(&self.levels[first..first + side as usize]);
+        }
+        out.iter().all(|level| !level.is_nan())
+    }
+}
