@@ -1,6 +1,6 @@
 //! Panoramas that a kernel changes in place, in RGBA (8 and 16 bits), NV12 and P010.
 
-use crate::io::{Rgba, Target, p010_levels, ten_bits, yuv_levels};
+use crate::io::{Rgba, Target, p010_levels, sixteen_bits, ten_bits, yuv_levels};
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec3, uvec2};
@@ -53,9 +53,9 @@ fn pixel(at: UVec2, i: usize) -> UVec2 {
     at.wrapping_add(uvec2(i as u32 % 2, i as u32 / 2))
 }
 
-/// Implements [`Retouch`] for RGBA panoramas with pixels of a type.
+/// Implements [`Retouch`] for RGBA panoramas with pixels of a type. `$round` rounds a level to a stored value.
 macro_rules! retouch_rgba {
-    ($pixel:ty) => {
+    ($pixel:ty, $round:path) => {
         impl Retouch for ViewMut<$pixel> {
             type Pixels = [$pixel; 4];
 
@@ -87,9 +87,10 @@ macro_rules! retouch_rgba {
                 unroll!(4, |i| {
                     let UVec2 { x, y } = pixel(at, i);
                     let colour = pixels[i].levels() + changes[i];
+                    let [r, g, b] = colour.to_array().map($round);
                     if self.contains(x, y) {
                         // SAFETY: the picture contains the pixel, and the caller guarantees that no other thread accesses it.
-                        unsafe { <$pixel as Rgba>::store(self, x, y, colour) };
+                        unsafe { ViewMut::store(self, x, y, <$pixel>::opaque(r, g, b)) };
                     }
                 });
             }
@@ -97,8 +98,8 @@ macro_rules! retouch_rgba {
     };
 }
 
-retouch_rgba!(Rgba8);
-retouch_rgba!(Rgba16);
+retouch_rgba!(Rgba8, GpuPower::to_u8_saturating);
+retouch_rgba!(Rgba16, sixteen_bits);
 
 impl Retouch for Nv12Mut {
     type Pixels = ([u8; 4], Chroma);

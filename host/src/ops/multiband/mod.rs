@@ -184,9 +184,14 @@ impl Multiband {
         self.submit_views(stream, &pictures, weights, options, SumView::Frame(panorama))
     }
 
-    /// Submits the change of a panorama of still pictures like [`submit`](Self::submit), with the same errors.
+    /// Submits the change of a panorama of still pictures like [`submit`](Self::submit), which follows
+    /// [`stitch_images`](crate::ops::stitch::stitch_images).
+    ///
+    /// # Errors
+    /// Returns [`MultibandError`] if images, weights and panorama do not match, or the device fails. The panorama may
+    /// then have changed in part.
     #[track_caller]
-    pub(crate) fn submit_images<P: Pixel>(
+    pub fn submit_images<P: Pixel>(
         &mut self,
         stream: &Stream,
         images: &[Image<P>],

@@ -464,10 +464,13 @@ pub fn stitch_pictures<P: Pixel>(
     Ok(Picture::download(stream, &out)?)
 }
 
-/// Submits the stitch of one picture per camera of `warp` like [`stitch`]. Pictures with 16 bits per channel are added to
-/// sums, also those of two cameras.
+/// Submits the stitch of one still picture per camera of `warp` into `out` without waiting, like [`stitch`]. Pictures with
+/// 16 bits per channel always take the launches of more than two cameras.
+///
+/// # Errors
+/// Returns [`StitchError`] if images, warp and options do not match, or the device fails.
 #[track_caller]
-pub(crate) fn stitch_images<P: Pixel>(
+pub fn stitch_images<P: Pixel>(
     stream: &Stream,
     images: &[Image<P>],
     warp: &DeviceWarp,
