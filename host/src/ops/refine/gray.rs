@@ -5,7 +5,7 @@ use shared_types::Rgba8;
 
 use super::points;
 use crate::frame::{Frame, PixelFormat};
-use crate::io::picture::Picture;
+use crate::io::picture::{Picture, Pixel};
 
 /// The picture of a camera whose gray levels are read.
 pub(crate) struct Source<'a> {
@@ -15,10 +15,11 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    pub(crate) fn of_picture(picture: &'a Picture) -> Self {
+    pub(crate) fn of_picture<P: Pixel>(picture: &'a Picture<P>) -> Self {
         let width = picture.width() as usize;
         let level = move |at: UVec2| {
-            let Rgba8 { r, g, b, a } = picture.pixels()[at.y as usize * width + at.x as usize];
+            let pixel = picture.pixels()[at.y as usize * width + at.x as usize];
+            let Rgba8 { r, g, b, a } = pixel.into();
             if a < 128 { f32::NAN } else { gray([r, g, b]) }
         };
         Self { size: picture.size(), level: Box::new(level) }
