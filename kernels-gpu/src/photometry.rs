@@ -7,10 +7,11 @@
 //! Live video does not use this kernel: a pass over the frames would take longer than the stitch.
 
 use crate::colour::vignette::factor;
+use crate::io::sixteen_bits;
 use cuda_std::prelude::*;
 use glam::{Vec2, Vec3, vec2, vec3};
-use shared_types::Rgba8;
-use shared_types::photometry::{BLOCK_THREADS, Correction, LEVELS, Response};
+use shared_types::photometry::{BLOCK_THREADS, Correction, Response};
+use shared_types::{Rgba8, Rgba16};
 
 /// The level, as a fraction of white, above which the shoulder of a brightened picture begins.
 const KNEE: f32 = 0.9;
@@ -18,24 +19,42 @@ const KNEE: f32 = 0.9;
 /// The fraction of the largest level from which a darkened picture is raised to white. Levels above it may be clipped.
 const NEARLY_CLIPPED: f32 = 0.96;
 
-/// Corrects a picture in place. `lights` contains the light of each level: the inverse of `correction.response`. Nothing
-/// is written if it has fewer than [`LEVELS`] elements. Alpha does not change.
-#[kernel(launch_bounds(BLOCK_THREADS, 4))]
-pub fn photometry_correct(correction: Correction, lights: Slice<f32>, picture: ViewMut<Rgba8>) {
-    let at = thread::index_2d();
-    if !picture.contains(at.x, at.y) || lights.len() < LEVELS {
-        return;
-    }
-    // SAFETY: the picture contains the pixel and the table has an element for each level, as checked above. Only this
-    // thread accesses the pixel.
-    unsafe {
-        let pixel = picture.load(at.x, at.y);
-        let light = |level: u8| lights.load(level.into());
-        let rgb = vec3(light(pixel.r), light(pixel.g), light(pixel.b));
-        let levels = corrected(&correction, rgb, vec2(at.x as f32, at.y as f32)) * 255.0;
-        let [r, g, b] = levels.to_array().map(GpuPower::to_u8_saturating);
-        picture.store(at.x, at.y, Rgba8 { r, g, b, a: pixel.a });
-    }
+/// Defines the kernel that corrects a picture in place, for a type of pixels whose channels are of type `$channel`.
+/// `$round` rounds a level from 0 to 255 to a stored value.
+macro_rules! photometry_correct {
+    ($(#[$doc:meta])* $name:ident, $pixel:ident, $channel:ty, $round:path) => {
+        $(#[$doc])*
+        ///
+        /// `lights` contains the light of each value of a channel: the inverse of `correction.response`. Nothing is written
+        /// if it is shorter. Alpha does not change.
+        #[kernel(launch_bounds(BLOCK_THREADS, 4))]
+        pub fn $name(correction: Correction, lights: Slice<f32>, picture: ViewMut<$pixel>) {
+            let at = thread::index_2d();
+            if !picture.contains(at.x, at.y) || lights.len() <= u32::from(<$channel>::MAX) {
+                return;
+            }
+            // SAFETY: the picture contains the pixel and the table has an element for each value, as checked above. Only
+            // this thread accesses the pixel.
+            unsafe {
+                let pixel = picture.load(at.x, at.y);
+                let light = |value: $channel| lights.load(value.into());
+                let rgb = vec3(light(pixel.r), light(pixel.g), light(pixel.b));
+                let levels = corrected(&correction, rgb, vec2(at.x as f32, at.y as f32)) * 255.0;
+                let [r, g, b] = levels.to_array().map($round);
+                picture.store(at.x, at.y, $pixel { r, g, b, a: pixel.a });
+            }
+        }
+    };
+}
+
+photometry_correct! {
+    /// Corrects a picture with 8 bits per channel in place.
+    photometry_correct, Rgba8, u8, GpuPower::to_u8_saturating
+}
+
+photometry_correct! {
+    /// Corrects a picture with 16 bits per channel in place.
+    photometry_correct_rgba16, Rgba16, u16, sixteen_bits
 }
 
 /// Returns the level (0 to 1) of a light; see [`Response`]. Above 1, the curve continues as a straight line.

@@ -24,4 +24,4 @@ pub mod vitals;
 pub mod warp;
 pub mod yuv;
 
-pub use pixel::{Chroma, Chroma10, Rgba8};
+pub use pixel::{Chroma, Chroma10, Rgba8, Rgba16};

@@ -10,9 +10,6 @@ pub const BLOCK: [u32; 2] = [32, 8];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// The number of 8-bit levels, and of elements in a table of lights.
-pub const LEVELS: u32 = 256;
-
 /// The factor that undoes the vignetting of a picture: `1 + a·q + b·q² + c·q³`, where `q` is the square of the distance
 /// from the centre, as a fraction of its value at the farthest corner.
 ///

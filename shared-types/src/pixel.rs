@@ -29,6 +29,49 @@ impl Rgba8 {
     }
 }
 
+/// Four 16-bit channels, red first, for still pictures.
+///
+/// Aligned to 8 bytes so that a pixel is one 64-bit load or store on the GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(8))]
+pub struct Rgba16 {
+    /// Red.
+    pub r: u16,
+    /// Green.
+    pub g: u16,
+    /// Blue.
+    pub b: u16,
+    /// The opacity: 0 is transparent, and 65,535 is opaque.
+    pub a: u16,
+}
+
+impl Rgba16 {
+    /// Opaque black, the colour of panorama pixels that no camera sees.
+    pub const BLACK: Self = Self::opaque(0, 0, 0);
+
+    /// Returns the opaque colour with these levels of red, green and blue.
+    #[must_use]
+    pub const fn opaque(r: u16, g: u16, b: u16) -> Self {
+        Self { r, g, b, a: u16::MAX }
+    }
+}
+
+impl From<Rgba8> for Rgba16 {
+    /// Widens each channel without loss: multiplies it by 257, because 65,535 is 257 × 255.
+    fn from(Rgba8 { r, g, b, a }: Rgba8) -> Self {
+        let [r, g, b, a] = [r, g, b, a].map(|channel| 257 * u16::from(channel));
+        Self { r, g, b, a }
+    }
+}
+
+impl From<Rgba16> for Rgba8 {
+    /// Rounds each channel to the nearest 8-bit level.
+    fn from(Rgba16 { r, g, b, a }: Rgba16) -> Self {
+        let [r, g, b, a] = [r, g, b, a].map(|channel| ((u32::from(channel) + 128) / 257) as u8);
+        Self { r, g, b, a }
+    }
+}
+
 /// An NV12 chroma sample: the blue difference (Cb), followed by the red difference (Cr).
 ///
 /// Aligned so that a sample is one 16-bit load or store on the GPU.

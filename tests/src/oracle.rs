@@ -122,7 +122,32 @@ pub fn bilinear(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
 /// of one pixel. Chroma is interpolated bilinearly. Returns R'G'B' levels.
 #[must_use]
 pub fn cubic(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
-    let [width, height] = picture.size.to_array().map(|side| side as i64);
+    let [width, height] = picture.size.to_array().map(|side| side as usize);
+    let filter =
+        |element: &dyn Fn(usize) -> [f64; 3]| cubic_mix(width, height, u, v, |at| element(at));
+    match &picture.pixels {
+        Pixels::Rgba8(pixels) => filter(&|at| levels(pixels[at])),
+        Pixels::Nv12 { y, uv, encoding } => {
+            let [luma, ..] = filter(&|at| [f64::from(y[at]); 3]);
+            let (cu, cv) = ((u - 0.5) / 2.0, (v - 0.5) / 2.0);
+            let chroma = |at: usize| [f64::from(uv[at].u), f64::from(uv[at].v)];
+            to_rgb(*encoding, luma, mix(width.div_ceil(2), height.div_ceil(2), cu, cv, chroma))
+        }
+        // The kernels sample 10-bit pictures bilinearly.
+        Pixels::P010 { .. } => bilinear(picture, u, v),
+    }
+}
+
+/// Filters a plane of `width` × `height` elements at column `u` and row `v` with the filter of [`cubic`]. Outside the
+/// plane, the edge elements repeat.
+pub fn cubic_mix(
+    width: usize,
+    height: usize,
+    u: f64,
+    v: f64,
+    element: impl Fn(usize) -> [f64; 3],
+) -> [f64; 3] {
+    let [width, height] = [width, height].map(|side| side as i64);
     let weight = |distance: f64| {
         const SLOPE: f64 = -0.6;
         let d = distance.abs();
@@ -132,29 +157,15 @@ pub fn cubic(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
             _ => 0.0,
         }
     };
-    let filter = |element: &dyn Fn(usize) -> [f64; 3]| {
-        let mut sum = [0.0; 3];
-        for y in v.floor() as i64 - 1..=v.floor() as i64 + 2 {
-            for x in u.floor() as i64 - 1..=u.floor() as i64 + 2 {
-                let at = y.clamp(0, height - 1) * width + x.clamp(0, width - 1);
-                let weight = weight(u - x as f64) * weight(v - y as f64);
-                sum.iter_mut().zip(element(at as usize)).for_each(|(sum, e)| *sum += weight * e);
-            }
+    let mut sum = [0.0; 3];
+    for y in v.floor() as i64 - 1..=v.floor() as i64 + 2 {
+        for x in u.floor() as i64 - 1..=u.floor() as i64 + 2 {
+            let at = y.clamp(0, height - 1) * width + x.clamp(0, width - 1);
+            let weight = weight(u - x as f64) * weight(v - y as f64);
+            sum.iter_mut().zip(element(at as usize)).for_each(|(sum, e)| *sum += weight * e);
         }
-        sum
-    };
-    match &picture.pixels {
-        Pixels::Rgba8(pixels) => filter(&|at| levels(pixels[at])),
-        Pixels::Nv12 { y, uv, encoding } => {
-            let [luma, ..] = filter(&|at| [f64::from(y[at]); 3]);
-            let (cu, cv) = ((u - 0.5) / 2.0, (v - 0.5) / 2.0);
-            let size = [width, height].map(|side| (side as usize).div_ceil(2));
-            let chroma = |at: usize| [f64::from(uv[at].u), f64::from(uv[at].v)];
-            to_rgb(*encoding, luma, mix(size[0], size[1], cu, cv, chroma))
-        }
-        // The kernels sample 10-bit pictures bilinearly.
-        Pixels::P010 { .. } => bilinear(picture, u, v),
     }
+    sum
 }
 
 /// Interpolates a plane of `width` × `height` elements bilinearly at column `u` and row `v`. Outside the plane, the

@@ -163,8 +163,8 @@ impl Calibrated {
     }
 
     /// Returns those of all pictures that were calibrated.
-    pub(crate) fn select(&self, pictures: Vec<Picture>) -> Vec<Picture> {
-        let mut all: Vec<Option<Picture>> = pictures.into_iter().map(Some).collect();
+    pub(crate) fn select<P>(&self, pictures: Vec<Picture<P>>) -> Vec<Picture<P>> {
+        let mut all: Vec<Option<Picture<P>>> = pictures.into_iter().map(Some).collect();
         self.indices.iter().filter_map(|&i| all[i].take()).collect()
     }
 

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use panoweave::device::{DeviceName, Stream};
 use panoweave::geometry::calibrate::CalibrateOptions;
-use panoweave::io::picture::Picture;
+use panoweave::io::picture::{Picture, PictureFormat, Pixel, StoredPicture};
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::{Colours, Lookup};
 use panoweave::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stitch_warp};
 use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
 
-use crate::commands::calibrated::{Calibrated, Lenses, Pictures, open};
+use crate::commands::calibrated::{Calibrated, Lenses, Pictures};
 use crate::options::blend::Blending;
 use crate::options::mask::Masks;
 use crate::options::recipe::Recipe;
@@ -52,6 +52,10 @@ pub(crate) struct Args {
     /// Panorama file to write: .png, .jpg or .jpeg.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
+    /// Bits per channel of the panorama. 8 rounds 16-bit pictures to 8 bits, with a warning. 16 requires a .png output.
+    /// Default: 16 if a picture is a 16-bit PNG and the output is .png, otherwise 8.
+    #[arg(long, value_name = "BITS", value_parser = ["8", "16"])]
+    depth: Option<String>,
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
@@ -75,90 +79,33 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let inputs: Vec<&Path> =
         files.iter().copied().chain(args.map.path()).chain(args.masks.files()).collect();
     output::check(&args.output, &inputs)?;
-    Picture::check_name(&args.output)?;
-    let mut options = args.options()?;
+    let format = PictureFormat::of_file(&args.output)?;
+    if format == PictureFormat::Jpeg && args.depth.as_deref() == Some("16") {
+        return Err(Failure::Usage(
+            "--depth 16 requires a .png output, because JPEG has 8 bits; remove --depth, or change the output",
+        ));
+    }
+    let options = args.options()?;
 
     let mut stages = Stages::new();
-    let (mut pictures, plan) = stages.run("load", "reading", || {
-        let mut pictures = open(&files)?;
-        args.masks.apply(&mut pictures, &files)?;
-        let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
-        let plan = match args.map.path() {
-            Some(_) => Some(args.cropped(args.map.open(&sizes, &files, &args.output)?)?),
-            None => {
-                args.map.check_absent()?;
-                None
-            }
-        };
-        Ok((pictures, plan))
+    let stored = stages.run("load", "reading", || {
+        let stored = files.iter().map(StoredPicture::open);
+        Ok(stored.collect::<Result<Vec<_>, _>>()?)
     })?;
-    let mut conversions = Conversions::default();
-    conversions.add_pictures(&files, &pictures);
-    let device = args.device.open()?;
-    let stream = device.stream()?;
-    let (plan, calibrated) = match plan {
-        Some(plan) => (plan, None),
-        None => {
-            let how = CalibrateOptions {
-                // Two exposures of one view make a panorama. The same picture twice is a mistake.
-                same_view: pictures[0].pixels() != pictures[1].pixels(),
-                ..args.shape.calibration()
-            };
-            let found = Calibrated::new(
-                &mut stages,
-                &stream,
-                &files,
-                &pictures,
-                &Lenses::default(),
-                &how,
-                &args.shape.rig(),
-            )?;
-            found.warn();
-            pictures = found.select(pictures);
-            let colours = found.indices.iter().filter(|&&i| i < MAX_CAMERAS);
-            let colours = colours.map(|&i| options.stitch.colours[i]);
-            options.stitch.colours = Colours::of(colours.collect::<Vec<_>>());
-            (Plan::Render(Recipe::new(&found.rig)?), Some(found))
-        }
+    let is_deep = match args.depth.as_deref() {
+        Some(depth) => depth == "16",
+        None => format == PictureFormat::Png && stored.iter().any(|picture| picture.bits() > 8),
     };
-    options.stitch.vignettes = plan.vignettes();
-    let (panorama, coverage) = stitched(&options, &mut stages, &stream, &pictures, plan)?;
-    stages.run("save", "writing", || Ok(panorama.picture.save(&args.output)?))?;
-
-    let Coverage { any, overlap, .. } = coverage;
-    warn(&panorama, overlap, args.map.is_homography());
-    let size = [panorama.picture.width(), panorama.picture.height()];
-    if as_json {
-        return output::print_json(&json!({
-            "output": args.output.to_string_lossy(),
-            "size": size,
-            "device": device.to_string(),
-            "times_ms": stages.json(),
-            "coverage": described(&coverage),
-            "colour": panorama.colours.iter().map(colour::describe).collect::<Vec<_>>(),
-            "photometry": panorama.photometry.as_ref().map(colour::photometry),
-            "calibration": calibrated.as_ref().map(Calibrated::json),
-            "conversions": conversions.json(),
-        }));
+    if is_deep {
+        args.stitch(stages, stored, StoredPicture::into_rgba16, options, as_json)
+    } else {
+        args.stitch(stages, stored, StoredPicture::into_rgba8, options, as_json)
     }
-    let calibration = calibrated.map(|found| format!("calibrated: {}\n", found.summary()));
-    let matched = options.match_colour.then(|| colour::text(&panorama.colours));
-    output::print(&format!(
-        "{}{}{}: {}×{} pixels, {:.1} % filled, {:.1} % seen by several cameras, {:.0} ms on {device}\n",
-        calibration.unwrap_or_default(),
-        matched.unwrap_or_default(),
-        args.output.display(),
-        size[0],
-        size[1],
-        100.0 * any,
-        100.0 * overlap,
-        stages.total().as_secs_f64() * 1e3,
-    ))
 }
 
 /// Logs what a user should check in a panorama whose cameras overlap in the fraction `overlap` of its pixels.
 /// `homography` states whether the user gave a homography.
-fn warn(panorama: &Panorama, overlap: f64, homography: bool) {
+fn warn<P>(panorama: &Panorama<P>, overlap: f64, homography: bool) {
     if overlap == 0.0 && homography {
         tracing::warn!(
             "the pictures do not overlap in this panorama; check that left and right are not swapped, and that the \
@@ -182,6 +129,94 @@ fn warn(panorama: &Panorama, overlap: f64, homography: bool) {
 }
 
 impl Args {
+    /// Stitches pictures that `to_depth` converts to the depth of the panorama. Writes the panorama and prints a summary.
+    fn stitch<P: Pixel>(
+        &self,
+        mut stages: Stages,
+        stored: Vec<StoredPicture>,
+        to_depth: fn(StoredPicture) -> Picture<P>,
+        mut options: PanoramaOptions,
+        as_json: bool,
+    ) -> Result<(), Failure> {
+        let files = self.pictures.files();
+        let (mut pictures, plan) = stages.run("load", "reading", || {
+            let mut pictures: Vec<_> = stored.into_iter().map(to_depth).collect();
+            self.masks.apply(&mut pictures, &files)?;
+            let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
+            let plan = match self.map.path() {
+                Some(_) => Some(self.cropped(self.map.open(&sizes, &files, &self.output)?)?),
+                None => {
+                    self.map.check_absent()?;
+                    None
+                }
+            };
+            Ok((pictures, plan))
+        })?;
+        let mut conversions = Conversions::default();
+        conversions.add_pictures(&files, &pictures);
+        let device = self.device.open()?;
+        let stream = device.stream()?;
+        let (plan, calibrated) = match plan {
+            Some(plan) => (plan, None),
+            None => {
+                let how = CalibrateOptions {
+                    // Two exposures of one view make a panorama. The same picture twice is a mistake.
+                    same_view: pictures[0].pixels() != pictures[1].pixels(),
+                    ..self.shape.calibration()
+                };
+                let found = Calibrated::new(
+                    &mut stages,
+                    &stream,
+                    &files,
+                    &Picture::all_rgba8(&pictures),
+                    &Lenses::default(),
+                    &how,
+                    &self.shape.rig(),
+                )?;
+                found.warn();
+                pictures = found.select(pictures);
+                let colours = found.indices.iter().filter(|&&i| i < MAX_CAMERAS);
+                let colours = colours.map(|&i| options.stitch.colours[i]);
+                options.stitch.colours = Colours::of(colours.collect::<Vec<_>>());
+                (Plan::Render(Recipe::new(&found.rig)?), Some(found))
+            }
+        };
+        options.stitch.vignettes = plan.vignettes();
+        let (panorama, coverage) = stitched(&options, &mut stages, &stream, &pictures, plan)?;
+        stages.run("save", "writing", || Ok(panorama.picture.save(&self.output)?))?;
+
+        let Coverage { any, overlap, .. } = coverage;
+        warn(&panorama, overlap, self.map.is_homography());
+        let size = [panorama.picture.width(), panorama.picture.height()];
+        if as_json {
+            return output::print_json(&json!({
+                "output": self.output.to_string_lossy(),
+                "size": size,
+                "depth": P::BITS,
+                "device": device.to_string(),
+                "times_ms": stages.json(),
+                "coverage": described(&coverage),
+                "colour": panorama.colours.iter().map(colour::describe).collect::<Vec<_>>(),
+                "photometry": panorama.photometry.as_ref().map(colour::photometry),
+                "calibration": calibrated.as_ref().map(Calibrated::json),
+                "conversions": conversions.json(),
+            }));
+        }
+        let calibration = calibrated.map(|found| format!("calibrated: {}\n", found.summary()));
+        let matched = options.match_colour.then(|| colour::text(&panorama.colours));
+        output::print(&format!(
+            "{}{}{}: {}×{} pixels, {:.1} % filled, {:.1} % seen by several cameras, {:.0} ms on {device}\n",
+            calibration.unwrap_or_default(),
+            matched.unwrap_or_default(),
+            self.output.display(),
+            size[0],
+            size[1],
+            100.0 * any,
+            100.0 * overlap,
+            stages.total().as_secs_f64() * 1e3,
+        ))
+    }
+
     /// Crops the panorama of a rig or of a homography if `--crop` is given.
     fn cropped(&self, mut plan: Plan) -> Result<Plan, Failure> {
         match &mut plan {
@@ -232,13 +267,13 @@ impl Args {
 
 /// Stitches the pictures. Returns the panorama, and the fractions of its pixels that each camera, any camera and all
 /// overlaps cover.
-fn stitched(
+fn stitched<P: Pixel>(
     options: &PanoramaOptions,
     stages: &mut Stages,
     stream: &Stream,
-    pictures: &[Picture],
+    pictures: &[Picture<P>],
     plan: Plan,
-) -> Result<(Panorama, Coverage), Failure> {
+) -> Result<(Panorama<P>, Coverage), Failure> {
     match (plan, pictures) {
         (Plan::Planes(warp), pictures) => {
             let stats = warp.stats();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use panoweave::io::picture::Picture;
+use panoweave::io::picture::{Picture, Pixel};
 
 use crate::output::failure::Failure;
 
@@ -23,7 +23,11 @@ impl Masks {
     }
 
     /// Reads the masks, and masks the pictures, which were read from `files`.
-    pub(crate) fn apply(&self, pictures: &mut [Picture], files: &[&Path]) -> Result<(), Failure> {
+    pub(crate) fn apply<P: Pixel>(
+        &self,
+        pictures: &mut [Picture<P>],
+        files: &[&Path],
+    ) -> Result<(), Failure> {
         if !self.mask.is_empty() && self.mask.len() != 1 && self.mask.len() != files.len() {
             return Err(Failure::Usage("--mask must be given once, or once for each picture"));
         }

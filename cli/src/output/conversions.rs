@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use panoweave::io::Conversion;
-use panoweave::io::picture::Picture;
+use panoweave::io::picture::{Picture, Pixel};
 use panoweave::io::video::VideoSource;
 use serde_json::{Value, json};
 
@@ -13,10 +13,10 @@ pub(crate) struct Conversions(Vec<(PathBuf, Conversion)>);
 
 impl Conversions {
     /// Adds the conversions of pictures, which were read from `files`, and logs a warning for each.
-    pub(crate) fn add_pictures<'a>(
+    pub(crate) fn add_pictures<'a, P: Pixel>(
         &mut self,
         files: &[&Path],
-        pictures: impl IntoIterator<Item = &'a Picture>,
+        pictures: impl IntoIterator<Item = &'a Picture<P>>,
     ) {
         for (file, picture) in files.iter().zip(pictures) {
             self.add(file, picture.conversions());

@@ -37,7 +37,7 @@ fn part(scene: &Picture, first: u32) -> Picture {
     Picture::from_pixels(SIZE[0], SIZE[1], pixels.collect()).unwrap()
 }
 
-fn folder() -> Folder {
+pub(crate) fn folder() -> Folder {
     let folder = Folder::new();
     let scene = scene(2);
     part(&scene, 0).save(folder.path("left.png")).unwrap();

@@ -13,6 +13,7 @@ mod malformed;
 mod quality;
 mod rig;
 mod scenes;
+mod sixteen_bit;
 mod stitch;
 mod trajectory;
 mod video;

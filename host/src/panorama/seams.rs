@@ -6,7 +6,7 @@ use shared_types::stitch::MIN_WEIGHT;
 use super::error::PanoramaError;
 use super::sources::Sources;
 use crate::device::{DeviceError, Stream};
-use crate::io::picture::Mask;
+use crate::io::picture::{Mask, Pixel};
 use crate::ops::cut::{CellGrid, CellView, Labels, SourcePlanes};
 use crate::ops::seam::SeamOptions;
 use crate::warp::{DeviceWarp, Plane};
@@ -46,7 +46,12 @@ impl HostPlanes {
     }
 
     /// Returns what a camera shows in the cells of a grid. These planes must be those of the camera.
-    pub(super) fn view(&self, grid: &CellGrid, sources: &Sources<'_>, camera: usize) -> CellView {
+    pub(super) fn view<P: Pixel>(
+        &self,
+        grid: &CellGrid,
+        sources: &Sources<'_, P>,
+        camera: usize,
+    ) -> CellView {
         let planes = SourcePlanes { x: &self.x, y: &self.y, margin: &self.margin };
         let levels = |pixel, place| sources.levels(camera, pixel, place);
         CellView::new(grid, sources.pictures[camera], planes, levels)
@@ -74,10 +79,10 @@ pub(super) fn mask(
 /// Returns a copy of a warp in which masked pixels have no weight. With a seam, its weights are those of the cut between
 /// the cameras. The weights sum to 1 at each pixel that a camera sees.
 #[track_caller]
-pub(super) fn reweighted(
+pub(super) fn reweighted<P: Pixel>(
     stream: &Stream,
     warp: &DeviceWarp,
-    sources: &Sources<'_>,
+    sources: &Sources<'_, P>,
     seam: Option<SeamOptions>,
 ) -> Result<DeviceWarp, PanoramaError> {
     seam.map_or(Ok(()), |options| options.check())?;

@@ -3,7 +3,6 @@
 //! With feathered blending, the weight of a picture is its margin. With a seam, the cut between all pictures determines
 //! the weights.
 
-use shared_types::Rgba8;
 use shared_types::stitch::sum::{Combine, Sum};
 
 use super::coverage::Seen;
@@ -13,15 +12,15 @@ use super::sources::Sources;
 use super::{PanoramaOptions, claim, no_owners, seams};
 use crate::device::{Image, Stream};
 use crate::geometry::Geometry;
-use crate::io::picture::{Mask, Picture};
+use crate::io::picture::{Mask, Picture, Pixel};
 use crate::ops::cut::Labels;
 use crate::ops::stitch::Lookup;
 use crate::ops::stitch::sum::{self, Layer};
 use crate::warp::{DeviceWarp, Plane};
 
 /// The pictures to stitch, with their cameras.
-pub(super) struct Several<'a> {
-    pub(super) sources: &'a Sources<'a>,
+pub(super) struct Several<'a, P> {
+    pub(super) sources: &'a Sources<'a, P>,
     pub(super) geometry: &'a Geometry,
     pub(super) seen: &'a Seen,
     /// The mask of each picture.
@@ -31,10 +30,10 @@ pub(super) struct Several<'a> {
     pub(super) options: &'a PanoramaOptions,
 }
 
-impl Several<'_> {
+impl<P: Pixel> Several<'_, P> {
     /// Stitches the pictures, and waits for the panorama. Returns it with the owners of its pixels.
     #[track_caller]
-    pub(super) fn stitch(&self, stream: &Stream) -> Result<(Picture, Vec<u8>), PanoramaError> {
+    pub(super) fn stitch(&self, stream: &Stream) -> Result<(Picture<P>, Vec<u8>), PanoramaError> {
         let size = self.geometry.canvas.size;
         let mut sums = Image::new(stream.device(), size.x, size.y)?;
         let mut owners = no_owners(size, self.options);
@@ -50,7 +49,7 @@ impl Several<'_> {
         }
         let mut out = Image::new(stream.device(), size.x, size.y)?;
         let turned = (self.options.stitch.flip, self.options.stitch.edge_boost);
-        sum::finish(stream, &sums, turned, (&mut out).into())?;
+        sum::finish(stream, &sums, turned, P::view_mut(&mut out).into())?;
         Ok((Picture::download(stream, &out)?, owners))
     }
 
@@ -76,11 +75,11 @@ impl Several<'_> {
         &self,
         stream: &Stream,
         sums: &mut Image<Sum>,
-        picture: &Image<Rgba8>,
+        picture: &Image<P>,
         (camera, warp): (usize, &DeviceWarp),
     ) -> Result<(), PanoramaError> {
         let layer = Layer {
-            frame: picture.into(),
+            picture: P::view(picture).into(),
             planes: warp.planes(0)?,
             colour: self.sources.colour(camera),
             vignette: self.sources.vignette(camera),

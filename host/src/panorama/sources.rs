@@ -10,7 +10,7 @@ use shared_types::stitch::{Colour, MIN_WEIGHT};
 use super::{Panorama, PanoramaOptions};
 use crate::device::{DeviceError, Image, Stream};
 use crate::geometry::{Geometry, inside};
-use crate::io::picture::Picture;
+use crate::io::picture::{Picture, Pixel};
 use crate::ops::photometry::{Photometry, PictureCorrection, Places};
 use crate::ops::stitch::{Colours, StitchOptions, Vignettes};
 use crate::warp::{DeviceWarp, Plane};
@@ -19,18 +19,18 @@ use crate::warp::{DeviceWarp, Plane};
 const POINTS: u32 = 40_000;
 
 /// The pictures of a panorama. Their colours are either matched, or corrected by gains and gammas that were given.
-pub(super) struct Sources<'a> {
-    pub(super) pictures: Vec<&'a Picture>,
+pub(super) struct Sources<'a, P> {
+    pub(super) pictures: Vec<&'a Picture<P>>,
     given: Colours,
     vignettes: Vignettes,
     matched: Option<(Photometry, Vec<PictureCorrection>)>,
 }
 
-impl<'a> Sources<'a> {
+impl<'a, P: Pixel> Sources<'a, P> {
     /// Matches the colours if the options request it. `places` returns the positions of the sample points in each
     /// picture.
     pub(super) fn new(
-        pictures: Vec<&'a Picture>,
+        pictures: Vec<&'a Picture<P>>,
         options: &PanoramaOptions,
         places: impl FnOnce() -> Result<Vec<Places>, DeviceError>,
     ) -> Result<Self, DeviceError> {
@@ -46,11 +46,7 @@ impl<'a> Sources<'a> {
 
     /// Copies a picture to the device. If colours are matched, the copy is corrected.
     #[track_caller]
-    pub(super) fn upload(
-        &self,
-        stream: &Stream,
-        camera: usize,
-    ) -> Result<Image<Rgba8>, DeviceError> {
+    pub(super) fn upload(&self, stream: &Stream, camera: usize) -> Result<Image<P>, DeviceError> {
         let mut image = self.pictures[camera].upload(stream)?;
         if let Some((_, corrections)) = &self.matched {
             corrections[camera].apply(stream, &mut image)?;
@@ -92,7 +88,7 @@ impl<'a> Sources<'a> {
     }
 
     /// Returns the panorama with the results of colour matching.
-    pub(super) fn panorama(self, picture: Picture, owners: Vec<u8>) -> Panorama {
+    pub(super) fn panorama(self, picture: Picture<P>, owners: Vec<u8>) -> Panorama<P> {
         let cameras = 0..self.pictures.len();
         let Some((photometry, _)) = self.matched else {
             let colours = cameras.map(|camera| self.colour(camera)).collect();

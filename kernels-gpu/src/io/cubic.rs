@@ -5,12 +5,12 @@
 //! to 1.6 dB above that of bilinear sampling. Slopes from −0.5 to −0.75 and Lanczos filters with two or three lobes
 //! were within 0.3 dB of it. A sample reads 16 pixels instead of 4, and can exceed the range of the pixels around it.
 
-use crate::io::sampler::{ChromaPlace, Sampler2d, fused, luma, rgb, to_rgb};
+use crate::io::rgba::Rgba;
+use crate::io::sampler::{ChromaPlace, Sampler2d, fused, luma, to_rgb};
 use crate::unroll::unroll;
 use bytemuck::Pod;
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec3};
-use shared_types::Rgba8;
 use shared_types::nv12::Nv12;
 use shared_types::yuv::YuvToRgb;
 
@@ -18,7 +18,7 @@ use shared_types::yuv::YuvToRgb;
 #[derive(Clone, Copy)]
 pub(crate) struct Cubic<P>(pub(crate) P);
 
-impl Sampler2d for Cubic<View<Rgba8>> {
+impl<P: Rgba> Sampler2d for Cubic<View<P>> {
     const WHITE: f32 = 255.0;
     const MIDDLE: f32 = 0.0;
 
@@ -35,7 +35,7 @@ impl Sampler2d for Cubic<View<Rgba8>> {
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, _: &YuvToRgb) -> Vec3 {
         // SAFETY: the caller guarantees that the position is inside the picture.
-        unsafe { filtered(&self.0, u, v, rgb) }
+        unsafe { filtered(&self.0, u, v, P::levels) }
     }
 }
 

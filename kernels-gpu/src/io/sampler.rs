@@ -3,13 +3,14 @@
 //! Levels range from 0 to 255, or from 0 to 1 if a texture returns fractions, for every format. A Y'CbCr value outside
 //! the R'G'B' range converts to levels outside that range.
 
+use crate::io::rgba::Rgba;
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, uvec2, vec2, vec3};
+use shared_types::Chroma;
 use shared_types::nv12::Nv12;
 use shared_types::picture::AnyPicture;
 use shared_types::texture::{Nv12Texture, Rgba8Texture};
 use shared_types::yuv::YuvToRgb;
-use shared_types::{Chroma, Rgba8};
 
 /// An input picture that kernels sample as R'G'B' levels.
 pub(crate) trait Sampler2d: Copy {
@@ -57,7 +58,7 @@ pub(crate) trait Sampler2d: Copy {
     }
 }
 
-impl Sampler2d for View<Rgba8> {
+impl<P: Rgba> Sampler2d for View<P> {
     const WHITE: f32 = 255.0;
     const MIDDLE: f32 = 0.0;
 
@@ -74,7 +75,7 @@ impl Sampler2d for View<Rgba8> {
     #[inline(always)]
     unsafe fn sample(&self, u: f32, v: f32, _: &YuvToRgb) -> Vec3 {
         // SAFETY: the caller guarantees that `(u, v)` is inside the picture.
-        unsafe { Corners::around(u, v, View::width(self), View::height(self)).mix(self, rgb) }
+        unsafe { Corners::around(u, v, View::width(self), View::height(self)).mix(self, P::levels) }
     }
 }
 
@@ -267,12 +268,6 @@ impl Corners {
         let bottom = lerp(levels(p01), levels(p11), self.a);
         lerp(top, bottom, self.b)
     }
-}
-
-/// Returns the three colour levels of a pixel, without alpha.
-#[inline(always)]
-pub(super) fn rgb(pixel: Rgba8) -> Vec3 {
-    vec3(pixel.r.into(), pixel.g.into(), pixel.b.into())
 }
 
 /// Returns a vector with luma in the first component. The other components are 0, and the compiler removes them.

@@ -1,16 +1,16 @@
-//! Output pictures, in RGBA or NV12. Kernels write them cell by cell, because 2×2 pixels share a chroma sample in NV12.
+//! Output pictures, in RGBA (8 or 16 bits) or NV12. Kernels write them cell by cell, because 2×2 pixels share a chroma sample in NV12.
 
 use crate::io::pack::beside;
 use crate::io::pack::fused_dot;
 use crate::io::pack::in_a_row;
-use crate::io::pack::opaque;
 use crate::io::pack::yuv_of_four;
+use crate::io::rgba::Rgba;
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec3, uvec2};
+use shared_types::Chroma;
 use shared_types::nv12::Nv12Mut;
 use shared_types::yuv::RgbToYuv;
-use shared_types::{Chroma, Rgba8};
 
 /// An output picture. It consists of cells of [`CELL`](Self::CELL)² pixels: single pixels in RGBA, and 2×2 pixels that
 /// share a chroma sample in NV12.
@@ -78,7 +78,7 @@ pub(crate) trait Target: Copy {
     );
 }
 
-impl Target for ViewMut<Rgba8> {
+impl<P: Rgba> Target for ViewMut<P> {
     const CELL: u32 = 1;
 
     #[inline(always)]
@@ -98,9 +98,8 @@ impl Target for ViewMut<Rgba8> {
 
     #[inline(always)]
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, _: &RgbToYuv) {
-        let [r, g, b] = colour(x, y).to_array().map(GpuPower::to_u8_saturating);
         // SAFETY: the caller guarantees that `(x, y)` is inside the picture and that no other thread writes it.
-        unsafe { ViewMut::store(self, x, y, Rgba8::opaque(r, g, b)) };
+        unsafe { P::store(self, x, y, colour(x, y)) };
     }
 
     const FOUR: UVec2 = uvec2(1, 4);
@@ -131,15 +130,15 @@ impl Target for ViewMut<Rgba8> {
 /// # Safety
 /// The conditions of [`Target::store_four`] apply.
 #[inline(always)]
-pub(super) unsafe fn store_down<const N: usize>(
-    out: &ViewMut<Rgba8>,
+pub(super) unsafe fn store_down<P: Rgba, const N: usize>(
+    out: &ViewMut<P>,
     x: u32,
     y: u32,
     colours: [Vec3; N],
     flip: bool,
 ) {
     let (width, height) = (out.width(), out.height());
-    let pixels = colours.map(opaque);
+    let pixels = colours.map(P::from_fraction);
     let x = if flip { width - 1 - x } else { x };
     let row = |i: usize| {
         let y = y + i as u32;

@@ -14,13 +14,13 @@ use cuda_std::GpuHalf;
 use cuda_std::prelude::*;
 use glam::{IVec2, UVec2, Vec3, Vec4, ivec2, uvec2};
 use half::f16;
-use shared_types::Rgba8;
 use shared_types::multiband::{
     ApplyParams, BLOCK_THREADS, CameraPart, Cell, EMPTY, MIXED, NO_SLOTS, PAD, SLOT, TILE,
     TILE_CELLS, Task, Tile, WeightedCamera,
 };
 use shared_types::nv12::{Nv12Mut, P010Mut};
 use shared_types::stitch::{MAX_CAMERAS, MIN_WEIGHT};
+use shared_types::{Rgba8, Rgba16};
 
 /// Defines the kernel that changes a panorama, for a pixel format.
 macro_rules! multiband_apply {
@@ -57,6 +57,11 @@ macro_rules! multiband_apply {
 multiband_apply! {
     /// Adds the bands of all levels to an RGBA panorama.
     multiband_apply_rgba8, ViewMut<Rgba8>
+}
+
+multiband_apply! {
+    /// Adds the bands of all levels to an RGBA panorama with 16 bits per channel.
+    multiband_apply_rgba16, ViewMut<Rgba16>
 }
 
 multiband_apply! {

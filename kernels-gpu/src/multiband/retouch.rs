@@ -1,12 +1,12 @@
-//! Panoramas that a kernel changes in place, in RGBA, NV12 and P010.
+//! Panoramas that a kernel changes in place, in RGBA (8 and 16 bits), NV12 and P010.
 
-use crate::io::{Target, p010_levels, ten_bits, yuv_levels};
+use crate::io::{Rgba, Target, p010_levels, sixteen_bits, ten_bits, yuv_levels};
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
-use glam::{UVec2, Vec3, uvec2, vec3};
+use glam::{UVec2, Vec3, uvec2};
 use shared_types::nv12::{Nv12Mut, P010Mut};
 use shared_types::yuv::{RgbToYuv, YuvToRgb};
-use shared_types::{Chroma, Chroma10, Rgba8};
+use shared_types::{Chroma, Chroma10, Rgba8, Rgba16};
 
 /// The limit below which a change in stored steps is rounded to 0.
 const INVISIBLE: f32 = 0.49;
@@ -53,44 +53,53 @@ fn pixel(at: UVec2, i: usize) -> UVec2 {
     at.wrapping_add(uvec2(i as u32 % 2, i as u32 / 2))
 }
 
-impl Retouch for ViewMut<Rgba8> {
-    type Pixels = [Rgba8; 4];
+/// Implements [`Retouch`] for RGBA panoramas with pixels of a type. `$round` rounds a level to a stored value.
+macro_rules! retouch_rgba {
+    ($pixel:ty, $round:path) => {
+        impl Retouch for ViewMut<$pixel> {
+            type Pixels = [$pixel; 4];
 
-    const GROUPED: bool = false;
+            const GROUPED: bool = false;
 
-    #[inline(always)]
-    unsafe fn pixels(&self, at: UVec2) -> [Rgba8; 4] {
-        let mut pixels = [Rgba8::BLACK; 4];
-        unroll!(4, |i| {
-            let UVec2 { x, y } = pixel(at, i);
-            if self.contains(x, y) {
-                // SAFETY: the picture contains the pixel, and the caller guarantees that no other thread accesses it.
-                pixels[i] = unsafe { self.load(x, y) };
+            const STEPS: f32 = <$pixel as Rgba>::STEPS;
+
+            #[inline(always)]
+            unsafe fn pixels(&self, at: UVec2) -> [$pixel; 4] {
+                let mut pixels = [<$pixel>::BLACK; 4];
+                unroll!(4, |i| {
+                    let UVec2 { x, y } = pixel(at, i);
+                    if self.contains(x, y) {
+                        // SAFETY: the picture contains the pixel, and the caller guarantees that no other thread accesses it.
+                        pixels[i] = unsafe { self.load(x, y) };
+                    }
+                });
+                pixels
             }
-        });
-        pixels
-    }
 
-    #[inline(always)]
-    unsafe fn retouch(
-        &self,
-        at: UVec2,
-        pixels: [Rgba8; 4],
-        changes: [Vec3; 4],
-        _: &(YuvToRgb, RgbToYuv),
-    ) {
-        unroll!(4, |i| {
-            let UVec2 { x, y } = pixel(at, i);
-            let Rgba8 { r, g, b, .. } = pixels[i];
-            let colour = vec3(r.into(), g.into(), b.into()) + changes[i];
-            let [r, g, b] = colour.to_array().map(GpuPower::to_u8_saturating);
-            if self.contains(x, y) {
-                // SAFETY: the picture contains the pixel, and the caller guarantees that no other thread accesses it.
-                unsafe { ViewMut::store(self, x, y, Rgba8::opaque(r, g, b)) };
+            #[inline(always)]
+            unsafe fn retouch(
+                &self,
+                at: UVec2,
+                pixels: [$pixel; 4],
+                changes: [Vec3; 4],
+                _: &(YuvToRgb, RgbToYuv),
+            ) {
+                unroll!(4, |i| {
+                    let UVec2 { x, y } = pixel(at, i);
+                    let colour = pixels[i].levels() + changes[i];
+                    let [r, g, b] = colour.to_array().map($round);
+                    if self.contains(x, y) {
+                        // SAFETY: the picture contains the pixel, and the caller guarantees that no other thread accesses it.
+                        unsafe { ViewMut::store(self, x, y, <$pixel>::opaque(r, g, b)) };
+                    }
+                });
             }
-        });
-    }
+        }
+    };
 }
+
+retouch_rgba!(Rgba8, GpuPower::to_u8_saturating);
+retouch_rgba!(Rgba16, sixteen_bits);
 
 impl Retouch for Nv12Mut {
     type Pixels = ([u8; 4], Chroma);

@@ -18,6 +18,7 @@ use cuda_std::prelude::*;
 use cuda_std::shared::dynamic_shared_mem;
 use cuda_std::{GpuHalf, LINE_BYTES};
 use glam::{IVec2, Vec2, Vec3, Vec4};
+use shared_types::Rgba16;
 use shared_types::multiband::{BLOCK_THREADS, Cell, MIXED, SLOT, Share, SplitCamera, Tile};
 use shared_types::nv12::P010;
 use shared_types::picture::AnyPicture;
@@ -96,6 +97,11 @@ multiband_split! {
 multiband_split! {
     /// Compares P010 pictures.
     multiband_split_p010, P010, sample
+}
+
+multiband_split! {
+    /// Compares RGBA pictures with 16 bits per channel.
+    multiband_split_rgba16, View<Rgba16>, sample
 }
 
 /// The number of cells of level 1 that a thread computes.

@@ -17,11 +17,11 @@ use crate::stitch::planes::WeightedSum;
 use crate::warp::camera::SourceLookup;
 use cuda_std::prelude::*;
 use glam::Vec3;
-use shared_types::Rgba8;
 use shared_types::nv12::{Nv12, Nv12Mut, P010, P010Mut};
 use shared_types::stitch::BLOCK_THREADS;
 use shared_types::stitch::sum::{AddParams, Combine, FinishParams, Sum};
 use shared_types::warp::CameraPlanes;
+use shared_types::{Rgba8, Rgba16};
 
 /// Defines the kernel that adds a camera, for a picture format and a colour correction.
 macro_rules! stitch_add {
@@ -93,6 +93,11 @@ stitch_add! {
 }
 
 stitch_add! {
+    /// Adds an RGBA picture with 16 bits per channel, with exact gamma.
+    stitch_add_rgba16_exact, View<Rgba16>, Exact
+}
+
+stitch_add! {
     /// Adds an RGBA picture with exact gamma, mixed with a constant colour. `params.colour.gain` already contains the
     /// factor of the picture, and `offset` is the constant colour times its part, before the power.
     stitch_add_mixed, View<Rgba8>, |colour, offset| Mixed { colour, offset }, offset
@@ -111,8 +116,19 @@ stitch_add! {
 }
 
 stitch_add! {
+    /// Adds an RGBA picture with 16 bits per channel and exact gamma, mixed with a constant colour. `params.colour.gain`
+    /// already contains the factor of the picture, and `offset` is the constant colour times its part, before the power.
+    stitch_add_rgba16_mixed, View<Rgba16>, |colour, offset| Mixed { colour, offset }, offset
+}
+
+stitch_add! {
     /// Adds an RGBA picture that is sampled with a cubic filter, with exact gamma.
     stitch_add_cubic, Cubic View<Rgba8>
+}
+
+stitch_add! {
+    /// Adds an RGBA picture with 16 bits per channel that is sampled with a cubic filter, with exact gamma.
+    stitch_add_rgba16_cubic, Cubic View<Rgba16>
 }
 
 stitch_add! {
@@ -123,6 +139,12 @@ stitch_add! {
 /// Converts sums to an RGBA panorama. Pixels without a camera become opaque black.
 #[kernel(launch_bounds(BLOCK_THREADS, 4))]
 pub fn stitch_finish_rgba8(sums: View<Sum>, params: FinishParams, out: ViewMut<Rgba8>) {
+    finish(sums, &params, out);
+}
+
+/// Converts sums to an RGBA panorama with 16 bits per channel. Pixels without a camera become opaque black.
+#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+pub fn stitch_finish_rgba16(sums: View<Sum>, params: FinishParams, out: ViewMut<Rgba16>) {
     finish(sums, &params, out);
 }
 

@@ -2,10 +2,10 @@
 //! of pictures with unequal exposures, vignetting and an S-shaped response show the scene.
 
 use glam::{DMat3, DVec2, UVec2, Vec3, dvec2, uvec2};
-use kernels_gpu::photometry::{PhotometryCorrect, level};
+use kernels_gpu::photometry::{PhotometryCorrect, PhotometryCorrectRgba16, level};
 use panoweave::device::{Buffer, Device, Image, LaunchConfig};
 use panoweave::geometry::{Camera, Canvas, Geometry};
-use panoweave::io::picture::Picture;
+use panoweave::io::picture::{Picture, Rgba16};
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::{StitchOptions, Vignettes};
 use panoweave::panorama::{Panorama, PanoramaOptions, photometry, stitch_geometry};
@@ -298,6 +298,97 @@ fn highlights_stay_white_and_are_not_clipped_earlier() {
             assert_eq!(found[255].g, 255, "{device}: white stays white");
             assert!(found.is_sorted_by_key(|pixel| pixel.g), "{device}: levels keep their order");
             assert!(found[240].g < 255, "{device}: bright levels differ from white");
+        }
+    }
+}
+
+/// A picture with every level, corrected with 16 bits, is within half a step of the formula in f64, apart from the error
+/// of f32 arithmetic.
+#[test]
+fn sixteen_bits_are_corrected_to_sixteen_bits() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        for (seed, response) in
+            [Response::default(), Response { a: 0.2, b: -0.3 }].into_iter().enumerate()
+        {
+            let mut r = Random::new(seed as u64);
+            let gains = vec![Vec3::new(1.3, 0.8, r.between(0.7, 1.4)); 2];
+            let vignetting = vec![panoweave::geometry::Vignetting::NONE; 2];
+            let model = panoweave::ops::photometry::Photometry {
+                gains: gains.clone(),
+                vignetting,
+                response,
+                unmatched: Vec::new(),
+            };
+            let pixels = (0..=u16::MAX).map(|v| Rgba16 { r: v, g: v, b: u16::MAX - v, a: v });
+            let ramp = Picture::from_pixels(256, 256, pixels.collect()).unwrap();
+            let found = &model.corrected(&stream, std::slice::from_ref(&ramp)).unwrap()[0];
+            let mut most = 0.0_f64;
+            for (found, pixel) in found.pixels().iter().zip(ramp.pixels()) {
+                assert_eq!(found.a, pixel.a);
+                let of = [found.r, found.g, found.b].into_iter().zip([pixel.r, pixel.g, pixel.b]);
+                for (c, (found, level)) in of.enumerate() {
+                    let light = inverse(response, f64::from(level) / 65_535.0);
+                    let exact = exact(light, f64::from(gains[0][c]), response).clamp(0.0, 1.0);
+                    most = most.max((f64::from(found) - 65_535.0 * exact).abs());
+                }
+            }
+            println!("{device}: at most {most:.3} 16-bit steps");
+            assert!(most < 0.6, "{device}: {most}");
+        }
+    }
+}
+
+/// Returns the light of a level from 0 to 1.
+fn inverse(Response { a, b }: Response, level: f64) -> f64 {
+    let (a, b) = (f64::from(a), f64::from(b));
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let e = 0.5 * (low + high);
+        if e + e * (1.0 - e) * (a + b * (2.0 * e - 1.0)) < level { low = e } else { high = e }
+    }
+    low
+}
+
+#[test]
+fn a_table_that_is_too_short_for_sixteen_bits_changes_nothing() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let pixels = vec![Rgba16 { r: 9, g: 99, b: 199, a: 255 }; 64];
+        let mut image = Image::from_slice(&stream, 8, 8, &pixels).unwrap();
+        let table = Buffer::from_slice(&stream, &[0.5; 65_535]).unwrap();
+        let correction =
+            Correction { gain: Vec3::ONE, response: Response::default(), vignette: Vignette::NONE };
+        let (lights, picture) = (table.view(), image.view_mut());
+        let kernel = PhotometryCorrectRgba16 { correction, lights, picture };
+        stream.launch(&LaunchConfig::cover(8, 8, BLOCK), &kernel).unwrap();
+        assert_eq!(image.download(&stream).unwrap(), pixels);
+    }
+}
+
+/// Colour matching finds the same model with 16 bits. It corrects each picture at 16 bits, so the panorama differs from
+/// the 8-bit one by rounding, and has levels between those of 8 bits.
+#[test]
+fn colours_are_matched_with_sixteen_bits() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let shots = Shots { exposures: vec![1.1, 0.85, 1.0], vignette: 0.25, ..PLAIN };
+        let (geometry, eight) = shots.set();
+        let deep: Vec<_> = eight.iter().map(Picture::to_depth::<Rgba16>).collect();
+        for blend in blends() {
+            let options =
+                PanoramaOptions { match_colour: true, blend, ..PanoramaOptions::default() };
+            let of_eight = stitch_geometry(&stream, &eight, &geometry, &options).unwrap().0;
+            let of_deep = stitch_geometry(&stream, &deep, &geometry, &options).unwrap().0;
+            assert_eq!(of_deep.photometry, of_eight.photometry);
+            let mut between = 0;
+            for (eight, deep) in of_eight.picture.pixels().iter().zip(of_deep.picture.pixels()) {
+                let off = f64::from(deep.g) - 257.0 * f64::from(eight.g);
+                // Both roundings of an 8-bit panorama, half a level each.
+                assert!(off.abs() <= 1.02 * 257.0, "{device}, {blend:?}: {eight:?}, {deep:?}");
+                between += usize::from(deep.g % 257 != 0);
+            }
+            assert!(between > of_deep.picture.pixels().len() / 2, "{device}: {between}");
         }
     }
 }

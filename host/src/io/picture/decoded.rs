@@ -1,15 +1,23 @@
 //! The steps that PNG and JPEG share: the check of the memory limit, and the conversion of samples to an upright RGBA
 //! picture.
 
-use crate::io::picture::{MAX_SIDE, Picture, PictureError, one_line};
+use crate::io::picture::{MAX_SIDE, Picture, PictureError, Pixel, one_line};
 use image::metadata::Orientation;
 use image::{ColorType, ImageError};
-use shared_types::Rgba8;
+use shared_types::{Rgba8, Rgba16};
 use std::io::{self};
 use std::path::Path;
 
-/// The maximum memory for decoding one picture, in bytes. An RGB picture of 7680×4320 pixels (8K) takes 222 MiB.
-pub(crate) const MEMORY: u64 = 248 << 20;
+/// Returns the maximum memory for decoding one picture, in bytes: 248 MiB with 8 bits per channel, and twice as much with
+/// 16. An RGB picture of 7680×4320 pixels (8K) takes 222 MiB or 443 MiB.
+pub(crate) const fn memory<P>() -> u64 {
+    (62 << 20) * size_of::<P>() as u64
+}
+
+/// Returns the number of bits per channel of decoded samples.
+pub(crate) fn bits(colour: ColorType) -> u8 {
+    8 * (colour.bytes_per_pixel() / colour.channel_count())
+}
 
 /// A picture as the decoder returns it, before conversion to RGBA.
 pub(crate) struct Decoded {
@@ -25,7 +33,7 @@ pub(crate) struct Decoded {
 
 /// Rejects a picture that is too large, before memory is allocated for it. `held` is the number of bytes that the
 /// caller has already allocated.
-pub(crate) fn admit(
+pub(crate) fn admit<P: Pixel>(
     path: &Path,
     width: u32,
     height: u32,
@@ -36,33 +44,33 @@ pub(crate) fn admit(
     if width > MAX_SIDE || height > MAX_SIDE {
         return Err(PictureError::TooLarge { file: file(), width, height });
     }
-    // RGBA8 samples are decoded directly into the resulting picture, so they need no buffer of their own.
-    let native = if colour == ColorType::Rgba8 { 0 } else { u64::from(colour.bytes_per_pixel()) };
-    let bytes = u64::from(width) * u64::from(height) * (native + 4) + held;
-    if bytes > MEMORY {
-        return Err(PictureError::TooMuchMemory { file: file(), width, height, limit: MEMORY });
+    // Samples of the resulting type are decoded directly into the resulting picture, so they need no buffer of their own.
+    let native = if colour == P::DECODED { 0 } else { u64::from(colour.bytes_per_pixel()) };
+    let bytes = u64::from(width) * u64::from(height) * (native + size_of::<P>() as u64) + held;
+    let limit = memory::<P>();
+    if bytes > limit {
+        return Err(PictureError::TooMuchMemory { file: file(), width, height, limit });
     }
     Ok(())
 }
 
 /// Converts decoded samples to an upright RGBA picture.
-pub(crate) fn convert(path: &Path, decoded: Decoded) -> Result<Picture, PictureError> {
+pub(crate) fn convert<P: Pixel>(path: &Path, decoded: Decoded) -> Result<Picture<P>, PictureError> {
     let Decoded { width, height, colour, samples, orientation } = decoded;
     let pixels = to_rgba(&samples, colour)
         .ok_or_else(|| corrupt_because(path, format!("unsupported pixel type {colour:?}")))?;
     drop(samples);
     let picture = assemble(path, width, height, pixels, orientation)?;
-    let bits = 8 * (colour.bytes_per_pixel() / colour.channel_count());
-    Ok(Picture { stored_bits: bits, ..picture })
+    Ok(Picture { stored_bits: bits(colour), ..picture })
 }
 
-pub(super) fn assemble(
+pub(super) fn assemble<P: Pixel>(
     path: &Path,
     width: u32,
     height: u32,
-    pixels: Vec<Rgba8>,
+    pixels: Vec<P>,
     orientation: Orientation,
-) -> Result<Picture, PictureError> {
+) -> Result<Picture<P>, PictureError> {
     let (width, height, pixels) = upright(width, height, pixels, orientation);
     Picture::from_pixels(width, height, pixels).ok_or_else(|| {
         corrupt_because(path, "the number of pixels differs from its size".to_owned())
@@ -70,39 +78,44 @@ pub(super) fn assemble(
 }
 
 /// Converts samples of any PNG or JPEG pixel type to RGBA. Returns `None` for other types.
-pub(super) fn to_rgba(samples: &[u8], colour: ColorType) -> Option<Vec<Rgba8>> {
-    fn wide(samples: &[u8], at: usize) -> u8 {
-        let value = u32::from(u16::from_ne_bytes([samples[2 * at], samples[2 * at + 1]]));
-        // Divide by 257 and round to nearest, because 65535 is 257 × 255.
-        ((value + 128) / 257) as u8
+pub(super) fn to_rgba<P: Pixel>(samples: &[u8], colour: ColorType) -> Option<Vec<P>> {
+    fn each<P: From<S>, S>(
+        samples: &[u8],
+        bytes: usize,
+        pixel: impl Fn(&[u8]) -> S,
+    ) -> Option<Vec<P>> {
+        Some(samples.chunks_exact(bytes).map(|samples| pixel(samples).into()).collect())
     }
-    fn each(samples: &[u8], bytes: usize, pixel: impl Fn(&[u8]) -> [u8; 4]) -> Option<Vec<Rgba8>> {
-        let to_pixel = |s| {
-            let [r, g, b, a] = pixel(s);
-            Rgba8 { r, g, b, a }
-        };
-        Some(samples.chunks_exact(bytes).map(to_pixel).collect())
-    }
+    let gray = |g, a| Rgba8 { r: g, g, b: g, a };
+    let gray_16 = |g, a| Rgba16 { r: g, g, b: g, a };
+    let wide =
+        |samples: &[u8], at: usize| u16::from_ne_bytes([samples[2 * at], samples[2 * at + 1]]);
     match colour {
-        ColorType::L8 => each(samples, 1, |s| [s[0], s[0], s[0], 255]),
-        ColorType::La8 => each(samples, 2, |s| [s[0], s[0], s[0], s[1]]),
-        ColorType::Rgb8 => each(samples, 3, |s| [s[0], s[1], s[2], 255]),
-        ColorType::L16 => each(samples, 2, |s| [wide(s, 0), wide(s, 0), wide(s, 0), 255]),
-        ColorType::La16 => each(samples, 4, |s| [wide(s, 0), wide(s, 0), wide(s, 0), wide(s, 1)]),
-        ColorType::Rgb16 => each(samples, 6, |s| [wide(s, 0), wide(s, 1), wide(s, 2), 255]),
-        ColorType::Rgba16 => each(samples, 8, |s| [wide(s, 0), wide(s, 1), wide(s, 2), wide(s, 3)]),
+        ColorType::L8 => each(samples, 1, |s| gray(s[0], 255)),
+        ColorType::La8 => each(samples, 2, |s| gray(s[0], s[1])),
+        ColorType::Rgb8 => each(samples, 3, |s| Rgba8::opaque(s[0], s[1], s[2])),
+        ColorType::Rgba8 => each(samples, 4, |s| Rgba8 { r: s[0], g: s[1], b: s[2], a: s[3] }),
+        ColorType::L16 => each(samples, 2, |s| gray_16(wide(s, 0), u16::MAX)),
+        ColorType::La16 => each(samples, 4, |s| gray_16(wide(s, 0), wide(s, 1))),
+        ColorType::Rgb16 => {
+            each(samples, 6, |s| Rgba16::opaque(wide(s, 0), wide(s, 1), wide(s, 2)))
+        }
+        ColorType::Rgba16 => each(samples, 8, |s| {
+            let [r, g, b, a] = [0, 1, 2, 3].map(|channel| wide(s, channel));
+            Rgba16 { r, g, b, a }
+        }),
         _ => None,
     }
 }
 
 /// Rotates and mirrors a picture as its EXIF orientation requires (TIFF 6.0, tag 0x0112). Returns the new width, height
 /// and pixels.
-pub(super) fn upright(
+pub(super) fn upright<P: Copy>(
     width: u32,
     height: u32,
-    pixels: Vec<Rgba8>,
+    pixels: Vec<P>,
     orientation: Orientation,
-) -> (u32, u32, Vec<Rgba8>) {
+) -> (u32, u32, Vec<P>) {
     // `place` maps pixel (x, y) of the result to its position in the stored picture. `right` and `down` are the last
     // column and row of the stored picture.
     let (right, down) = (width.saturating_sub(1), height.saturating_sub(1));

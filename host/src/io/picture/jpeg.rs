@@ -12,13 +12,17 @@ use std::path::Path;
 
 use image::ColorType;
 use image::metadata::Orientation;
+use shared_types::Rgba8;
 use zune_core::bytestream::ZCursor;
 use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 
-use crate::io::picture::decoded::{Decoded, MEMORY, admit, convert, corrupt_because};
+use crate::io::picture::decoded::{Decoded, admit, convert, corrupt_because, memory};
 use crate::io::picture::{MAX_SIDE, Picture, PictureError};
+
+/// The maximum number of bytes of a JPEG file.
+const MAX_BYTES: u64 = memory::<Rgba8>() / 4;
 
 /// Reads and decodes a JPEG of `bytes` bytes. Error messages name `path`.
 pub(crate) fn decode_jpeg(
@@ -26,8 +30,8 @@ pub(crate) fn decode_jpeg(
     reader: impl Read,
     bytes: u64,
 ) -> Result<Picture, PictureError> {
-    if bytes > MEMORY / 4 {
-        let reason = format!("the file has {bytes} bytes; a JPEG must have at most {}", MEMORY / 4);
+    if bytes > MAX_BYTES {
+        let reason = format!("the file has {bytes} bytes; a JPEG must have at most {MAX_BYTES}");
         return Err(corrupt_because(path, reason));
     }
     let mut content = Vec::with_capacity(bytes as usize);
@@ -45,7 +49,7 @@ pub(crate) fn decode_jpeg(
             format!("{} scans; at most {MAX_SCANS} are allowed", frame.scans),
         ));
     }
-    admit(path, width, height, ColorType::Rgb8, bytes)?;
+    admit::<Rgba8>(path, width, height, ColorType::Rgb8, bytes)?;
     if !frame.fits() {
         let reason = format!("{bytes} bytes cannot hold {width}×{height} pixels");
         return Err(corrupt_because(path, reason));

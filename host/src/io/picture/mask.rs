@@ -1,12 +1,15 @@
 //! Masks: the pixels of a picture that do not count, such as the rim of a fisheye or the body of a car.
 //!
-//! The mask of a picture is its alpha channel. Pixels with an alpha of less than 128 are masked.
+//! The mask of a picture is its alpha channel. Pixels with an alpha of less than 128 are masked; with 16 bits, less than
+//! 32,768.
 
 use glam::{DVec2, IVec2, UVec2};
 
-use super::Picture;
+use shared_types::Rgba8;
 
-/// Alpha below which a pixel is masked.
+use super::{Picture, Pixel};
+
+/// Alpha below which a pixel is masked, with 8 bits.
 const OPAQUE: u8 = 128;
 
 /// The distance of each pixel of a picture from the nearest masked pixel.
@@ -16,18 +19,18 @@ pub(crate) struct Mask {
     distance: Vec<f32>,
 }
 
-impl Picture {
+impl<P: Pixel> Picture<P> {
     /// Masks the pixels at which `mask` is darker than half: sets their alpha to 0. Matching and stitching ignore these
     /// pixels. Returns false, and changes nothing, if the mask does not have the size of the picture.
     #[must_use]
-    pub fn mask(&mut self, mask: &Self) -> bool {
+    pub fn mask(&mut self, mask: &Picture) -> bool {
         if mask.size() != self.size() {
             return false;
         }
         for (pixel, mask) in self.pixels_mut().iter_mut().zip(mask.pixels()) {
             let sum = u32::from(mask.r) + u32::from(mask.g) + u32::from(mask.b);
             if sum < 3 * 128 || mask.a < OPAQUE {
-                pixel.a = 0;
+                *pixel = pixel.masked();
             }
         }
         true
@@ -36,12 +39,12 @@ impl Picture {
 
 impl Mask {
     /// Returns the mask of a picture, or `None` if no pixel is masked.
-    pub(crate) fn of(picture: &Picture) -> Option<Self> {
-        picture.pixels().iter().any(|pixel| pixel.a < OPAQUE).then(|| {
+    pub(crate) fn of<P: Pixel>(picture: &Picture<P>) -> Option<Self> {
+        picture.pixels().iter().any(is_masked).then(|| {
             let far = f32::MAX / 4.0;
             let pixels = picture.pixels().iter();
             let mut distance: Vec<f32> =
-                pixels.map(|pixel| if pixel.a < OPAQUE { 0.0 } else { far }).collect();
+                pixels.map(|pixel| if is_masked(pixel) { 0.0 } else { far }).collect();
             // Chamfer distances: forward from the pixels above and to the left, then backward from those below and to the
             // right. They exceed the true distance by at most a tenth.
             let size = picture.size().as_ivec2();
@@ -71,6 +74,12 @@ impl Mask {
     }
 }
 
+/// Returns whether the opacity of a pixel is less than half.
+fn is_masked<P: Pixel>(pixel: &P) -> bool {
+    let Rgba8 { a, .. } = (*pixel).into();
+    a < OPAQUE
+}
+
 /// Lowers the distance of pixel `at` to that of a pixel before it plus the step from it. `before` is 1 if the pixels
 /// above and to the left come before it, and −1 if those below and to the right do.
 fn relax(distance: &mut [f32], size: IVec2, at: i32, before: i32) {
@@ -89,7 +98,6 @@ fn relax(distance: &mut [f32], size: IVec2, at: i32, before: i32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared_types::Rgba8;
 
     #[test]
     fn distances_are_those_to_the_nearest_masked_pixel() {

@@ -7,11 +7,17 @@ mod decode;
 mod decoded;
 mod jpeg;
 mod mask;
+mod pixel;
 mod png;
+mod stored;
 
 pub(crate) use mask::Mask;
+pub use pixel::Pixel;
+pub(crate) use pixel::{RgbaView, RgbaViewMut};
+pub use shared_types::Rgba16;
+pub use stored::StoredPicture;
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +29,7 @@ use shared_types::Rgba8;
 
 use crate::device::{DeviceError, Image, Stream};
 use crate::io::{Conversion, replace};
+use decode::Depth;
 
 /// Maximum width and height of an input picture, in pixels.
 pub const MAX_SIDE: u32 = 16_384;
@@ -117,54 +124,38 @@ pub enum PictureError {
     },
 }
 
-/// An RGBA picture in host memory. Its pixels are stored row by row from the top, without padding.
+/// An RGBA picture in host memory, with 8 bits per channel or, as `Picture<Rgba16>`, with 16. Its pixels are stored row by
+/// row from the top, without padding. [`StoredPicture`] reads files with the depth that they have.
 ///
 /// Two pictures are equal if they have the same size and pixels.
 #[derive(Clone, Debug)]
-pub struct Picture {
+pub struct Picture<P = Rgba8> {
     width: u32,
     height: u32,
-    pixels: Vec<Rgba8>,
-    /// The number of bits per sample in the file. 8 for a picture that was not read from a file.
+    pixels: Vec<P>,
+    /// The number of bits per sample in the file, or of the pixels of a picture that was not read from a file.
     stored_bits: u8,
 }
 
-impl PartialEq for Picture {
+impl<P: PartialEq> PartialEq for Picture<P> {
     fn eq(&self, other: &Self) -> bool {
-        self.size() == other.size() && self.pixels == other.pixels
+        let same_size = (self.width, self.height) == (other.width, other.height);
+        same_size && self.pixels == other.pixels
     }
 }
 
-impl Eq for Picture {}
+impl<P: Eq> Eq for Picture<P> {}
 
 impl Picture {
-    /// Creates a picture of `width`×`height` pixels. Returns `None` unless `pixels` has exactly one element per pixel.
-    #[must_use]
-    pub fn from_pixels(width: u32, height: u32, pixels: Vec<Rgba8>) -> Option<Self> {
-        (pixels.len() as u64 == u64::from(width) * u64::from(height)).then_some(Self {
-            width,
-            height,
-            pixels,
-            stored_bits: 8,
-        })
-    }
-
-    /// Creates a picture of `width`×`height` pixels that all have the same colour.
-    #[must_use]
-    pub fn filled(width: u32, height: u32, colour: Rgba8) -> Self {
-        let pixels = vec![colour; width as usize * height as usize];
-        Self { width, height, pixels, stored_bits: 8 }
-    }
-
     /// Reads a PNG or JPEG file with any extension, and applies the EXIF orientation.
     ///
     /// Converts all pixel types to 8-bit RGBA. Rounds 16-bit values to the nearest 8-bit value, which
-    /// [`conversions`](Self::conversions) reports.
+    /// [`conversions`](Self::conversions) reports. [`StoredPicture::open`] keeps 16 bits.
     ///
     /// # Errors
     /// Returns [`PictureError`] if the file cannot be read, is not a valid PNG or JPEG, or is too large.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, PictureError> {
-        decode::open(path.as_ref())
+        decode::open(path.as_ref(), Depth::Eight).map(StoredPicture::into_rgba8)
     }
 
     /// Decodes the content of a PNG or JPEG file as [`open`](Self::open) does. Error messages call the file `name`.
@@ -172,7 +163,8 @@ impl Picture {
     /// # Errors
     /// Returns [`PictureError`] if the content is not a valid PNG or JPEG, or is too large.
     pub fn decode(content: &[u8], name: impl AsRef<Path>) -> Result<Self, PictureError> {
-        decode::decode(content, name.as_ref())
+        let picture = decode::decode(content, name.as_ref(), Depth::Eight);
+        picture.map(StoredPicture::into_rgba8)
     }
 
     /// Checks that [`save`](Self::save) supports the extension of `path`. Call this before a long computation whose
@@ -181,19 +173,7 @@ impl Picture {
     /// # Errors
     /// Returns [`Extension`](PictureError::Extension) for an unsupported extension.
     pub fn check_name(path: impl AsRef<Path>) -> Result<(), PictureError> {
-        PictureFormat::of(path.as_ref()).map(|_| ())
-    }
-
-    /// Writes the picture to a file and replaces the file atomically. The extension selects the format: PNG, or JPEG
-    /// with quality 92 and without alpha.
-    ///
-    /// # Errors
-    /// Returns [`Extension`](PictureError::Extension), [`Unencodable`](PictureError::Unencodable) (no pixels, or a
-    /// side of more than 65 535 pixels as JPEG) or [`Unwritable`](PictureError::Unwritable).
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), PictureError> {
-        let file = path.as_ref();
-        let format = PictureFormat::of(file)?;
-        replace(file, |out| self.write(format, out)).map_err(|refusal| refusal.of(file))
+        PictureFormat::of_file(path).map(|_| ())
     }
 
     /// Writes an 8-bit gray PNG for any extension of `path`, and replaces the file atomically. `levels` are the gray
@@ -219,6 +199,38 @@ impl Picture {
         });
         written.map_err(|refusal| refusal.of(file))
     }
+}
+
+impl<P: Pixel> Picture<P> {
+    /// Creates a picture of `width`×`height` pixels. Returns `None` unless `pixels` has exactly one element per pixel.
+    #[must_use]
+    pub fn from_pixels(width: u32, height: u32, pixels: Vec<P>) -> Option<Self> {
+        (pixels.len() as u64 == u64::from(width) * u64::from(height)).then_some(Self {
+            width,
+            height,
+            pixels,
+            stored_bits: P::BITS,
+        })
+    }
+
+    /// Creates a picture of `width`×`height` pixels that all have the same colour.
+    #[must_use]
+    pub fn filled(width: u32, height: u32, colour: P) -> Self {
+        let pixels = vec![colour; width as usize * height as usize];
+        Self { width, height, pixels, stored_bits: P::BITS }
+    }
+
+    /// Writes the picture to a file and replaces the file atomically. The extension selects the format: PNG with the
+    /// picture's bits per channel, or JPEG with quality 92, 8 bits and without alpha.
+    ///
+    /// # Errors
+    /// Returns [`Extension`](PictureError::Extension), [`Unencodable`](PictureError::Unencodable) (no pixels, or a
+    /// side of more than 65 535 pixels as JPEG) or [`Unwritable`](PictureError::Unwritable).
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), PictureError> {
+        let file = path.as_ref();
+        let format = PictureFormat::of_file(file)?;
+        replace(file, |out| self.write(format, out)).map_err(|refusal| refusal.of(file))
+    }
 
     /// Returns the bytes that [`save`](Self::save) writes to a file of this format.
     ///
@@ -239,11 +251,14 @@ impl Picture {
         match format {
             PictureFormat::Png => {
                 let pixels = bytemuck::cast_slice(&self.pixels);
-                let colour = ExtendedColorType::Rgba8;
-                PngEncoder::new(out).write_image(pixels, width, height, colour)?;
+                PngEncoder::new(out).write_image(pixels, width, height, P::ENCODED)?;
             }
             PictureFormat::Jpeg => {
-                let rgb: Vec<u8> = self.pixels.iter().flat_map(|p| [p.r, p.g, p.b]).collect();
+                let rgb = |&pixel: &P| {
+                    let Rgba8 { r, g, b, .. } = pixel.into();
+                    [r, g, b]
+                };
+                let rgb: Vec<u8> = self.pixels.iter().flat_map(rgb).collect();
                 let mut encoder = JpegEncoder::new_with_quality(out, JPEG_QUALITY);
                 encoder.encode(&rgb, width, height, ExtendedColorType::Rgb8)?;
             }
@@ -271,22 +286,40 @@ impl Picture {
 
     /// Returns all pixels, row by row from the top.
     #[must_use]
-    pub fn pixels(&self) -> &[Rgba8] {
+    pub fn pixels(&self) -> &[P] {
         &self.pixels
     }
 
-    /// Returns the properties of the file that the pixels lack: [`Conversion::Depth`] if the file has more than 8 bits
-    /// per sample.
-    pub fn conversions(&self) -> impl Iterator<Item = Conversion> + use<> {
+    /// Returns the properties of the file that the pixels lack: [`Conversion::Depth`] if the file has more bits per
+    /// sample than the picture.
+    pub fn conversions(&self) -> impl Iterator<Item = Conversion> + use<P> {
         let from = self.stored_bits;
-        (from > 8).then_some(Conversion::Depth { from, to: 8 }).into_iter()
+        (from > P::BITS).then_some(Conversion::Depth { from, to: P::BITS }).into_iter()
     }
 
     /// Returns whether all pixels are opaque. Otherwise, an operation that ignores opacity loses it; see
     /// [`Conversion::Alpha`].
     #[must_use]
     pub fn is_opaque(&self) -> bool {
-        self.pixels.iter().all(|pixel| pixel.a == 255)
+        self.pixels.iter().all(|pixel| pixel.is_opaque())
+    }
+
+    /// Converts the picture to another number of bits per channel. More bits lose nothing: each value is multiplied by
+    /// 257. Fewer bits round to the nearest value, which [`conversions`](Self::conversions) of the result reports.
+    #[must_use]
+    pub fn to_depth<Q: Pixel>(&self) -> Picture<Q>
+    where
+        P: Into<Q>,
+    {
+        let Self { width, height, stored_bits, .. } = *self;
+        let pixels = self.pixels.iter().map(|&pixel| pixel.into()).collect();
+        Picture { width, height, pixels, stored_bits }
+    }
+
+    /// Returns the pictures with 8 bits per channel, for instance to match them. Does not copy pictures that have 8 bits.
+    #[must_use]
+    pub fn all_rgba8(pictures: &[Self]) -> Cow<'_, [Picture]> {
+        P::rgba8(pictures)
     }
 
     /// Copies the picture to the stream's device and waits for the copy.
@@ -294,7 +327,7 @@ impl Picture {
     /// # Errors
     /// Returns [`DeviceError`] if the allocation or the copy fails.
     #[track_caller]
-    pub fn upload(&self, stream: &Stream) -> Result<Image<Rgba8>, DeviceError> {
+    pub fn upload(&self, stream: &Stream) -> Result<Image<P>, DeviceError> {
         Image::from_slice(stream, self.width, self.height, &self.pixels)
     }
 
@@ -303,26 +336,26 @@ impl Picture {
     pub(crate) fn upload_all(
         stream: &Stream,
         pictures: &[impl Borrow<Self>],
-    ) -> Result<Vec<Image<Rgba8>>, DeviceError> {
+    ) -> Result<Vec<Image<P>>, DeviceError> {
         pictures.iter().map(|picture| picture.borrow().upload(stream)).collect()
     }
 
     /// Copies a picture from device memory and waits for the copy.
     #[track_caller]
-    pub(crate) fn download(stream: &Stream, image: &Image<Rgba8>) -> Result<Self, DeviceError> {
-        let mut picture = Self::filled(image.width(), image.height(), Rgba8::BLACK);
+    pub(crate) fn download(stream: &Stream, image: &Image<P>) -> Result<Self, DeviceError> {
+        let mut picture = Self::filled(image.width(), image.height(), P::BLACK);
         image.download_to(stream, picture.pixels_mut())?;
         Ok(picture)
     }
 
     /// Returns a mutable slice of all pixels, row by row from the top.
-    pub fn pixels_mut(&mut self) -> &mut [Rgba8] {
+    pub fn pixels_mut(&mut self) -> &mut [P] {
         &mut self.pixels
     }
 
     /// Consumes the picture and returns its pixels, row by row from the top.
     #[must_use]
-    pub fn into_pixels(self) -> Vec<Rgba8> {
+    pub fn into_pixels(self) -> Vec<P> {
         self.pixels
     }
 }
@@ -330,14 +363,19 @@ impl Picture {
 /// The format of a written picture file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PictureFormat {
-    /// PNG with alpha, lossless.
+    /// PNG with alpha and 8 or 16 bits per channel, lossless.
     Png,
-    /// JPEG with quality 92, without alpha.
+    /// JPEG with quality 92 and 8 bits per channel, without alpha.
     Jpeg,
 }
 
 impl PictureFormat {
-    fn of(file: &Path) -> Result<Self, PictureError> {
+    /// Returns the format that the extension of a file name selects.
+    ///
+    /// # Errors
+    /// Returns [`Extension`](PictureError::Extension) for an unsupported extension.
+    pub fn of_file(path: impl AsRef<Path>) -> Result<Self, PictureError> {
+        let file = path.as_ref();
         let extension = file.extension().and_then(|e| e.to_str()).unwrap_or("");
         match extension.to_ascii_lowercase().as_str() {
             "png" => Ok(Self::Png),

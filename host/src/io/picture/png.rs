@@ -8,13 +8,13 @@ use std::io::{BufRead, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use image::codecs::png::PngDecoder;
-use image::{ColorType, ImageDecoder, Limits};
-use shared_types::Rgba8;
+use image::{ImageDecoder, Limits};
+use shared_types::{Rgba8, Rgba16};
 
 use crate::io::picture::decoded::{
-    Decoded, MEMORY, admit, assemble, convert, corrupt, corrupt_because,
+    Decoded, admit, assemble, bits, convert, corrupt, corrupt_because, memory,
 };
-use crate::io::picture::{Picture, PictureError};
+use crate::io::picture::{Picture, PictureError, Pixel, StoredPicture};
 
 /// The number of bytes of the PNG signature, which comes before the first chunk.
 const SIGNATURE: u64 = 8;
@@ -31,25 +31,39 @@ const MAX_CHUNKS: u32 = 1 << 18;
 /// text or colour profile may be compressed; inflating it makes it at most about 1000 times as long, which is 128 MiB.
 const MAX_TEXT: u64 = 128 << 10;
 
-/// Reads and decodes a PNG of `bytes` bytes. Error messages name `path`.
+/// Reads and decodes a PNG of `bytes` bytes. The result has 16 bits per channel if the file has and `keep_depth` is set.
+/// Error messages name `path`.
 pub(crate) fn decode_png(
     path: &Path,
     mut reader: impl BufRead + Seek,
     bytes: u64,
-) -> Result<Picture, PictureError> {
+    keep_depth: bool,
+) -> Result<StoredPicture, PictureError> {
     if let Some(reason) = refuse(&mut reader, bytes) {
         return Err(corrupt_because(path, reason));
     }
     let corrupt = |error| corrupt(path, error);
     let mut limits = Limits::no_limits();
-    limits.max_alloc = Some(MEMORY);
-    let mut decoder = PngDecoder::with_limits(reader, limits).map_err(corrupt)?;
+    limits.max_alloc = Some(if keep_depth { memory::<Rgba16>() } else { memory::<Rgba8>() });
+    let decoder = PngDecoder::with_limits(reader, limits).map_err(corrupt)?;
+    if keep_depth && bits(decoder.color_type()) > 8 {
+        return Ok(StoredPicture::Rgba16(decode_pixels(path, decoder)?));
+    }
+    Ok(StoredPicture::Rgba8(decode_pixels(path, decoder)?))
+}
+
+/// Decodes the pixels of a PNG.
+fn decode_pixels<P: Pixel>(
+    path: &Path,
+    mut decoder: impl ImageDecoder,
+) -> Result<Picture<P>, PictureError> {
+    let corrupt = |error| corrupt(path, error);
     let (width, height) = decoder.dimensions();
     let colour = decoder.color_type();
-    admit(path, width, height, colour, 0)?;
+    admit::<P>(path, width, height, colour, 0)?;
     let orientation = decoder.orientation().map_err(corrupt)?;
-    if colour == ColorType::Rgba8 {
-        let mut pixels = vec![Rgba8::default(); width as usize * height as usize];
+    if colour == P::DECODED {
+        let mut pixels = vec![P::default(); width as usize * height as usize];
         decoder.read_image(bytemuck::cast_slice_mut(&mut pixels)).map_err(corrupt)?;
         return assemble(path, width, height, pixels, orientation);
     }

@@ -4,7 +4,7 @@ use glam::{UVec2, Vec2, Vec3};
 use shared_types::Rgba8;
 use shared_types::colour::OverlapBox;
 
-use crate::io::picture::Picture;
+use crate::io::picture::{Picture, Pixel};
 
 /// Minimum side of a cell in pixels. A cut follows outlines to within half of it.
 const LEAST_CELL: u32 = 8;
@@ -72,9 +72,9 @@ pub(crate) struct CellView {
 impl CellView {
     /// Samples the picture of a camera in each cell of the grid. `levels` returns the corrected levels of a pixel at a
     /// position in the picture.
-    pub(crate) fn new(
+    pub(crate) fn new<P: Pixel>(
         grid: &CellGrid,
-        picture: &Picture,
+        picture: &Picture<P>,
         planes: SourcePlanes<'_>,
         levels: impl Fn(Rgba8, Vec2) -> Vec3,
     ) -> Self {
@@ -122,9 +122,9 @@ impl CellView {
     }
 }
 
-/// Returns the pixel nearest to a position.
-fn nearest(picture: &Picture, place: Vec2) -> Rgba8 {
+/// Returns the pixel nearest to a position, with 8 bits per channel.
+fn nearest<P: Pixel>(picture: &Picture<P>, place: Vec2) -> Rgba8 {
     let last = picture.size() - 1;
     let at = place.round().max(Vec2::ZERO).as_uvec2().min(last);
-    picture.pixels()[at.y as usize * picture.width() as usize + at.x as usize]
+    picture.pixels()[at.y as usize * picture.width() as usize + at.x as usize].into()
 }

@@ -29,9 +29,12 @@ use shared_types::stitch::mesh::{DeviceWeighedCamera, SourcePoint, WeighedCamera
 use thiserror::Error;
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
-use crate::frame::{DeviceP010, FrameView, FrameViewMut, PixelFormat};
+use crate::frame::{DeviceP010, DeviceView, FrameView, FrameViewMut, PixelFormat};
+use crate::io::picture::{Pixel, Rgba16};
+use crate::ops::stitch::sum::{LayerView, SumView};
 use crate::ops::stitch::{
-    Power, StitchError, StitchOptions, check_depths, check_frames, check_output,
+    Power, StitchError, StitchOptions, check_depths, check_frames, check_images, check_output,
+    check_size, check_sources,
 };
 use crate::warp::{DeviceWarp, Plane};
 use layout::{Layout, Survey};
@@ -174,19 +177,56 @@ impl Multiband {
         panorama: impl Into<FrameViewMut<'a>>,
     ) -> Result<(), MultibandError> {
         let panorama = panorama.into();
-        options.check(self.sources.len())?;
         check_frames(frames, &self.sources)?;
-        check_frames(frames, weights.sources())?;
         check_output(&panorama, self.panorama)?;
         check_depths(frames.iter().map(FrameView::format).chain([panorama.format()]))?;
-        check_output(&panorama, weights.size())?;
+        let pictures: Vec<_> = frames.iter().map(|&frame| LayerView::Frame(frame)).collect();
+        self.submit_views(stream, &pictures, weights, options, SumView::Frame(panorama))
+    }
+
+    /// Submits the change of a panorama of still pictures like [`submit`](Self::submit), which follows
+    /// [`stitch_images`](crate::ops::stitch::stitch_images).
+    ///
+    /// # Errors
+    /// Returns [`MultibandError`] if images, weights and panorama do not match, or the device fails. The panorama may
+    /// then have changed in part.
+    #[track_caller]
+    pub fn submit_images<P: Pixel>(
+        &mut self,
+        stream: &Stream,
+        images: &[Image<P>],
+        weights: &DeviceWarp,
+        options: &StitchOptions,
+        panorama: &mut Image<P>,
+    ) -> Result<(), MultibandError> {
+        check_images(images, &self.sources)?;
+        let panorama = SumView::from(P::view_mut(panorama));
+        check_size(panorama.format().size, self.panorama)?;
+        let pictures: Vec<_> = images.iter().map(|image| P::view(image).into()).collect();
+        self.submit_views(stream, &pictures, weights, options, panorama)
+    }
+
+    /// Submits the change of a panorama. The caller has checked that pictures and panorama match this memory, that all
+    /// have the same number of bits per channel, and that they are whole.
+    #[track_caller]
+    fn submit_views(
+        &mut self,
+        stream: &Stream,
+        pictures: &[LayerView<'_>],
+        weights: &DeviceWarp,
+        options: &StitchOptions,
+        panorama: SumView<'_>,
+    ) -> Result<(), MultibandError> {
+        options.check(self.sources.len())?;
+        check_sources(&self.sources, weights.sources())?;
+        check_size(self.panorama, weights.size())?;
         weights.await_ready(stream)?;
         if self.version != Some(weights.version()) {
             self.version = None;
             self.weigh(stream, weights)?;
             self.version = Some(weights.version());
         }
-        self.split(stream, frames, options)?;
+        self.split(stream, pictures, options)?;
         self.correct(stream)?;
         Ok(self.apply(stream, weights, options, panorama)?)
     }
@@ -246,10 +286,10 @@ impl Multiband {
     fn split(
         &mut self,
         stream: &Stream,
-        frames: &[FrameView<'_>],
+        pictures: &[LayerView<'_>],
         options: &StitchOptions,
     ) -> Result<(), DeviceError> {
-        let camera = |(camera, frame): (usize, &FrameView<'_>)| {
+        let camera = |(camera, picture): (usize, &LayerView<'_>)| {
             let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
             let covered = options.covers.parts[camera] > 0.0;
             SplitCamera {
@@ -258,10 +298,10 @@ impl Multiband {
                 vignette: options.vignettes[camera].covered(options.covers.parts[camera]),
                 offset,
                 exact: (covered || options.power != Power::Fast).into(),
-                decode: frame.format().pixels.to_rgb(),
+                decode: picture.to_rgb(),
             }
         };
-        let cameras: Vec<_> = frames.iter().enumerate().map(camera).collect();
+        let cameras: Vec<_> = pictures.iter().enumerate().map(camera).collect();
         let mut config = blocks(self.layout.overlaps);
         config.dynamic_shared = self.layout.most * SLOT * size_of::<Cell>() as u32;
         macro_rules! launch {
@@ -282,13 +322,16 @@ impl Multiband {
                 unsafe { stream.launch_unchecked(&config, &kernel) }
             }};
         }
-        // The caller has checked that either all frames are P010, or none of them.
-        let deep: Vec<_> = frames.iter().filter_map(p010).collect();
-        if deep.is_empty() {
-            let pictures: Vec<_> = frames.iter().filter_map(picture).collect();
-            launch!(MultibandSplit, table::<AnyPicture>(&pictures)?)
+        // The caller has checked that all pictures have the same number of bits per channel.
+        let p010: Vec<_> = pictures.iter().filter_map(p010).collect();
+        let rgba16: Vec<_> = pictures.iter().filter_map(rgba16).collect();
+        if !p010.is_empty() {
+            launch!(MultibandSplitP010, table::<P010>(&p010)?)
+        } else if !rgba16.is_empty() {
+            launch!(MultibandSplitRgba16, table::<View<Rgba16>>(&rgba16)?)
         } else {
-            launch!(MultibandSplitP010, table::<P010>(&deep)?)
+            let pictures: Vec<_> = pictures.iter().filter_map(picture).collect();
+            launch!(MultibandSplit, table::<AnyPicture>(&pictures)?)
         }
     }
 
@@ -338,7 +381,7 @@ impl Multiband {
         stream: &Stream,
         warp: &DeviceWarp,
         options: &StitchOptions,
-        panorama: FrameViewMut<'_>,
+        panorama: SumView<'_>,
     ) -> Result<(), DeviceError> {
         let pixels = panorama.format().pixels;
         let grouped = pixels != PixelFormat::Rgba8;
@@ -363,27 +406,40 @@ impl Multiband {
             }};
         }
         match panorama {
-            FrameViewMut::Rgba8(panorama) => launch!(MultibandApplyRgba8, panorama),
-            FrameViewMut::Nv12(panorama, _) => launch!(MultibandApplyNv12, panorama),
-            FrameViewMut::P010(panorama, _) => launch!(MultibandApplyP010, panorama),
+            SumView::Rgba16(panorama) => launch!(MultibandApplyRgba16, panorama),
+            SumView::Frame(FrameViewMut::Rgba8(panorama)) => launch!(MultibandApplyRgba8, panorama),
+            SumView::Frame(FrameViewMut::Nv12(panorama, _)) => {
+                launch!(MultibandApplyNv12, panorama)
+            }
+            SumView::Frame(FrameViewMut::P010(panorama, _)) => {
+                launch!(MultibandApplyP010, panorama)
+            }
         }
     }
 }
 
 /// Returns an 8-bit frame as a kernel argument.
-fn picture<'a>(frame: &FrameView<'a>) -> Option<DeviceAnyPicture<'a>> {
-    match *frame {
-        FrameView::Rgba8(picture) => Some(DeviceAnyPicture::Rgba8(picture)),
-        FrameView::Nv12(picture, _) => Some(DeviceAnyPicture::Nv12(picture)),
-        FrameView::P010(..) => None,
+fn picture<'a>(picture: &LayerView<'a>) -> Option<DeviceAnyPicture<'a>> {
+    match *picture {
+        LayerView::Frame(FrameView::Rgba8(picture)) => Some(DeviceAnyPicture::Rgba8(picture)),
+        LayerView::Frame(FrameView::Nv12(picture, _)) => Some(DeviceAnyPicture::Nv12(picture)),
+        _ => None,
     }
 }
 
 /// Returns a P010 frame as a kernel argument.
-fn p010<'a>(frame: &FrameView<'a>) -> Option<DeviceP010<'a>> {
-    match *frame {
-        FrameView::P010(picture, _) => Some(picture),
+fn p010<'a>(picture: &LayerView<'a>) -> Option<DeviceP010<'a>> {
+    match *picture {
+        LayerView::Frame(FrameView::P010(picture, _)) => Some(picture),
         _ => None,
+    }
+}
+
+/// Returns a picture with 16 bits per channel as a kernel argument.
+fn rgba16<'a>(picture: &LayerView<'a>) -> Option<DeviceView<'a, Rgba16>> {
+    match *picture {
+        LayerView::Rgba16(picture) => Some(picture),
+        LayerView::Frame(_) => None,
     }
 }
 

@@ -19,15 +19,17 @@ mod fit;
 mod response;
 mod samples;
 
+use std::borrow::Cow;
+
 use glam::{UVec2, Vec2, Vec3};
-use kernels_gpu::photometry::{PhotometryCorrect, corrected};
+use kernels_gpu::photometry::{PhotometryCorrect, PhotometryCorrectRgba16, corrected};
 use shared_types::Rgba8;
 use shared_types::photometry::{BLOCK, Correction};
 pub use shared_types::photometry::{Response, Vignette};
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use crate::geometry::Vignetting;
-use crate::io::picture::Picture;
+use crate::io::picture::{Picture, Pixel, RgbaViewMut};
 
 /// The photometric model of a set of pictures.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,8 +53,8 @@ impl Photometry {
     /// that overlap have the geometric mean 1, or `anchor` has the exposure 1.
     ///
     /// There must be an element of `places` for each picture, all of the same length.
-    pub(crate) fn estimate(
-        pictures: &[&Picture],
+    pub(crate) fn estimate<P: Pixel>(
+        pictures: &[&Picture<P>],
         places: &[Places],
         anchor: Option<usize>,
     ) -> Self {
@@ -69,7 +71,7 @@ impl Photometry {
             response: self.response,
             vignette: self.vignetting[picture].vignette(size),
         };
-        PictureCorrection { correction, lights: response::lights(&self.response) }
+        PictureCorrection { correction, lights: response::lights(&self.response, 8) }
     }
 
     /// Returns corrected copies of the pictures, in the order of [`gains`](Self::gains), and waits until they are done.
@@ -80,12 +82,12 @@ impl Photometry {
     /// # Panics
     /// Panics if there are more pictures than gains.
     #[track_caller]
-    pub fn corrected(
+    pub fn corrected<P: Pixel>(
         &self,
         stream: &Stream,
-        pictures: &[Picture],
-    ) -> Result<Vec<Picture>, DeviceError> {
-        let corrected = |(i, picture): (usize, &Picture)| {
+        pictures: &[Picture<P>],
+    ) -> Result<Vec<Picture<P>>, DeviceError> {
+        let corrected = |(i, picture): (usize, &Picture<P>)| {
             let mut image = picture.upload(stream)?;
             self.correction(i, picture.size()).apply(stream, &mut image)?;
             Picture::download(stream, &image)
@@ -98,7 +100,7 @@ impl Photometry {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PictureCorrection {
     correction: Correction,
-    /// The light of each level.
+    /// The light of each 8-bit level.
     lights: Vec<f32>,
 }
 
@@ -108,21 +110,37 @@ impl PictureCorrection {
     /// # Errors
     /// Returns [`DeviceError`] if the device fails.
     #[track_caller]
-    pub fn apply(&self, stream: &Stream, image: &mut Image<Rgba8>) -> Result<(), DeviceError> {
+    pub fn apply<P: Pixel>(
+        &self,
+        stream: &Stream,
+        image: &mut Image<P>,
+    ) -> Result<(), DeviceError> {
         let Correction { gain, vignette, .. } = self.correction;
         if gain == Vec3::ONE && vignette == Vignette::NONE {
             return Ok(());
         }
         let config = LaunchConfig::cover(image.width(), image.height(), BLOCK);
-        let lights = Buffer::from_slice(stream, &self.lights)?;
-        let kernel = PhotometryCorrect {
-            correction: self.correction,
-            lights: lights.view(),
-            picture: image.view_mut(),
-        };
-        stream.launch(&config, &kernel)?;
+        let (table, correction) =
+            (Buffer::from_slice(stream, &self.lights::<P>())?, self.correction);
+        let lights = table.view();
+        match P::view_mut(image) {
+            RgbaViewMut::Rgba8(picture) => {
+                stream.launch(&config, &PhotometryCorrect { correction, lights, picture })
+            }
+            RgbaViewMut::Rgba16(picture) => {
+                stream.launch(&config, &PhotometryCorrectRgba16 { correction, lights, picture })
+            }
+        }?;
         // The buffer must outlive the launch.
         stream.synchronize()
+    }
+
+    /// Returns the light of each value of a channel of `P`.
+    fn lights<P: Pixel>(&self) -> Cow<'_, [f32]> {
+        match P::BITS {
+            8 => Cow::Borrowed(&self.lights),
+            bits => Cow::Owned(response::lights(&self.correction.response, bits)),
+        }
     }
 
     /// Returns the corrected levels (0 to 255) of a pixel at a position in the picture.

@@ -1,7 +1,7 @@
 //! The inverse of a response: the light of a level.
 
 use kernels_gpu::photometry::slope;
-use shared_types::photometry::{LEVELS, Response};
+use shared_types::photometry::Response;
 
 /// The smallest slope of a response. With a smaller one, a level would not determine its light.
 const LEAST_SLOPE: f64 = 0.08;
@@ -24,10 +24,11 @@ pub(super) fn light(response: &Response, level: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Returns the light of each 8-bit level.
-pub(super) fn lights(response: &Response) -> Vec<f32> {
-    let white = f64::from(LEVELS - 1);
-    (0..LEVELS)
+/// Returns the light of each level that a channel with this number of bits has.
+pub(super) fn lights(response: &Response, bits: u8) -> Vec<f32> {
+    let levels = 1_u32 << bits;
+    let white = f64::from(levels - 1);
+    (0..levels)
         .map(|level| match (response.a, response.b) {
             (0.0, 0.0) => (f64::from(level) / white) as f32,
             _ => light(response, f64::from(level) / white) as f32,

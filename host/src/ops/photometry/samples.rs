@@ -7,7 +7,7 @@ use glam::{IVec2, UVec2, Vec2, Vec3};
 use shared_types::Rgba8;
 
 use super::Places;
-use crate::io::picture::Picture;
+use crate::io::picture::{Picture, Pixel};
 
 /// Distance in pixels from the middle of a window to its edge. A window has 5×5 pixels.
 const REACH: i32 = 2;
@@ -35,8 +35,8 @@ pub(super) struct Sample {
 }
 
 /// Returns the samples of all pairs of pictures.
-pub(super) fn compare(pictures: &[&Picture], places: &[Places]) -> Vec<Sample> {
-    let windows = |(picture, places): (&&Picture, &Places)| -> Vec<Option<Window>> {
+pub(super) fn compare<P: Pixel>(pictures: &[&Picture<P>], places: &[Places]) -> Vec<Sample> {
+    let windows = |(picture, places): (&&Picture<P>, &Places)| -> Vec<Option<Window>> {
         places.iter().map(|place| Window::at(picture, (*place)?)).collect()
     };
     let windows: Vec<_> = pictures.iter().zip(places).map(windows).collect();
@@ -67,7 +67,7 @@ struct Window {
 
 impl Window {
     /// Returns the window around a position, or `None` if it does not count.
-    fn at(picture: &Picture, place: Vec2) -> Option<Self> {
+    fn at<P: Pixel>(picture: &Picture<P>, place: Vec2) -> Option<Self> {
         let middle = place.round().as_ivec2();
         let (low, high) = (middle - REACH, middle + REACH);
         if low.min_element() < 0 || !high.cmplt(picture.size().as_ivec2()).all() {
@@ -102,6 +102,7 @@ fn radius(size: UVec2, place: Vec2) -> f64 {
     (place.as_dvec2() - centre).length_squared() / centre.length_squared()
 }
 
-fn pixel(picture: &Picture, at: IVec2) -> Rgba8 {
-    picture.pixels()[at.y as usize * picture.width() as usize + at.x as usize]
+/// Returns a pixel with 8 bits per channel. The limits for levels are in 8 bits, and a mean needs no more.
+fn pixel<P: Pixel>(picture: &Picture<P>, at: IVec2) -> Rgba8 {
+    picture.pixels()[at.y as usize * picture.width() as usize + at.x as usize].into()
 }

@@ -17,9 +17,10 @@ use thiserror::Error;
 
 use crate::device::{DeviceError, Image, Stream};
 use crate::frame::{FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured};
-use crate::io::picture::Picture;
+use crate::io::picture::{Picture, Pixel};
 use crate::lock::lock;
 use crate::warp::{DeviceWarp, RenderError, camera_name};
+use sum::{LayerView, SumView};
 
 pub use covers::Covers;
 pub use gamma_table::GammaTable;
@@ -39,8 +40,8 @@ pub enum Power {
     /// when gains or gammas change. Compared with [`Exact`](Self::Exact), the interpolation adds an error of at most
     /// 0.6 levels for gains up to 2 and gammas from 0.8 to 1.2. For a gamma of 0.45, the error near black is 6 levels.
     /// Y'CbCr levels above white are clipped before the gain is applied. A stitch of more than two cameras, of
-    /// frames with different pixel formats, of 10-bit frames, or with a colour that [covers](Covers) a camera, uses
-    /// [`Exact`](Self::Exact) instead.
+    /// frames with different pixel formats, of 10-bit frames, of 16-bit pictures, or with a colour that
+    /// [covers](Covers) a camera, uses [`Exact`](Self::Exact) instead.
     Table,
 }
 
@@ -51,6 +52,7 @@ pub enum Power {
 /// - [`Power::Exact`] or [`Power::Table`] with a gamma other than 1
 /// - frames or planes that the device cannot read as textures, because their rows are not aligned
 /// - frames with different pixel formats
+/// - [pictures](stitch_pictures) with 16 bits per channel, except with [`Cubic`](Self::Cubic)
 /// - 10-bit frames (P010) with an output that is not P010, or the reverse
 /// - for [`TexturedPlanes`](Self::TexturedPlanes) and [`HardwareBilinear`](Self::HardwareBilinear), 10-bit frames
 /// - for [`TexturedPlanes`](Self::TexturedPlanes) and [`HardwareBilinear`](Self::HardwareBilinear), more than two
@@ -342,12 +344,17 @@ pub(crate) fn check_frames(frames: &[FrameView<'_>], sources: &[UVec2]) -> Resul
 
 /// Checks that an output has the size of the panorama, and that its chroma plane is complete.
 pub(crate) fn check_output(out: &FrameViewMut<'_>, expected: UVec2) -> Result<(), StitchError> {
-    let found = out.format().size;
-    if found != expected {
-        return Err(StitchError::OutputSize { found, expected });
-    }
+    check_size(out.format().size, expected)?;
     if !out.is_whole() {
         return Err(StitchError::Chroma { which: "output" });
+    }
+    Ok(())
+}
+
+/// Checks that an output has the size of the panorama.
+pub(crate) fn check_size(found: UVec2, expected: UVec2) -> Result<(), StitchError> {
+    if found != expected {
+        return Err(StitchError::OutputSize { found, expected });
     }
     Ok(())
 }
@@ -431,7 +438,10 @@ fn submit(
         [left, right] if alike && !covered && !deep && options.lookup != Lookup::Cubic => {
             planes::launch(stream, (left, right), warp, options, table, out)
         }
-        _ => sum::launch(stream, frames, warp, options, out),
+        _ => {
+            let pictures: Vec<_> = frames.iter().map(|&frame| LayerView::Frame(frame)).collect();
+            sum::launch(stream, &pictures, warp, options, SumView::Frame(out))
+        }
     }
 }
 
@@ -441,16 +451,52 @@ fn submit(
 /// # Errors
 /// Returns [`StitchError`] if pictures, warp and options do not match, or the device fails.
 #[track_caller]
-pub fn stitch_pictures(
+pub fn stitch_pictures<P: Pixel>(
     stream: &Stream,
-    pictures: &[&Picture],
+    pictures: &[&Picture<P>],
     warp: &DeviceWarp,
     options: &StitchOptions,
-) -> Result<Picture, StitchError> {
+) -> Result<Picture<P>, StitchError> {
     let images = Picture::upload_all(stream, pictures)?;
-    let frames: Vec<_> = images.iter().map(FrameView::from).collect();
     let UVec2 { x, y } = warp.size();
     let mut out = Image::new(stream.device(), x, y)?;
-    stitch(stream, &frames, warp, options, &mut out)?;
+    stitch_images(stream, &images, warp, options, &mut out)?;
     Ok(Picture::download(stream, &out)?)
+}
+
+/// Submits the stitch of one still picture per camera of `warp` into `out` without waiting, like [`stitch`]. Pictures with
+/// 16 bits per channel always take the launches of more than two cameras.
+///
+/// # Errors
+/// Returns [`StitchError`] if images, warp and options do not match, or the device fails.
+#[track_caller]
+pub fn stitch_images<P: Pixel>(
+    stream: &Stream,
+    images: &[Image<P>],
+    warp: &DeviceWarp,
+    options: &StitchOptions,
+    out: &mut Image<P>,
+) -> Result<(), StitchError> {
+    let pictures: Vec<_> = images.iter().map(|image| LayerView::from(P::view(image))).collect();
+    match P::view_mut(out).into() {
+        SumView::Frame(out) => {
+            let frames: Vec<_> = pictures.into_iter().filter_map(LayerView::frame).collect();
+            stitch(stream, &frames, warp, options, out)
+        }
+        out => {
+            options.check(warp.sources().len())?;
+            check_images(images, warp.sources())?;
+            check_size(out.format().size, warp.size())?;
+            sum::launch(stream, &pictures, warp, options, out)
+        }
+    }
+}
+
+/// Checks the number and the sizes of images like [`check_sources`].
+pub(crate) fn check_images<P: Pixel>(
+    images: &[Image<P>],
+    sources: &[UVec2],
+) -> Result<(), StitchError> {
+    let size = |image: &Image<P>| UVec2::new(image.width(), image.height());
+    check_sources(&images.iter().map(size).collect::<Vec<_>>(), sources)
 }

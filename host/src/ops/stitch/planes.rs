@@ -9,7 +9,7 @@ use shared_types::texture::DeviceTexturedCameraPlanes;
 use super::GammaTable;
 use super::{Power, StitchError, StitchOptions};
 use crate::device::{Device, DeviceError, LaunchConfig, Stream, Textures};
-use crate::frame::{FrameView, FrameViewMut, Textured, launch_by_formats};
+use crate::frame::{FrameFormat, FrameView, FrameViewMut, Textured, launch_by_formats};
 use crate::warp::{DeviceWarp, Plane};
 
 /// The method with which the kernel applies gammas: none if all are 1, a power function, or a table.
@@ -27,7 +27,7 @@ macro_rules! launch_planes {
         $stream:ident, $Frames:ident[$l:ident, $r:ident], [$left:ident, $right:ident], $params:ident, $out:ident:
         $rgba8:ident $nv12:ident $nv12_rgba8:ident $rgba8_nv12:ident $(, $table:ident)?
     ) => {{
-        let config = config(&$out);
+        let config = config($out.format());
         macro_rules! launch {
             ($kernel:ident, $from_left:ident, $from_right:ident, $to:ident) => {
                 $stream.launch(&config, &kernels::$kernel {
@@ -50,9 +50,9 @@ macro_rules! launch_planes {
 
 /// Returns a launch configuration with a thread per pixel for RGBA, and per chroma sample (four pixels) for NV12 and
 /// P010.
-pub(super) fn config(out: &FrameViewMut<'_>) -> LaunchConfig {
-    let cell = out.format().pixels.cell();
-    let [columns, rows] = out.format().size.to_array().map(|side| side.div_ceil(cell));
+pub(super) fn config(out: FrameFormat) -> LaunchConfig {
+    let cell = out.pixels.cell();
+    let [columns, rows] = out.size.to_array().map(|side| side.div_ceil(cell));
     LaunchConfig::cover(columns, rows, BLOCK)
 }
 

@@ -1,5 +1,5 @@
 //! Stitches any number of cameras by their planes: adds them one by one to a picture of sums, and converts the sums to
-//! a panorama. Each camera may have its own pixel format.
+//! a panorama. Each camera may have its own pixel format. Still pictures with 16 bits per channel are always stitched here.
 //!
 //! [`launch`] stitches a frame per camera of a warp. [`add`] and [`finish`] are the two steps, for callers that have
 //! the planes of only one camera at a time.
@@ -14,23 +14,86 @@ use shared_types::photometry::Vignette;
 use shared_types::stitch::sum::{AddParams, Combine, FinishParams, Sum};
 use shared_types::stitch::{BLOCK, Colour, MIN_WEIGHT};
 use shared_types::warp::DeviceCameraPlanes;
+use shared_types::yuv::YuvToRgb;
 
 use super::{Lookup, Power, StitchError, StitchOptions};
 use crate::device::{DeviceError, Image, LaunchConfig, Stream};
-use crate::frame::{FrameView, FrameViewMut};
+use crate::frame::{DeviceView, DeviceViewMut, FrameFormat, FrameView, FrameViewMut, PixelFormat};
+use crate::io::picture::{Rgba16, RgbaView, RgbaViewMut};
 use crate::lock::lock;
 use crate::warp::DeviceWarp;
 
+/// A picture to add to the sums: a frame, or a still picture with 16 bits per channel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LayerView<'a> {
+    Frame(FrameView<'a>),
+    Rgba16(DeviceView<'a, Rgba16>),
+}
+
+/// The panorama of the sums: a frame, or a still picture with 16 bits per channel.
+#[derive(Debug)]
+pub(crate) enum SumView<'a> {
+    Frame(FrameViewMut<'a>),
+    Rgba16(DeviceViewMut<'a, Rgba16>),
+}
+
+impl<'a> From<RgbaView<'a>> for LayerView<'a> {
+    fn from(picture: RgbaView<'a>) -> Self {
+        match picture {
+            RgbaView::Rgba8(view) => Self::Frame(FrameView::Rgba8(view)),
+            RgbaView::Rgba16(view) => Self::Rgba16(view),
+        }
+    }
+}
+
+impl<'a> From<RgbaViewMut<'a>> for SumView<'a> {
+    fn from(picture: RgbaViewMut<'a>) -> Self {
+        match picture {
+            RgbaViewMut::Rgba8(view) => Self::Frame(FrameViewMut::Rgba8(view)),
+            RgbaViewMut::Rgba16(view) => Self::Rgba16(view),
+        }
+    }
+}
+
+impl<'a> LayerView<'a> {
+    /// Returns the frame, or `None` for a picture with 16 bits per channel.
+    pub(crate) fn frame(self) -> Option<FrameView<'a>> {
+        match self {
+            Self::Frame(frame) => Some(frame),
+            Self::Rgba16(_) => None,
+        }
+    }
+
+    /// Returns the conversion of the stored samples to R'G'B' levels. Kernels ignore it for RGBA.
+    pub(crate) fn to_rgb(self) -> YuvToRgb {
+        match self {
+            Self::Frame(frame) => frame.format().pixels.to_rgb(),
+            Self::Rgba16(_) => PixelFormat::Rgba8.to_rgb(),
+        }
+    }
+}
+
+impl SumView<'_> {
+    /// Returns the size and the pixel format. Those of a picture with 16 bits per channel are those of the same picture
+    /// with 8 bits, because the planes and the colours are the same.
+    pub(crate) fn format(&self) -> FrameFormat {
+        match self {
+            Self::Frame(frame) => frame.format(),
+            Self::Rgba16(view) => FrameFormat::rgba8(view.size().0, view.size().1),
+        }
+    }
+}
+
 /// One camera to add to the sums of a panorama.
 pub(crate) struct Layer<'a> {
-    pub(crate) frame: FrameView<'a>,
+    pub(crate) picture: LayerView<'a>,
     pub(crate) planes: DeviceCameraPlanes<'a>,
     pub(crate) colour: Colour,
     pub(crate) vignette: Vignette,
     /// A constant that is added to the camera's colours before the power, if the picture is mixed with a colour.
     pub(crate) offset: Option<Vec3>,
     /// The method to compute the gamma. [`Power::Table`] is computed as [`Power::Exact`], and so is every method of a
-    /// camera with an `offset` or with P010 frames.
+    /// camera with an `offset`, with P010 frames or with a 16-bit picture.
     pub(crate) power: Power,
     /// The panorama pixels that the camera may change. [`Combine::START`] changes all pixels.
     pub(crate) place: OverlapBox,
@@ -48,15 +111,25 @@ pub(crate) fn add(
     sums: &mut Image<Sum>,
     layer: Layer<'_>,
 ) -> Result<(), DeviceError> {
-    let Layer { frame, planes, colour, vignette, offset, power, place, min_weight, combine, cubic } =
-        layer;
+    let Layer {
+        picture,
+        planes,
+        colour,
+        vignette,
+        offset,
+        power,
+        place,
+        min_weight,
+        combine,
+        cubic,
+    } = layer;
     let whole = OverlapBox { min: UVec2::ZERO, max: UVec2::new(sums.width(), sums.height()) };
     let place = if combine == Combine::START { whole } else { place };
     if place.is_empty() {
         return Ok(());
     }
     let config = LaunchConfig::cover(place.size().x, place.size().y, BLOCK);
-    let decode = frame.format().pixels.to_rgb();
+    let decode = picture.to_rgb();
     let OverlapBox { min, max } = place;
     let params = AddParams { min, max, colour, vignette, min_weight, combine, decode };
     macro_rules! launch {
@@ -66,6 +139,16 @@ pub(crate) fn add(
             stream.launch(&config, &kernel)
         }};
     }
+    let frame = match picture {
+        LayerView::Frame(frame) => frame,
+        LayerView::Rgba16(view) => {
+            return match offset {
+                Some(offset) => launch!(StitchAddRgba16Mixed, view, offset),
+                None if cubic => launch!(StitchAddRgba16Cubic, view),
+                None => launch!(StitchAddRgba16Exact, view),
+            };
+        }
+    };
     if let Some(offset) = offset {
         return match frame {
             FrameView::Rgba8(view) => launch!(StitchAddMixed, view, offset),
@@ -92,32 +175,35 @@ pub(crate) fn finish(
     stream: &Stream,
     sums: &Image<Sum>,
     (flip, edge_boost): (bool, bool),
-    out: FrameViewMut<'_>,
+    out: SumView<'_>,
 ) -> Result<(), DeviceError> {
     let encode = out.format().pixels.to_yuv();
     let params = FinishParams { flip: flip.into(), edge_boost: edge_boost.into(), encode };
-    let (config, sums) = (super::planes::config(&out), sums.view());
+    let (config, sums) = (super::planes::config(out.format()), sums.view());
     match out {
-        FrameViewMut::Rgba8(out) => {
+        SumView::Rgba16(out) => {
+            stream.launch(&config, &kernels::StitchFinishRgba16 { sums, params, out })
+        }
+        SumView::Frame(FrameViewMut::Rgba8(out)) => {
             stream.launch(&config, &kernels::StitchFinishRgba8 { sums, params, out })
         }
-        FrameViewMut::Nv12(out, _) => {
+        SumView::Frame(FrameViewMut::Nv12(out, _)) => {
             stream.launch(&config, &kernels::StitchFinishNv12 { sums, params, out })
         }
-        FrameViewMut::P010(out, _) => {
+        SumView::Frame(FrameViewMut::P010(out, _)) => {
             stream.launch(&config, &kernels::StitchFinishP010 { sums, params, out })
         }
     }
 }
 
-/// Stitches one frame per camera of a warp. The caller has checked that frames, warp and output match.
+/// Stitches one picture per camera of a warp. The caller has checked that pictures, warp and output match.
 #[track_caller]
 pub(super) fn launch(
     stream: &Stream,
-    frames: &[FrameView<'_>],
+    pictures: &[LayerView<'_>],
     warp: &DeviceWarp,
     options: &StitchOptions,
-    out: FrameViewMut<'_>,
+    out: SumView<'_>,
 ) -> Result<(), StitchError> {
     warp.await_ready(stream)?;
     // Hold the lock until the work is submitted, so that the work of other threads comes before or after it.
@@ -125,7 +211,7 @@ pub(super) fn launch(
     stream.wait(&summing.done)?;
     let boxes = summing.boxes.clone();
     let submitted =
-        frames.iter().enumerate().zip(boxes).try_for_each(|((camera, &frame), place)| {
+        pictures.iter().enumerate().zip(boxes).try_for_each(|((camera, &picture), place)| {
             let planes = warp.planes(camera)?;
             let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
             let offset = (options.covers.parts[camera] > 0.0).then_some(offset);
@@ -134,7 +220,7 @@ pub(super) fn launch(
             let (power, min_weight) = (options.power, MIN_WEIGHT);
             let cubic = options.lookup == Lookup::Cubic;
             let layer = Layer {
-                frame,
+                picture,
                 planes,
                 colour,
                 vignette,

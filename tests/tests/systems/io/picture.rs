@@ -71,7 +71,7 @@ fn in_memory_pictures_are_what_files_are() {
     }
     let error = refusal(Path::new("body"), |name| Picture::decode(b"", name));
     assert_variant!(error, PictureError::NotAPicture { .. });
-    let nothing = Picture::from_pixels(0, 0, Vec::new()).unwrap();
+    let nothing = Picture::from_pixels(0, 0, Vec::<Rgba8>::new()).unwrap();
     assert_variant!(
         nothing.encode(PictureFormat::Png).unwrap_err(),
         PictureError::Unencodable { .. }

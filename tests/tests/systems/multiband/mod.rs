@@ -2,6 +2,7 @@
 
 mod exact;
 mod live;
+mod sixteen_bit;
 
 use exact::View;
 use glam::{IVec2, UVec2, Vec3, ivec2, uvec2};
@@ -81,6 +82,16 @@ impl Scene {
 
     /// Returns the levels of each pixel by the definition.
     fn exact(&self, levels: u32) -> Vec<Option<[f64; 3]>> {
+        self.exact_of(levels, |camera, u, v| oracle::bilinear(&self.sources[camera], u, v))
+    }
+
+    /// Returns the same levels for other pictures of the same sizes. `sample` returns the levels of a camera's picture at
+    /// a column and a row.
+    fn exact_of(
+        &self,
+        levels: u32,
+        sample: impl Fn(usize, f64, f64) -> [f64; 3],
+    ) -> Vec<Option<[f64; 3]>> {
         let size = self.output.size;
         let pixels = size.element_product() as usize;
         let cameras = 0..self.sources.len();
@@ -94,7 +105,7 @@ impl Scene {
             (inside && weight > f64::from(0.001_f32)).then_some((u, v, weight))
         };
         let colour = |camera: usize, u: f64, v: f64| {
-            let levels = oracle::bilinear(&self.sources[camera], u, v);
+            let levels = sample(camera, u, v);
             let of = |c: usize| oracle::grade(&self.options.colours[camera], c, levels[c]);
             [0, 1, 2].map(of)
         };

@@ -1,7 +1,8 @@
 //! Tests of the stitch kernels. A stitch that uses the lookup `planes` must match the specification's formula, and a
 //! stitch that uses `mesh` must match one that uses `planes`. `sum` tests the lookup `planes` for any number of
-//! cameras.
+//! cameras, and `sixteen_bit` pictures with 16 bits per channel.
 
 mod mesh;
 mod planes;
+mod sixteen_bit;
 mod sum;

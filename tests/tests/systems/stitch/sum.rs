@@ -15,11 +15,11 @@ use shared_types::warp::UNSEEN;
 
 /// The inputs of a random stitch.
 #[derive(Clone)]
-struct Case {
-    output: FrameFormat,
-    sources: Vec<Raster>,
-    warp: Warp,
-    options: StitchOptions,
+pub(super) struct Case {
+    pub(super) output: FrameFormat,
+    pub(super) sources: Vec<Raster>,
+    pub(super) warp: Warp,
+    pub(super) options: StitchOptions,
     padding: u64,
 }
 
@@ -64,7 +64,7 @@ fn planes(random: &mut Random, size: UVec2, sources: &[Raster]) -> Vec<Vec<f32>>
 
 impl Case {
     /// Creates a random case with `cameras` cameras of different sizes and formats.
-    fn random(seed: u64, cameras: usize) -> Self {
+    pub(super) fn random(seed: u64, cameras: usize) -> Self {
         let mut random = Random::new(seed);
         let r = &mut random;
         let size = uvec2(1 + r.below(70) as u32, 1 + r.below(40) as u32);
@@ -124,6 +124,18 @@ impl Case {
 
     /// Returns the R'G'B' levels of each panorama pixel by the formula of the specification, like [`oracle::stitch`].
     fn exact(&self) -> Vec<Option<[f64; 3]>> {
+        self.exact_of(|camera, u, v| match self.options.lookup {
+            Lookup::Cubic => oracle::cubic(&self.sources[camera], u, v),
+            _ => oracle::bilinear(&self.sources[camera], u, v),
+        })
+    }
+
+    /// Returns the same levels for other pictures of the same sizes. `sample` returns the levels of a camera's picture at
+    /// a column and a row.
+    pub(super) fn exact_of(
+        &self,
+        sample: impl Fn(usize, f64, f64) -> [f64; 3],
+    ) -> Vec<Option<[f64; 3]>> {
         let [width, height] = self.output.size.to_array().map(|side| side as usize);
         let mut out = vec![None; width * height];
         for at in 0..width * height {
@@ -135,10 +147,7 @@ impl Case {
                 let [w, h] = source.size.to_array().map(f64::from);
                 let inside = u >= 0.0 && u < w && v >= 0.0 && v < h;
                 if inside && weight > f64::from(0.001_f32) {
-                    let levels = match self.options.lookup {
-                        Lookup::Cubic => oracle::cubic(source, u, v),
-                        _ => oracle::bilinear(source, u, v),
-                    };
+                    let levels = sample(camera, u, v);
                     let colour = &self.options.colours[camera];
                     let factor = oracle::vignette(&self.options.vignettes[camera], u, v);
                     for (c, sum) in sum.iter_mut().enumerate() {
@@ -161,7 +170,7 @@ impl Case {
 }
 
 /// The seeds and numbers of cameras of the random cases: every number of cameras, `each` times.
-fn cases(each: u64) -> impl Iterator<Item = (u64, usize)> {
+pub(super) fn cases(each: u64) -> impl Iterator<Item = (u64, usize)> {
     (2..=MAX_CAMERAS).flat_map(move |cameras| (0..each).map(move |seed| (seed, cameras)))
 }
 

@@ -1,0 +1,82 @@
+//! Pictures with the bits per channel of their files.
+
+use std::path::Path;
+
+use glam::UVec2;
+use shared_types::Rgba16;
+
+use super::decode::{self, Depth};
+use super::{Picture, PictureError};
+
+/// A picture with the bits per channel of its file. A picture with 16 bits keeps all its levels.
+///
+/// ```no_run
+/// use panoweave::io::picture::{Picture, Rgba16, StoredPicture};
+///
+/// let pictures = ["left.png", "right.png"].map(StoredPicture::open);
+/// let [left, right] = pictures.map(|picture| picture.map(StoredPicture::into_rgba16));
+/// let pictures: [Picture<Rgba16>; 2] = [left?, right?];
+/// # Ok::<(), panoweave::io::picture::PictureError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredPicture {
+    /// A picture with at most 8 bits per channel.
+    Rgba8(Picture),
+    /// A picture with 16 bits per channel.
+    Rgba16(Picture<Rgba16>),
+}
+
+impl StoredPicture {
+    /// Reads a PNG or JPEG file with any extension, and applies the EXIF orientation.
+    ///
+    /// # Errors
+    /// Returns [`PictureError`] if the file cannot be read, is not a valid PNG or JPEG, or is too large.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, PictureError> {
+        decode::open(path.as_ref(), Depth::Stored)
+    }
+
+    /// Decodes the content of a PNG or JPEG file as [`open`](Self::open) does. Error messages call the file `name`.
+    ///
+    /// # Errors
+    /// Returns [`PictureError`] if the content is not a valid PNG or JPEG, or is too large.
+    pub fn decode(content: &[u8], name: impl AsRef<Path>) -> Result<Self, PictureError> {
+        decode::decode(content, name.as_ref(), Depth::Stored)
+    }
+
+    /// Returns the number of bits per channel: 8 or 16.
+    #[must_use]
+    pub fn bits(&self) -> u8 {
+        match self {
+            Self::Rgba8(_) => 8,
+            Self::Rgba16(_) => 16,
+        }
+    }
+
+    /// Returns width and height in pixels.
+    #[must_use]
+    pub fn size(&self) -> UVec2 {
+        match self {
+            Self::Rgba8(picture) => picture.size(),
+            Self::Rgba16(picture) => picture.size(),
+        }
+    }
+
+    /// Returns the picture with 8 bits per channel. Rounds 16-bit values to the nearest 8-bit value, which
+    /// [`conversions`](Picture::conversions) reports.
+    #[must_use]
+    pub fn into_rgba8(self) -> Picture {
+        match self {
+            Self::Rgba8(picture) => picture,
+            Self::Rgba16(picture) => picture.to_depth(),
+        }
+    }
+
+    /// Returns the picture with 16 bits per channel. Widens 8-bit values without loss: multiplies them by 257.
+    #[must_use]
+    pub fn into_rgba16(self) -> Picture<Rgba16> {
+        match self {
+            Self::Rgba8(picture) => picture.to_depth(),
+            Self::Rgba16(picture) => picture,
+        }
+    }
+}
