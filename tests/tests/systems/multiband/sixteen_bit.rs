@@ -75,8 +75,8 @@ fn panoramas_with_sixteen_bits_follow_the_definition() {
         }
         let mean = sum / count;
         println!("{device} against f64: at most {most:.2}, mean {mean:.2} 16-bit steps");
-        // Differences are in half precision: the error is at most 0.2 of 255 levels.
-        assert!(most < 0.2 * 257.0 && mean < 5.0, "{device}: at most {most}, mean {mean}");
+        // Differences are in half precision. Those of these pictures are at most a third of white.
+        assert!(most < 20.0 && mean < 1.0, "{device}: at most {most}, mean {mean}");
     }
 }
 
