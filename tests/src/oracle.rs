@@ -123,8 +123,7 @@ pub fn bilinear(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
 #[must_use]
 pub fn cubic(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
     let [width, height] = picture.size.to_array().map(|side| side as usize);
-    let filter =
-        |element: &dyn Fn(usize) -> [f64; 3]| cubic_mix(width, height, u, v, |at| element(at));
+    let filter = |element: &dyn Fn(usize) -> [f64; 3]| cubic_mix(width, height, u, v, element);
     match &picture.pixels {
         Pixels::Rgba8(pixels) => filter(&|at| levels(pixels[at])),
         Pixels::Nv12 { y, uv, encoding } => {

@@ -68,7 +68,7 @@ fn a_ramp_passes_through_the_program() {
         let DynamicImage::ImageRgba16(panorama) = panorama else { panic!("16 bits") };
         assert_eq!(panorama.dimensions(), (16_376 + 16_384, 4));
         for (x, y, pixel) in panorama.enumerate_pixels() {
-            if x >= 16_376 && x < 16_384 {
+            if (16_376..16_384).contains(&x) {
                 continue;
             }
             let [r, g, b] = ramp.get_pixel(if x < 16_384 { x } else { x - 16_376 }, y).0;

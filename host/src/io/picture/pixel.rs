@@ -34,7 +34,7 @@ pub trait Hooks: Sized {
     const ENCODED: ExtendedColorType;
 
     /// Returns whether the pixel is opaque.
-    fn is_opaque(self) -> bool;
+    fn is_opaque(&self) -> bool;
 
     /// Returns the pixel with opacity 0.
     fn masked(self) -> Self;
@@ -79,7 +79,7 @@ macro_rules! pixel {
             const DECODED: ColorType = ColorType::$pixel;
             const ENCODED: ExtendedColorType = ExtendedColorType::$pixel;
 
-            fn is_opaque(self) -> bool {
+            fn is_opaque(&self) -> bool {
                 self.a == Self::BLACK.a
             }
 
