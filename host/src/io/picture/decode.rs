@@ -26,6 +26,24 @@ pub(crate) enum Depth {
     Stored,
 }
 
+impl StoredPicture {
+    /// Reads a PNG or JPEG file with any extension, and applies the EXIF orientation.
+    ///
+    /// # Errors
+    /// Returns [`PictureError`] if the file cannot be read, is not a valid PNG or JPEG, or is too large.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, PictureError> {
+        open(path.as_ref(), Depth::Stored)
+    }
+
+    /// Decodes the content of a PNG or JPEG file as [`open`](Self::open) does. Error messages call the file `name`.
+    ///
+    /// # Errors
+    /// Returns [`PictureError`] if the content is not a valid PNG or JPEG, or is too large.
+    pub fn decode(content: &[u8], name: impl AsRef<Path>) -> Result<Self, PictureError> {
+        decode(content, name.as_ref(), Depth::Stored)
+    }
+}
+
 /// Reads a picture file.
 pub(crate) fn open(path: &Path, depth: Depth) -> Result<StoredPicture, PictureError> {
     let unreadable = |source| PictureError::Unreadable { file: path.to_owned(), source };

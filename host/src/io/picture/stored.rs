@@ -1,12 +1,9 @@
-//! Pictures with the bits per channel of their files.
-
-use std::path::Path;
+//! Pictures with the bits per channel of their files. `decode` reads them.
 
 use glam::UVec2;
 use shared_types::Rgba16;
 
-use super::decode::{self, Depth};
-use super::{Picture, PictureError};
+use super::Picture;
 
 /// A picture with the bits per channel of its file. A picture with 16 bits keeps all its levels.
 ///
@@ -27,22 +24,6 @@ pub enum StoredPicture {
 }
 
 impl StoredPicture {
-    /// Reads a PNG or JPEG file with any extension, and applies the EXIF orientation.
-    ///
-    /// # Errors
-    /// Returns [`PictureError`] if the file cannot be read, is not a valid PNG or JPEG, or is too large.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, PictureError> {
-        decode::open(path.as_ref(), Depth::Stored)
-    }
-
-    /// Decodes the content of a PNG or JPEG file as [`open`](Self::open) does. Error messages call the file `name`.
-    ///
-    /// # Errors
-    /// Returns [`PictureError`] if the content is not a valid PNG or JPEG, or is too large.
-    pub fn decode(content: &[u8], name: impl AsRef<Path>) -> Result<Self, PictureError> {
-        decode::decode(content, name.as_ref(), Depth::Stored)
-    }
-
     /// Returns the number of bits per channel: 8 or 16.
     #[must_use]
     pub fn bits(&self) -> u8 {

@@ -478,15 +478,17 @@ fn lines_of_memory_are_fetched_ahead() {
                     assert_eq!(fetches, 3, "{name}");
                     assert!(before(entry.body.rfind("prefetch")), "{name}");
                 }
-                // Three prefetches are for layers. The other ones are for a cache line of a picture, or two for NV12
+                // Three prefetches are for layers. The other ones are for a cache line of a picture, or two for NV12 and P010
                 // (luma and chroma). Kernels for two cameras have them for each camera. Kernels for mixed formats have
                 // them for each format.
                 _ if name.starts_with("stitch_mesh_") => {
                     let lines = match name {
                         _ if name.starts_with("stitch_mesh_mixed") => 3,
                         _ if name.starts_with("stitch_mesh_many_nv12") => 2,
+                        "stitch_mesh_many_p010" => 2,
                         _ if name.starts_with("stitch_mesh_many") => 1,
                         _ if name.starts_with("stitch_mesh_nv12") => 4,
+                        "stitch_mesh_p010" => 4,
                         _ => 2,
                     };
                     assert_eq!(fetches, 3 + lines, "{name}");
