@@ -12,9 +12,9 @@ use super::search::Found;
 
 /// The influence of the difference between neighbours. Good windows have a certainty of 0.02 to 0.3. A field that follows
 /// each window would bend the background around every small object; small objects are left to the seam.
-const STIFFNESS: f32 = 0.3;
+const STIFFNESS: f32 = 0.1;
 
-/// The influence of the displacement itself. Without measurements, a displacement falls to half over 17 nodes.
+/// The influence of the displacement itself. Without measurements, a displacement falls to half over 10 nodes.
 const REST: f32 = 0.0005;
 
 /// The residual, in pixels of the reduced panorama, at which a measurement keeps a quarter of its influence.

@@ -62,12 +62,12 @@ fn displacements_are_measured_despite_exposure() {
         let found = measured([&a, &b], &RefineOptions::default(), &place).unwrap();
         for at in points(uvec2(5, 10)).map(|at| vec2(240.0, 20.0) + 40.0 * at.as_vec2()) {
             let off = relative(&found, at) - moved;
-            assert!(off.length() < 0.15, "{moved} at {at}: off by {off}");
+            assert!(off.length() < 0.25, "{moved} at {at}: off by {off}");
         }
         // Where only one camera sees the panorama, it does not move.
         let alone = found.nodes().x as usize * 3 + 2;
         assert_eq!(found.shifts(0)[alone], Vec2::ZERO, "{moved}");
-        assert!(found.largest() <= moved.length() + 0.15, "{moved}: {}", found.largest());
+        assert!(found.largest() <= moved.length() + 0.25, "{moved}: {}", found.largest());
     }
 }
 
