@@ -14,15 +14,18 @@ pub(crate) struct Refining {
         value_name = "PIXELS",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "24",
         value_parser = displacement
     )]
-    refine: Option<f32>,
+    refine: Option<Option<f32>>,
 }
 
 impl Refining {
     /// Returns the options of the refinement, or `None` if the option is not given.
     pub(crate) fn options(&self) -> Option<RefineOptions> {
-        self.refine.map(|limit| RefineOptions { limit })
+        let options = |limit: Option<f32>| match limit {
+            Some(limit) => RefineOptions { limit },
+            None => RefineOptions::default(),
+        };
+        self.refine.map(options)
     }
 }

@@ -112,9 +112,16 @@ fn points(size: UVec2) -> impl Iterator<Item = UVec2> {
 
 /// Returns the positions of the sample points in the pictures of a geometry.
 pub(super) fn places_of_geometry(geometry: &Geometry) -> Vec<Places> {
-    let place = |camera| move |point| place(geometry, camera, point);
-    let places = |camera| points(geometry.canvas.size).map(place(camera)).collect();
-    (0..geometry.cameras.len()).map(places).collect()
+    places(geometry.canvas.size, geometry.cameras.len(), |camera, at| place(geometry, camera, at))
+}
+
+/// Returns the positions of the sample points of a panorama in the pictures of all cameras.
+fn places(
+    size: UVec2,
+    cameras: usize,
+    place: impl Fn(usize, UVec2) -> Option<Vec2>,
+) -> Vec<Places> {
+    (0..cameras).map(|camera| points(size).map(|at| place(camera, at)).collect()).collect()
 }
 
 /// Returns the source coordinates that a camera of a geometry shows at a panorama pixel, or `None` if it does not see
@@ -131,7 +138,5 @@ pub(super) fn places_of_warp(
     stream: &Stream,
     warp: &DeviceWarp,
 ) -> Result<Vec<Places>, DeviceError> {
-    let place = warp.places(stream)?;
-    let places = |camera| points(warp.size()).map(|point| place(camera, point)).collect();
-    Ok((0..warp.sources().len()).map(places).collect())
+    Ok(places(warp.size(), warp.sources().len(), warp.places(stream)?))
 }

@@ -30,9 +30,10 @@ pub(crate) struct Figures {
     pub(crate) similarity: Option<Similarity>,
 }
 
-/// The frames of all cameras, and the corrections that the stitch applies to them.
+/// The corrections that the stitch applies.
 pub(crate) struct Corrected<'a> {
-    pub(crate) frames: &'a [Frame<'a>],
+    /// The frames to which the stitch applies them, if they are not those of the cameras.
+    pub(crate) frames: Option<&'a [Frame<'a>]>,
     pub(crate) colours: Colours,
     pub(crate) vignettes: Vignettes,
 }
@@ -91,10 +92,17 @@ impl Figures {
         let mut worst: Option<Cameras> = None;
         for meter in meters {
             let before = meter.measure(frames, &Colours::IDENTITY, &Vignettes::NONE)?;
-            let after = after.map(|Corrected { frames, colours, vignettes }| {
-                meter.measure(frames, colours, vignettes)
-            });
-            let after = after.transpose()?;
+            let after = match after {
+                None => None,
+                Some(Corrected {
+                    frames: None,
+                    colours: Colours::IDENTITY,
+                    vignettes: Vignettes::NONE,
+                }) => Some(before),
+                Some(Corrected { frames: corrected, colours, vignettes }) => {
+                    Some(meter.measure(corrected.unwrap_or(frames), colours, vignettes)?)
+                }
+            };
             let found = Cameras { frame, before, after };
             if worst.as_ref().is_none_or(|worst| found.counts() > worst.counts()) {
                 worst = Some(found);

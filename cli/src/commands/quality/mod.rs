@@ -215,7 +215,7 @@ impl Job<'_> {
         let stream = device.stream()?;
         let vignettes = plan.vignettes();
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
-        // The pictures that were stitched, with the corrections that the stitch applied to them.
+        // The pictures that were corrected before the stitch, if any, and the corrections that the stitch applied.
         let mut stitched = None;
         let (panorama, owners) = match (panorama, &cameras[..]) {
             (None, [_, _, ..]) => stages.run("stitch", "stitching", || {
@@ -232,9 +232,9 @@ impl Job<'_> {
                 stitched = Some(match panorama.photometry {
                     Some(photometry) => {
                         let corrected = photometry.corrected(&stream, &cameras)?;
-                        (corrected, Colours::IDENTITY, Vignettes::NONE)
+                        (Some(corrected), Colours::IDENTITY, Vignettes::NONE)
                     }
-                    None => (cameras.clone(), Colours::of(&panorama.colours), vignettes),
+                    None => (None, Colours::of(&panorama.colours), vignettes),
                 });
                 Ok((panorama.picture, args.turned(panorama.owners)))
             })?,
@@ -254,10 +254,10 @@ impl Job<'_> {
             figures.add_seam(0, line.visibility(&Levels::of_picture(&panorama))?);
             if !cameras.is_empty() {
                 let meters = meters(&stream, &warp)?;
-                let after = stitched.as_ref().map(|(pictures, ..)| frames(pictures)).transpose()?;
-                let after = after.as_deref().zip(stitched.as_ref());
-                let after = after.map(|(frames, &(_, colours, vignettes))| Corrected {
-                    frames,
+                let corrected = stitched.as_ref().and_then(|(pictures, ..)| pictures.as_deref());
+                let corrected = corrected.map(frames).transpose()?;
+                let after = stitched.as_ref().map(|&(_, colours, vignettes)| Corrected {
+                    frames: corrected.as_deref(),
                     colours,
                     vignettes,
                 });
@@ -375,9 +375,9 @@ impl Job<'_> {
                         line = SeamLine::new(&args.turned(owners), size)?;
                     }
                     figures.add_seam(number, line.visibility(&levels)?);
-                    let (frames, colours) = (&stitched.cameras, panorama.colours());
-                    let after = Corrected { frames, colours, vignettes };
-                    figures.add_cameras(number, &meters, frames, Some(&after))?;
+                    let colours = panorama.colours();
+                    let after = Corrected { frames: None, colours, vignettes };
+                    figures.add_cameras(number, &meters, &stitched.cameras, Some(&after))?;
                 }
                 Ok::<_, Failure>(())
             })
@@ -399,7 +399,7 @@ fn meters(stream: &Stream, warp: &DeviceWarp) -> Result<Vec<OverlapMeter>, Failu
     Ok(meters)
 }
 
-/// Returns the pixels of a picture as an RGBA frame, without copying.
+/// Returns the pixels of pictures as RGBA frames, without copying.
 fn frames(pictures: &[Picture]) -> Result<Vec<Frame<'_>>, Failure> {
     let frames = pictures.iter().map(|picture| {
         let format = FrameFormat::rgba8(picture.width(), picture.height());
