@@ -27,7 +27,8 @@ use shared_types::Rgba8;
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
 
 fn options(power: Option<Power>) -> StitchOptions {
-    let colour = |gain: f32, gamma| Colour { gain: glam::Vec3::splat(gain), gamma };
+    let colour =
+        |gain: f32, gamma| Colour { gain: glam::Vec3::splat(gain), gamma, ..Colour::IDENTITY };
     let gamma = if power.is_some() { (0.9, 1.1) } else { (1.0, 1.0) };
     StitchOptions {
         colours: Colours::of([colour(1.1, gamma.0), colour(0.9, gamma.1)]),
@@ -242,7 +243,11 @@ fn cameras(criterion: &mut Criterion) {
         let mesh = DeviceMesh::upload(&stream, &mesh).expect("the mesh");
         let warp = DeviceWarp::render(&stream, &geometry).expect("the warp");
         let colours: Vec<_> = (0..count)
-            .map(|i| Colour { gain: glam::Vec3::ONE, gamma: if i % 2 == 0 { 0.9 } else { 1.1 } })
+            .map(|i| Colour {
+                gain: glam::Vec3::ONE,
+                gamma: if i % 2 == 0 { 0.9 } else { 1.1 },
+                ..Colour::IDENTITY
+            })
             .collect();
         for (label, inputs, output) in
             [("rgba", [rgba; 2], rgba), ("nv12", [nv12; 2], nv12), ("mixed", [rgba, nv12], nv12)]

@@ -115,7 +115,7 @@ fn views(device: &Device, size: UVec2, pixels: PixelFormat, count: usize) -> Vec
 }
 
 fn gains() -> StitchOptions {
-    let colour = |gain| Colour { gain: glam::Vec3::splat(gain), gamma: 1.0 };
+    let colour = |gain| Colour { gain: glam::Vec3::splat(gain), gamma: 1.0, ..Colour::IDENTITY };
     // This option is for the stitch that the view is compared with. The viewer ignores it.
     let lookup = Lookup::Planes;
     StitchOptions {

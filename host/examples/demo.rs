@@ -77,7 +77,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     stream.synchronize()?;
     let warp_time = started.elapsed();
 
-    let undo = |exposure: f32| Colour { gain: Vec3::splat(1.0 / exposure), gamma: 1.0 };
+    let undo = |exposure: f32| Colour {
+        gain: Vec3::splat(1.0 / exposure),
+        gamma: 1.0,
+        ..Colour::IDENTITY
+    };
     let options = StitchOptions {
         colours: Colours::of([undo(EXPOSURE[0]), undo(EXPOSURE[1])]),
         power: Power::Exact,

@@ -2,22 +2,17 @@
 //!
 //! The kernel corrects a picture in place, one thread per pixel. A level becomes light (a table inverts the response),
 //! the light is multiplied by the gain and by the factor of the vignette, and the response turns it back into a level.
-//! `shoulder` then keeps highlights from being clipped or from turning gray.
+//! The [`shoulder`] then keeps highlights from being clipped or from turning gray.
 //!
 //! Live video does not use this kernel: a pass over the frames would take longer than the stitch.
 
+use crate::colour::shoulder::shoulder;
 use crate::colour::vignette::factor;
 use crate::io::sixteen_bits;
 use cuda_std::prelude::*;
 use glam::{Vec2, Vec3, vec2, vec3};
 use shared_types::photometry::{BLOCK_THREADS, Correction, Response};
 use shared_types::{Rgba8, Rgba16};
-
-/// The level, as a fraction of white, above which the shoulder of a brightened picture begins.
-const KNEE: f32 = 0.9;
-
-/// The fraction of the largest level from which a darkened picture is raised to white. Levels above it may be clipped.
-const NEARLY_CLIPPED: f32 = 0.96;
 
 /// Defines the kernel that corrects a picture in place, for a type of pixels whose channels are of type `$channel`.
 /// `$round` rounds a level from 0 to 255 to a stored value.
@@ -78,30 +73,9 @@ pub fn slope(response: &Response, light: f32) -> f32 {
 #[inline(always)]
 pub fn corrected(correction: &Correction, lights: Vec3, place: Vec2) -> Vec3 {
     let gain = correction.gain * factor(&correction.vignette, place);
-    let channel = |light: f32, gain: f32| {
-        let shown = level(&correction.response, light * gain);
-        shoulder(shown, level(&correction.response, gain))
+    let levels = |lights: Vec3| {
+        let level = |light| level(&correction.response, light);
+        vec3(level(lights.x), level(lights.y), level(lights.z))
     };
-    vec3(channel(lights.x, gain.x), channel(lights.y, gain.y), channel(lights.z, gain.z))
-}
-
-/// Maps levels from 0 to `most` to levels from 0 to 1. `most` is the corrected level of white.
-///
-/// If `most` exceeds 1, levels above [`KNEE`] are compressed instead of clipped, so that bright areas keep their hue and
-/// texture (the extended curve of Reinhard et al. 2002). If `most` is below 1, clipped areas would turn gray, so the
-/// highest levels are raised to white. All other levels stay as they are.
-#[inline(always)]
-fn shoulder(level: f32, most: f32) -> f32 {
-    let raised = if most > 1.0 {
-        let (u, white) = ((level - KNEE) / (1.0 - KNEE), (most - KNEE) / (1.0 - KNEE));
-        if level > KNEE {
-            KNEE + (1.0 - KNEE) * u * (1.0 + u / (white * white)) / (1.0 + u)
-        } else {
-            level
-        }
-    } else {
-        let t = ((level / most - NEARLY_CLIPPED) / (1.0 - NEARLY_CLIPPED)).max(0.0);
-        level + (1.0 - most) * t * t
-    };
-    raised.clamp(0.0, 1.0)
+    shoulder(levels(lights * gain), levels(gain), Vec3::ONE).clamp(Vec3::ZERO, Vec3::ONE)
 }

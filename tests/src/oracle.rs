@@ -11,9 +11,9 @@ use shared_types::stitch::{Colour, StitchParams};
 
 use crate::raster::{Pixels, Raster};
 
-/// A function that applies a camera's colour correction to a level (0 to 255) of a channel. The `usize` is the channel:
-/// 0 for red, 1 for green, 2 for blue.
-pub type Grade = fn(&Colour, usize, f64) -> f64;
+/// A function that applies a camera's colour correction to a level (0 to 255) of a channel, and to the factor of the
+/// vignette. The `usize` is the channel: 0 for red, 1 for green, 2 for blue.
+pub type Grade = fn(&Colour, usize, f64, f64) -> f64;
 
 /// Stitches two pictures by the formula of the specification. Returns the R'G'B' levels of each panorama pixel before
 /// rounding, row by row, or `None` where no camera contributes. `size` is the panorama's size. The `planes` are left x,
@@ -43,7 +43,7 @@ pub fn stitch(
                     let factor =
                         vignette([&params.left_vignette, &params.right_vignette][camera], u, v);
                     for c in 0..3 {
-                        sum[c] += weight * grade(colour, c, factor * sample[c]);
+                        sum[c] += weight * grade(colour, c, sample[c], factor);
                     }
                     weights += weight;
                 }
@@ -81,17 +81,48 @@ pub fn vignette(vignette: &Vignette, u: f64, v: f64) -> f64 {
     1.0 + a * q + b * q.powi(2) + c * q.powi(3)
 }
 
-/// Applies a camera's gain and then its gamma to a level `c` of a channel: `255 · clamp(gain · c / 255, 0, 1)^gamma`.
+/// Applies a camera's gain, its shoulder and then its gamma to a level `c` of a channel:
+/// `255 · clamp(gain · c / 255, 0, 1)^gamma`. If there is a shoulder, it is applied before the clamp.
 #[must_use]
 pub fn grade(colour: &Colour, channel: usize, level: f64) -> f64 {
-    let gain = f64::from(colour.gain.to_array()[channel]);
-    255.0 * (gain * level / 255.0).clamp(0.0, 1.0).powf(f64::from(colour.gamma))
+    grade_vignetted(colour, channel, level, 1.0)
+}
+
+/// Applies [`grade`] to a level that is multiplied by the factor of a vignette.
+#[must_use]
+pub fn grade_vignetted(colour: &Colour, channel: usize, level: f64, factor: f64) -> f64 {
+    let gain = f64::from(colour.gain.to_array()[channel]) * factor;
+    let gained = gain * level / 255.0;
+    let limited = match f64::from(colour.shoulder) {
+        0.0 => gained,
+        limit => shoulder(gained, gain, limit),
+    };
+    255.0 * limited.clamp(0.0, 1.0).powf(f64::from(colour.gamma))
+}
+
+/// Maps colours from 0 to `white` to colours from 0 to `limit`.
+///
+/// If `white` exceeds `limit`, the colours above 0.9 times `limit` follow the curve `L·(1 + L / W²) / (1 + L)` (equation 4 of
+/// Reinhard et al. 2002), where `L` and `W` are the parts of the colour and of white above that colour. Otherwise, a
+/// parabola raises the highest 4 % of the range.
+#[must_use]
+pub fn shoulder(colour: f64, white: f64, limit: f64) -> f64 {
+    if white > limit {
+        let knee = 0.9 * limit;
+        let [l, w] = [colour, white].map(|c| (c - knee) / (0.1 * limit));
+        if l <= 0.0 { colour } else { knee + 0.1 * limit * l * (1.0 + l / w.powi(2)) / (1.0 + l) }
+    } else if white == 0.0 {
+        colour
+    } else {
+        let raise = ((colour / white - 0.96) / 0.04).max(0.0).powi(2);
+        colour + (limit - white) * raise
+    }
 }
 
 /// Clamps the level to 0–255 and applies [`grade`], because a gamma table has entries only for levels from 0 to 255.
 #[must_use]
-pub fn grade_cut_off(colour: &Colour, channel: usize, level: f64) -> f64 {
-    grade(colour, channel, level.clamp(0.0, 255.0))
+pub fn grade_cut_off(colour: &Colour, channel: usize, level: f64, factor: f64) -> f64 {
+    grade(colour, channel, (factor * level).clamp(0.0, 255.0))
 }
 
 /// Interpolates a picture bilinearly at column `u` and row `v`. Returns R'G'B' levels.

@@ -27,6 +27,10 @@ pub(crate) struct Stitching {
     /// once per camera, in the order of the cameras. Default: 1.
     #[arg(long, value_name = "G", value_parser = gamma, conflicts_with_all = ["gamma_left", "gamma_right"])]
     gamma: Vec<f32>,
+    /// Clips the levels that --gain raises above white. By default, a shoulder compresses the brightest levels, so that
+    /// highlights keep their texture, and levels that are white in a picture stay white even if --gain is below 1.
+    #[arg(long)]
+    clip_highlights: bool,
     /// For two cameras: --gain of the left picture. Default: 1.
     #[arg(long, value_name = "R,G,B", value_parser = gain)]
     gain_left: Option<Vec3>,
@@ -105,9 +109,11 @@ impl Stitching {
     fn colours(&self) -> Colours {
         let gains = [self.gain_left, self.gain_right];
         let gammas = [self.gamma_left, self.gamma_right];
-        let colour = |camera: usize| Colour {
-            gain: of(&self.gain, gains, camera).unwrap_or(Vec3::ONE),
-            gamma: of(&self.gamma, gammas, camera).unwrap_or(1.0),
+        let colour = |camera: usize| {
+            let gain = of(&self.gain, gains, camera).unwrap_or(Vec3::ONE);
+            let gamma = of(&self.gamma, gammas, camera).unwrap_or(1.0);
+            let colour = Colour { gain, gamma, ..Colour::IDENTITY };
+            if self.clip_highlights || gain == Vec3::ONE { colour } else { colour.with_shoulder() }
         };
         Colours::of((0..MAX_CAMERAS).map(colour).collect::<Vec<_>>())
     }

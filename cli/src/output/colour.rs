@@ -11,7 +11,7 @@ pub(crate) fn photometry(Photometry { vignetting, response, .. }: &Photometry) -
 }
 
 /// Returns a camera's gains and gamma as JSON. The numbers can be passed to `--gain` and `--gamma`.
-pub(crate) fn describe(Colour { gain, gamma }: &Colour) -> Value {
+pub(crate) fn describe(Colour { gain, gamma, .. }: &Colour) -> Value {
     json!({ "gain": gain.to_array(), "gamma": gamma })
 }
 

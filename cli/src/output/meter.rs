@@ -79,7 +79,7 @@ fn colours(colours: &Colours, cameras: usize) -> String {
     let texts: Vec<_> = colours
         .iter()
         .take(cameras)
-        .map(|Colour { gain, gamma }| {
+        .map(|Colour { gain, gamma, .. }| {
             let gamma = if *gamma == 1.0 { String::new() } else { format!(" ^{gamma:.2}") };
             format!("{:.2} {:.2} {:.2}{gamma}", gain.x, gain.y, gain.z)
         })

@@ -1,6 +1,7 @@
 //! The pictures of a panorama with the corrections of their colours.
 
 use glam::{UVec2, Vec2, Vec3};
+use kernels_gpu::colour::corrected;
 use kernels_gpu::colour::vignette::factor;
 use kernels_gpu::warp::{project, ray};
 use shared_types::Rgba8;
@@ -80,11 +81,9 @@ impl<'a, P: Pixel> Sources<'a, P> {
         if let Some((_, corrections)) = &self.matched {
             return corrections[camera].levels(pixel, place);
         }
-        let Colour { gain, gamma } = self.colour(camera);
         let levels = Vec3::new(pixel.r.into(), pixel.g.into(), pixel.b.into());
-        let levels = levels * factor(&self.vignette(camera), place);
-        let levels = (levels * gain / 255.0).clamp(Vec3::ZERO, Vec3::ONE);
-        255.0 * if gamma == 1.0 { levels } else { levels.powf(gamma) }
+        let factor = factor(&self.vignette(camera), place);
+        255.0 * corrected(&self.colour(camera), levels * factor, factor)
     }
 
     /// Returns the panorama with the results of colour matching.
@@ -94,7 +93,11 @@ impl<'a, P: Pixel> Sources<'a, P> {
             let colours = cameras.map(|camera| self.colour(camera)).collect();
             return Panorama { picture, colours, photometry: None, unmatched: Vec::new(), owners };
         };
-        let colours = photometry.gains.iter().map(|&gain| Colour { gain, gamma: 1.0 }).collect();
+        let colours = photometry
+            .gains
+            .iter()
+            .map(|&gain| Colour { gain, ..Colour::IDENTITY }.with_shoulder())
+            .collect();
         let unmatched = photometry.unmatched.clone();
         Panorama { picture, colours, photometry: Some(photometry), unmatched, owners }
     }

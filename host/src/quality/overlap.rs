@@ -4,7 +4,8 @@
 //! have a weight over 0.1, the nearest pixel of each picture. Unlike colour matching, this measurement includes
 //! saturated pixels, because a viewer sees their difference even if no correction can remove it.
 
-use glam::{UVec2, Vec2};
+use glam::{UVec2, Vec2, Vec3};
+use kernels_gpu::colour::corrected;
 use kernels_gpu::colour::vignette::factor;
 use shared_types::colour::OverlapPixel;
 use shared_types::photometry::Vignette;
@@ -180,11 +181,7 @@ impl<'a> Corrected<'a> {
                 [luma + decode.cr_red * cr, green, luma + decode.cb_blue * cb]
             }
         };
-        let Colour { gain, gamma } = self.colour;
-        let light = factor(&self.vignette, Vec2::new(x as f32, y as f32));
-        std::array::from_fn(|c| {
-            let gained = (gain[c] * light * levels[c] / 255.0).clamp(0.0, 1.0);
-            255.0 * if gamma == 1.0 { gained } else { gained.powf(gamma) }
-        })
+        let factor = factor(&self.vignette, Vec2::new(x as f32, y as f32));
+        (255.0 * corrected(&self.colour, factor * Vec3::from(levels), factor)).to_array()
     }
 }

@@ -1,4 +1,5 @@
-//! Colour correction of a camera: `clamp(gain · c / 255, 0, 1)^gamma` for each channel, in four variants.
+//! Colour correction of a camera: `clamp(gain · c / 255, 0, 1)^gamma` for each channel, in four variants. A
+//! [`shoulder`] replaces the clamp if the correction has one.
 //!
 //! [`Linear`] omits the power, [`Exact`] and [`Fast`] compute it, and [`Table`] interpolates linearly between the
 //! results for the 256 integer levels. The interpolation is least accurate in two ranges. Where the gain reaches white,
@@ -6,15 +7,17 @@
 //! 0.5 of a level for gammas from 0.8, but 6 levels for a gamma of 0.45. The table clamps levels outside 0 to 255,
 //! which Y'CbCr can have, before it applies the gain; the other variants clamp after the gain.
 
+use crate::colour::shoulder::shoulder;
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
-use glam::{Vec3, vec3};
+use glam::{Vec3, Vec4, vec3};
 use shared_types::colour::{TABLE_LEN, TABLE_LEVELS, TableEntry};
 use shared_types::stitch::Colour;
 
-/// A colour correction from levels (0 to 255) to colours (0 to 1).
+/// A colour correction from levels (0 to 255) to colours (0 to 1). `levels` contain the factor of the vignette; a shoulder
+/// needs this `factor`, because it multiplies white, too.
 pub(crate) trait Grade {
-    fn apply(&self, levels: Vec3) -> Vec3;
+    fn apply(&self, levels: Vec3, factor: f32) -> Vec3;
 }
 
 /// The correction for a gamma of 1, which needs no power.
@@ -25,8 +28,9 @@ pub(crate) struct Exact(pub(crate) Colour);
 /// 0.25 to 4 and results above 1/255, its relative error is at most 1e-5.
 pub(crate) struct Fast(pub(crate) Colour);
 
-/// The correction of a camera that is mixed with a constant colour. `colour.gain` is multiplied by the part of the
-/// picture, and `offset` is the constant colour times its part, before the power. The power is that of [`Exact`].
+/// The correction of a camera that is mixed with a constant colour. `colour.gain` and `colour.shoulder` are multiplied by
+/// the part of the picture, and `offset` is the constant colour times its part, before the power. The power is that of
+/// [`Exact`].
 pub(crate) struct Mixed {
     pub(crate) colour: Colour,
     pub(crate) offset: Vec3,
@@ -36,49 +40,49 @@ impl Mixed {
     /// Computes the correction with its power if `exact` is set, and otherwise with that of [`Fast`]. Omits the power if
     /// the gamma is 1. Both branches are uniform, because all pixels of a camera have the same correction.
     #[inline(always)]
-    pub(crate) fn apply_with(&self, levels: Vec3, exact: bool) -> Vec3 {
+    pub(crate) fn apply_with(&self, levels: Vec3, factor: f32, exact: bool) -> Vec3 {
         if self.colour.gamma == 1.0 {
-            self.linear(levels)
+            self.linear(levels, factor)
         } else if exact {
-            self.apply(levels)
+            self.apply(levels, factor)
         } else {
-            fast_power(self.linear(levels), self.colour.gamma)
+            fast_power(self.linear(levels, factor), self.colour.gamma)
         }
     }
 
     /// Returns the colour before the power.
     #[inline(always)]
-    fn linear(&self, levels: Vec3) -> Vec3 {
+    fn linear(&self, levels: Vec3, factor: f32) -> Vec3 {
         let mixed = levels * (self.colour.gain * (1.0 / 255.0)) + self.offset;
-        mixed.clamp(Vec3::ZERO, Vec3::ONE)
+        limited(mixed, &self.colour, factor, self.offset).clamp(Vec3::ZERO, Vec3::ONE)
     }
 }
 
 impl Grade for Mixed {
     #[inline(always)]
-    fn apply(&self, levels: Vec3) -> Vec3 {
-        exact_power(self.linear(levels), self.colour.gamma)
+    fn apply(&self, levels: Vec3, factor: f32) -> Vec3 {
+        exact_power(self.linear(levels, factor), self.colour.gamma)
     }
 }
 
 impl Grade for Linear {
     #[inline(always)]
-    fn apply(&self, levels: Vec3) -> Vec3 {
-        gained(&self.0, levels)
+    fn apply(&self, levels: Vec3, factor: f32) -> Vec3 {
+        gained(&self.0, levels, factor)
     }
 }
 
 impl Grade for Exact {
     #[inline(always)]
-    fn apply(&self, levels: Vec3) -> Vec3 {
-        exact_power(gained(&self.0, levels), self.0.gamma)
+    fn apply(&self, levels: Vec3, factor: f32) -> Vec3 {
+        exact_power(gained(&self.0, levels, factor), self.0.gamma)
     }
 }
 
 impl Grade for Fast {
     #[inline(always)]
-    fn apply(&self, levels: Vec3) -> Vec3 {
-        fast_power(gained(&self.0, levels), self.0.gamma)
+    fn apply(&self, levels: Vec3, factor: f32) -> Vec3 {
+        fast_power(gained(&self.0, levels, factor), self.0.gamma)
     }
 }
 
@@ -95,24 +99,46 @@ fn fast_power(Vec3 { x, y, z }: Vec3, gamma: f32) -> Vec3 {
     vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma))
 }
 
+/// Returns the corrected colours (0 to 1) of red, green and blue levels (0 to 255), with the power of [`Exact`]. The levels
+/// contain the `factor` of the vignette, or it is 1.
+#[inline(always)]
+pub fn corrected(colour: &Colour, levels: Vec3, factor: f32) -> Vec3 {
+    Exact(*colour).apply(levels, factor)
+}
+
 /// Returns `clamp(gain · c / 255, 0, 1)` for the level `c` of each channel.
 #[inline(always)]
-fn gained(colour: &Colour, levels: Vec3) -> Vec3 {
-    (levels * (colour.gain * (1.0 / 255.0))).clamp(Vec3::ZERO, Vec3::ONE)
+fn gained(colour: &Colour, levels: Vec3, factor: f32) -> Vec3 {
+    let gained = levels * (colour.gain * (1.0 / 255.0));
+    limited(gained, colour, factor, Vec3::ZERO).clamp(Vec3::ZERO, Vec3::ONE)
+}
+
+/// Applies the shoulder of a correction, if it has one. `colours` are multiplied by its gain and by the `factor` of the
+/// vignette, and `offset` is added. This branch is uniform, because all pixels of a camera have the same correction.
+#[inline(always)]
+fn limited(colours: Vec3, colour: &Colour, factor: f32, offset: Vec3) -> Vec3 {
+    if colour.shoulder == 0.0 {
+        return colours;
+    }
+    shoulder(colours, colour.gain * factor + offset, offset + colour.shoulder)
 }
 
 /// A camera's colour correction for samples on a given scale: white is 255, or 1 if the samples come from a texture.
+/// It has a shoulder only if the picture is [mixed](Self::mixed) with a colour, because the registers of kernels without
+/// mixing do not suffice for it.
 #[derive(Clone, Copy)]
 pub(crate) struct Scaled {
     colour: Colour,
+    /// The factor of a sample that makes white 1.
+    scale: f32,
     /// See [`Mixed`]. `None` if the picture is not mixed with a colour.
     offset: Option<Vec3>,
 }
 
 impl Scaled {
     #[inline(always)]
-    pub(crate) fn new(Colour { gain, gamma }: Colour, white: f32) -> Self {
-        Self { colour: Colour { gain: gain * (1.0 / white), gamma }, offset: None }
+    pub(crate) fn new(colour: Colour, white: f32) -> Self {
+        Self { colour, scale: 1.0 / white, offset: None }
     }
 
     /// Adds a constant to the colours before the power.
@@ -121,16 +147,25 @@ impl Scaled {
         Self { offset: Some(offset), ..self }
     }
 
-    /// Converts four samples to corrected colours from 0 to 1.
+    /// Converts four samples to corrected colours from 0 to 1. Each sample contains the factor of the vignette, which is
+    /// its fourth component.
     #[inline(always)]
-    pub(crate) fn apply(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
-        let Self { colour: Colour { gain, gamma }, offset } = *self;
-        let mut colours = samples;
-        unroll!(4, |i| colours[i] = samples[i] * gain);
+    pub(crate) fn apply(&self, samples: [Vec4; 4]) -> [Vec3; 4] {
+        let Self { colour, scale, offset } = *self;
+        let mut colours = [Vec3::ZERO; 4];
+        let gain = colour.gain * scale;
+        unroll!(4, |i| colours[i] = samples[i].truncate() * gain);
         if let Some(offset) = offset {
             unroll!(4, |i| colours[i] += offset);
+            if colour.shoulder != 0.0 {
+                let limit = offset + colour.shoulder;
+                unroll!(4, |i| {
+                    let white = colour.gain * samples[i].w + offset;
+                    colours[i] = shoulder(colours[i], white, limit);
+                });
+            }
         }
-        powers(colours, gamma)
+        powers(colours, colour.gamma)
     }
 }
 
@@ -152,12 +187,13 @@ pub(crate) fn powers(colours: [Vec3; 4], gamma: f32) -> [Vec3; 4] {
 /// Returns the exact corrected colour (0 to 1) for an integer level of one channel (0 red, 1 green, 2 blue).
 #[inline(always)]
 pub(crate) fn graded(colour: &Colour, channel: u32, level: u32) -> f32 {
-    let gain = match channel {
-        0 => colour.gain.x,
-        1 => colour.gain.y,
-        _ => colour.gain.z,
+    let Vec3 { x, y, z } = gained(colour, Vec3::splat(level as f32), 1.0);
+    let gained = match channel {
+        0 => x,
+        1 => y,
+        _ => z,
     };
-    (gain * (1.0 / 255.0) * level as f32).clamp(0.0, 1.0).positive_powf(colour.gamma)
+    gained.positive_powf(colour.gamma)
 }
 
 /// One camera's half of the gamma table, in the block's shared memory.
@@ -203,9 +239,10 @@ impl Table {
     }
 }
 
+/// The table contains the shoulder for pictures without a vignette.
 impl Grade for Table {
     #[inline(always)]
-    fn apply(&self, levels: Vec3) -> Vec3 {
+    fn apply(&self, levels: Vec3, _: f32) -> Vec3 {
         vec3(self.channel(0, levels.x), self.channel(1, levels.y), self.channel(2, levels.z))
     }
 }

@@ -11,8 +11,11 @@
 //! even more: with two 4K cameras (`rigs/home.toml`), the panorama has eight times as many pixels as the overlap.
 
 pub(crate) mod grade;
+pub(crate) mod shoulder;
 mod sums;
 pub mod vignette;
+
+pub use grade::corrected;
 
 use crate::colour::sums::{add_blocks, colour_sums, column_sums};
 use crate::warp::camera::SourceLookup;

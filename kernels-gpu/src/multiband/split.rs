@@ -148,11 +148,13 @@ impl Compared {
             let mut levels = [Vec3::ZERO; RUNS];
             unroll!(RUNS, |run| {
                 let Vec2 { x, y } = places[run];
-                levels[run] = picture.sample(x, y, &decode) * factor(&vignette, places[run]);
+                levels[run] = picture.sample(x, y, &decode);
             });
             unroll!(RUNS, |run| {
                 let (i, Share { weight, seen }) = (cell_of_thread(run), shares[run]);
-                let colour = grade.apply_with(levels[run], exact != 0) * (255.0 * self.boost(i));
+                let factor = factor(&vignette, places[run]);
+                let colour = grade.apply_with(levels[run] * factor, factor, exact != 0);
+                let colour = colour * (255.0 * self.boost(i));
                 let colour = colour.min(Vec3::splat(255.0)) - MIDDLE;
                 sums[run] = add_weighted(sums[run], colour.extend(1.0), weight.widen());
                 if i < SLOT {

@@ -273,7 +273,7 @@ fn difference<P: Sampler2d>(
                 let (l, r) = unsafe {
                     (left.sample(l.x, l.y, &look.decode), right.sample(r.x, r.y, &look.decode))
                 };
-                let (l, r) = (Fast(look.left).apply(l), Fast(look.right).apply(r));
+                let (l, r) = (Fast(look.left).apply(l, 1.0), Fast(look.right).apply(r, 1.0));
                 sum += l - r;
                 both += l + r;
                 count += 1.0;

@@ -249,8 +249,8 @@ impl<P: Sampler2d, M: Planes> Source<P, M> {
         if let Some((place, weight)) = camera.source(x, y, MIN_WEIGHT) {
             // SAFETY: `place` is inside the picture. The kernel has checked that its planes have matching sizes.
             let levels = unsafe { self.picture.sample(place.x, place.y, decode) };
-            let scale = 255.0 / P::WHITE * factor(&self.vignette, place);
-            sum.add(weight, grade.apply(levels * scale));
+            let factor = factor(&self.vignette, place);
+            sum.add(weight, grade.apply(levels * (255.0 / P::WHITE * factor), factor));
         }
     }
 }

@@ -190,8 +190,8 @@ fn add<P: Sampler2d, G: Grade>(
     if let Some((place, weight)) = source {
         // SAFETY: `place` is inside the picture, and the picture is whole, as checked above.
         let levels = unsafe { picture.sample(place.x, place.y, &params.decode) };
-        let scale = 255.0 / P::WHITE * factor(&params.vignette, place);
-        sum.add(weight, grade.apply(levels * scale));
+        let factor = factor(&params.vignette, place);
+        sum.add(weight, grade.apply(levels * (255.0 / P::WHITE * factor), factor));
     }
     let sum = Sum { colour: sum.colour, weight: sum.weight };
     // SAFETY: `sums` contains the pixel, as checked above, and only this thread accesses it.

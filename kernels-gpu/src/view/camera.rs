@@ -4,7 +4,7 @@ use crate::colour::grade::Scaled;
 use crate::colour::vignette::factor;
 use crate::io::{Sampler2d, sample_plane};
 use cuda_std::prelude::*;
-use glam::{Vec2, Vec3, uvec2};
+use glam::{Vec2, Vec3, Vec4, uvec2};
 use shared_types::photometry::Vignette;
 use shared_types::view::{ViewCamera, ViewCanvas};
 use shared_types::yuv::YuvToRgb;
@@ -60,14 +60,18 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
         if is_inside { (near + (1.0 - P::MIDDLE)).min(far) } else { 0.0 }
     }
 
-    /// Samples the picture at a position. A position outside the picture is clamped to the picture's edge.
+    /// Samples the picture at a position. A position outside the picture is clamped to the picture's edge. The sample
+    /// contains the factor of the vignette, which is the fourth component.
     #[inline(always)]
-    pub(super) fn sample(&self, place: Vec2) -> Vec3 {
+    pub(super) fn sample(&self, place: Vec2) -> Vec4 {
         // SAFETY: `ViewTile::new` has checked that the picture is whole and not empty.
         let sample = unsafe { self.picture.sample_near(place, self.decode) };
         match &self.vignette {
-            Some(vignette) => sample * factor(vignette, place - P::MIDDLE),
-            None => sample,
+            Some(vignette) => {
+                let factor = factor(vignette, place - P::MIDDLE);
+                (sample * factor).extend(factor)
+            }
+            None => sample.extend(1.0),
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::view::tile::ViewTile;
 use crate::warp::patch::{Fit, Map, Patches};
 use cuda_std::arg::Alike;
 use cuda_std::prelude::*;
-use glam::{Vec2, Vec3, uvec2};
+use glam::{Vec2, Vec3, Vec4, uvec2};
 use shared_types::Rgba8;
 use shared_types::nv12::{Nv12Mut, P010Mut};
 use shared_types::stitch::MAX_CAMERAS;
@@ -383,7 +383,7 @@ fn sampled<P: Sampler2d, const N: usize, const MIXED: bool>(
     places: &[Option<Vec2>; 4],
 ) -> ([Vec3; 4], [f32; 4]) {
     let camera = source_camera::<_, MIXED>(picture, source);
-    let (mut samples, mut margins) = ([Vec3::ZERO; 4], [0.0; 4]);
+    let (mut samples, mut margins) = ([Vec4::ZERO; 4], [0.0; 4]);
     each!(N, |i| samples[i] = camera.sample(places[i].unwrap_or_default()));
     each!(N, |i| margins[i] = camera.margin(places[i]) * camera.per_side);
     (camera.colour.apply(samples), margins)

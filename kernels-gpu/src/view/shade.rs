@@ -11,7 +11,7 @@ use crate::view::pixel::Columns;
 use crate::view::pixel::Pixel;
 use crate::view::pixel::Shader;
 use cuda_std::prelude::*;
-use glam::Vec3;
+use glam::{Vec3, Vec4};
 use shared_types::stitch::{Colour, MIN_WEIGHT};
 use shared_types::view::{ViewCanvas, ViewFrame};
 
@@ -57,7 +57,7 @@ impl<P: Sampler2d, M: TileMap> Shader for FromPanorama<'_, P, M> {
 
     #[inline(always)]
     fn colours(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
-        Scaled::new(Colour::IDENTITY, P::WHITE).apply(samples)
+        Scaled::new(Colour::IDENTITY, P::WHITE).apply(samples.map(|sample| sample.extend(1.0)))
     }
 }
 
@@ -69,18 +69,18 @@ pub(super) struct OneCamera<'a, P> {
 
 impl<P: Sampler2d> Shader for OneCamera<'_, P> {
     /// A sample, and whether its position is inside the picture.
-    type Sample = (Vec3, bool);
+    type Sample = (Vec4, bool);
 
     const AHEAD: bool = true;
 
     #[inline(always)]
-    fn sample(&self, pixel: Pixel) -> (Vec3, bool) {
+    fn sample(&self, pixel: Pixel) -> (Vec4, bool) {
         let place = self.map.at(pixel);
         (self.camera.sample(place), self.camera.is_inside(place))
     }
 
     #[inline(always)]
-    fn colours(&self, samples: [(Vec3, bool); 4]) -> [Vec3; 4] {
+    fn colours(&self, samples: [(Vec4, bool); 4]) -> [Vec3; 4] {
         let mut colours = self.camera.colour.apply(samples.map(|(sample, _)| sample));
         unroll!(4, |i| {
             if !samples[i].1 {
@@ -121,7 +121,7 @@ impl<P: Sampler2d, M: TileMap, C: TileMap> TwoCameras<'_, P, M, C> {
 
 impl<P: Sampler2d, M: TileMap, C: TileMap> Shader for TwoCameras<'_, P, M, C> {
     /// The samples of both cameras, and the left camera's share; `None` if neither camera contributes.
-    type Sample = ([Vec3; 2], Option<f32>);
+    type Sample = ([Vec4; 2], Option<f32>);
 
     const AHEAD: bool = false;
 

@@ -25,7 +25,13 @@ pub const MAX_CAMERAS: usize = 16;
 pub const MIN_WEIGHT: f32 = 0.001;
 
 /// The colour correction of one camera. It maps the level `c` (0 to 255) of a channel to
-/// `255 · clamp(gain · c / 255, 0, 1)^gamma`.
+/// `255 · clamp(gain · c / 255, 0, 1)^gamma`, or with a shoulder to `255 · s(gain · c / 255)^gamma`.
+///
+/// The shoulder `s` keeps highlights. It maps 0 to `gain`, the colours before the shoulder, to 0 to [`shoulder`](Self::shoulder):
+///
+/// - If the gain exceeds 1, it compresses the colours above 0.9 instead of clipping those above 1, so that bright areas
+///   keep their hue and texture.
+/// - If the gain is below 1, it raises the highest 4 % of the levels, so that clipped areas stay white.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Colour {
@@ -33,6 +39,8 @@ pub struct Colour {
     pub gain: Vec3,
     /// The exponent for all three channels. A value below 1 brightens the picture.
     pub gamma: f32,
+    /// The colour to which the shoulder maps white, usually 1. If it is 0, there is no shoulder, and highlights are clipped.
+    pub shoulder: f32,
 }
 
 impl Default for Colour {
@@ -43,7 +51,19 @@ impl Default for Colour {
 
 impl Colour {
     /// The colour correction that leaves pictures unchanged.
-    pub const IDENTITY: Self = Self { gain: Vec3::ONE, gamma: 1.0 };
+    pub const IDENTITY: Self = Self { gain: Vec3::ONE, gamma: 1.0, shoulder: 0.0 };
+
+    /// Returns whether a shoulder changes colours: there is one, and white would not stay white without it.
+    #[must_use]
+    pub fn has_shoulder(&self) -> bool {
+        self.shoulder != 0.0 && self.gain != Vec3::splat(self.shoulder)
+    }
+
+    /// Returns this correction with a shoulder that keeps white.
+    #[must_use]
+    pub const fn with_shoulder(self) -> Self {
+        Self { shoulder: 1.0, ..self }
+    }
 }
 
 /// Parameters of a stitch, except the warp, which maps panorama pixels to source pixels.

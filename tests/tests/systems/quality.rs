@@ -209,8 +209,8 @@ fn the_line_of_a_warp_is_the_middle_of_its_blend() {
 #[test]
 fn cameras_are_as_far_apart_as_the_definition_says() {
     let colours = Colours::of([
-        Colour { gain: Vec3::new(1.3, 0.9, 1.0), gamma: 0.9 },
-        Colour { gain: Vec3::new(0.8, 1.1, 1.2), gamma: 1.0 },
+        Colour { gain: Vec3::new(1.3, 0.9, 1.0), gamma: 0.9, ..Colour::IDENTITY },
+        Colour { gain: Vec3::new(0.8, 1.1, 1.2), gamma: 1.0, ..Colour::IDENTITY },
     ]);
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();

@@ -2,8 +2,12 @@
 //! in one place, with or without roll, or move along a wall. The exposures differ. Some sets contain a foreign picture,
 //! which must be left out by name.
 //!
-//! Each scene is a formula: a block pattern in space, seen from its middle or painted on the wall. 12 sets run by default
-//! and all 200 if the environment variable `PANOWEAVE_EVERY_SET` is set. They run on a GPU if there is one.
+//! Where a foreign picture parts a row, the neighbours on both sides may overlap by less than a tenth. The smaller part may
+//! then be left out, too.
+//!
+//! Each scene is a formula: a block pattern in space, seen from its middle or painted on the wall. 12 of the 200
+//! sets run by default. The environment variable `PANOWEAVE_SETS` selects others: `all`, or numbers such as `7,12`. They
+//! run on a GPU if there is one.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -27,6 +31,9 @@ const SIZE: UVec2 = uvec2(320, 240);
 
 /// Maximum number of pictures in a row.
 const ROW: usize = 7;
+
+/// The number of points of a 40 × 40 grid over a picture that another one must show for the two to overlap: a tenth.
+const OVERLAP: usize = 160;
 
 /// The arrangement of the cameras.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -153,12 +160,28 @@ impl Set {
                 let truth = |at| self.map(left, right, at).filter(|at| inside(*at, SIZE));
                 let map = |at| found.views.map(l, r, at);
                 let (off, seen) = grid_distance([SIZE; 2], &truth, &map);
-                if seen > 160 {
+                if seen > OVERLAP {
                     worst = worst.max(off);
                 }
             }
         }
         worst
+    }
+
+    /// Returns the pictures of the scene that are connected by overlaps: the largest of such groups.
+    fn connected(&self) -> Vec<usize> {
+        let mut groups: Vec<usize> = (0..self.views.len()).collect();
+        for (l, r) in (0..groups.len()).flat_map(|l| (0..l).map(move |r| (l, r))) {
+            let truth = |at| self.map(l, r, at).filter(|at| inside(*at, SIZE));
+            let (_, seen) = grid_distance([SIZE; 2], &truth, &truth);
+            if seen > OVERLAP && self.foreign.is_none_or(|foreign| foreign != l && foreign != r) {
+                let (from, to) = (groups[l], groups[r]);
+                groups.iter_mut().filter(|group| **group == from).for_each(|group| *group = to);
+            }
+        }
+        let of = |group: usize| (0..groups.len()).filter(|&i| groups[i] == group).collect();
+        let all = (0..groups.len()).map(of);
+        all.max_by_key(|group: &Vec<usize>| group.len()).unwrap_or_default()
     }
 }
 
@@ -174,9 +197,10 @@ fn check(stream: &Stream, seed: u64) -> Result<String, String> {
     let photos: Vec<Photo> = (0..many).map(|i| Photo::new(format!("picture {i}"), SIZE)).collect();
     let found = bundle(&photos, &pairs, &CalibrateOptions::default());
     let found = found.map_err(|refusal| wrong(refusal.to_string()))?;
-    let expected: Vec<usize> = set.foreign.into_iter().collect();
+    let connected = set.connected();
     let left_out: Vec<usize> = found.left_out.iter().map(|one| one.index).collect();
-    if left_out != expected {
+    let foreign_is_left_out = set.foreign.is_none_or(|foreign| left_out.contains(&foreign));
+    if !foreign_is_left_out || left_out.iter().any(|picture| connected.contains(picture)) {
         let told = found.left_out.iter().map(|one| format!("{}: {}", one.name, one.reason));
         return Err(wrong(told.collect::<Vec<_>>().join("; ")));
     }
@@ -215,10 +239,12 @@ fn check(stream: &Stream, seed: u64) -> Result<String, String> {
 
 #[test]
 fn sets_with_known_positions_become_panoramas() {
-    let every = std::env::var_os("PANOWEAVE_EVERY_SET").is_some();
     // The short list has each kind with and without a foreign picture, and up to 10 pictures.
-    let seeds: Vec<u64> =
-        if every { (0..200).collect() } else { vec![0, 2, 4, 7, 9, 11, 14, 16, 19, 33, 37, 161] };
+    let short = "0,2,4,7,9,11,14,16,19,33,37,161".to_owned();
+    let seeds: Vec<u64> = match std::env::var("PANOWEAVE_SETS").unwrap_or(short).as_str() {
+        "all" => (0..200).collect(),
+        list => list.split(',').map(|seed| seed.parse().unwrap()).collect(),
+    };
     let device = panoweave_devices().pop().unwrap();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(seeds.len());
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

@@ -125,6 +125,7 @@ fn colours(random: &mut Random) -> Colours {
     let mut colour = |_| Colour {
         gain: Vec3::new(random.between(0.7, 1.1), random.between(0.7, 1.1), 1.0),
         gamma: random.pick(&[1.0, 0.8, 1.2]),
+        ..Colour::IDENTITY
     };
     Colours::of([0, 1, 2].map(&mut colour))
 }

@@ -40,8 +40,9 @@ pub enum Power {
     /// when gains or gammas change. Compared with [`Exact`](Self::Exact), the interpolation adds an error of at most
     /// 0.6 levels for gains up to 2 and gammas from 0.8 to 1.2. For a gamma of 0.45, the error near black is 6 levels.
     /// Y'CbCr levels above white are clipped before the gain is applied. A stitch of more than two cameras, of
-    /// frames with different pixel formats, of 10-bit frames, of 16-bit pictures, or with a colour that
-    /// [covers](Covers) a camera, uses [`Exact`](Self::Exact) instead.
+    /// frames with different pixel formats, of 10-bit frames, of 16-bit pictures, with a colour that
+    /// [covers](Covers) a camera, or with a [shoulder](Colour::shoulder) and vignetting, uses [`Exact`](Self::Exact)
+    /// instead.
     Table,
 }
 
@@ -204,6 +205,14 @@ pub enum StitchError {
         /// The gamma.
         gamma: f32,
     },
+    /// A shoulder is out of range.
+    #[error("stitching: the {side} camera's shoulder is {shoulder}; it must be 0 to 1")]
+    Shoulder {
+        /// The name of the camera, such as `left`.
+        side: &'static str,
+        /// The shoulder.
+        shoulder: f32,
+    },
     /// The number of frames, or of colours, differs from the number of cameras.
     #[error(
         "stitching: {found} frames or colours were passed, but there are {expected} cameras; pass one frame and one colour per camera"
@@ -231,11 +240,11 @@ pub enum StitchError {
 }
 
 impl StitchOptions {
-    /// Checks the colour corrections of the first `cameras` cameras: gains must be 0 to 1000, and gammas greater than 0
-    /// and at most 100.
+    /// Checks the colour corrections of the first `cameras` cameras: gains must be 0 to 1000, gammas greater than 0 and at
+    /// most 100, and shoulders 0 to 1.
     ///
     /// # Errors
-    /// Returns [`StitchError::Gain`] or [`StitchError::Gamma`] if a value is out of range.
+    /// Returns [`StitchError::Gain`], [`StitchError::Gamma`] or [`StitchError::Shoulder`] if a value is out of range.
     pub fn check(&self, cameras: usize) -> Result<(), StitchError> {
         let mut colours = self.colours.iter().take(cameras).enumerate();
         colours.try_for_each(|(camera, colour)| check_colour(camera_name(camera, cameras), *colour))
@@ -261,13 +270,17 @@ impl StitchOptions {
     }
 }
 
-/// Checks a camera's gains and gamma.
-fn check_colour(side: &'static str, Colour { gain, gamma }: Colour) -> Result<(), StitchError> {
+/// Checks a camera's gains, gamma and shoulder.
+fn check_colour(side: &'static str, colour: Colour) -> Result<(), StitchError> {
+    let Colour { gain, gamma, shoulder } = colour;
     if !gain.to_array().iter().all(|g| (0.0..=1000.0).contains(g)) {
         return Err(StitchError::Gain { side, gain });
     }
     if !(gamma > 0.0 && gamma <= 100.0) {
         return Err(StitchError::Gamma { side, gamma });
+    }
+    if !(0.0..=1.0).contains(&shoulder) {
+        return Err(StitchError::Shoulder { side, shoulder });
     }
     Ok(())
 }

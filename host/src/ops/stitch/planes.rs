@@ -3,6 +3,7 @@
 use cuda_std::DeviceTexture;
 use glam::Vec4;
 use kernels_gpu::stitch::planes as kernels;
+use shared_types::photometry::Vignette;
 use shared_types::stitch::BLOCK;
 use shared_types::texture::DeviceTexturedCameraPlanes;
 
@@ -69,7 +70,12 @@ pub(super) fn launch(
     warp.await_ready(stream)?;
     let (left, right) = (warp.planes(0)?, warp.planes(1)?);
     let params = options.params(l.format().pixels, out.format().pixels);
+    // A table has no place for the factor of a vignette, on which the shoulder depends.
+    let exact = (0..2).any(|camera| {
+        options.colours[camera].shoulder != 0.0 && options.vignettes[camera] != Vignette::NONE
+    });
     let gamma = match (table, options.power) {
+        (Some(_), _) if exact => Gamma::Exact,
         (Some(table), _) => {
             table.update(stream, options.colours[0], options.colours[1])?;
             Gamma::Table(table)

@@ -32,8 +32,11 @@ fn means() -> impl Strategy<Value = [f32; 3]> {
 }
 
 fn any_colour() -> impl Strategy<Value = Colour> {
-    (prop::array::uniform3(0.5_f32..=2.0), 0.8_f32..=1.2)
-        .prop_map(|(gain, gamma)| Colour { gain: gain.into(), gamma })
+    (prop::array::uniform3(0.5_f32..=2.0), 0.8_f32..=1.2).prop_map(|(gain, gamma)| Colour {
+        gain: gain.into(),
+        gamma,
+        ..Colour::IDENTITY
+    })
 }
 
 fn any_colours() -> impl Strategy<Value = Colours> {

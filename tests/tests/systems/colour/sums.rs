@@ -492,6 +492,7 @@ fn table_holds_the_formula_at_every_level() {
             let colours = [0, 1].map(|_| Colour {
                 gain: Vec3::from_array([0; 3].map(|_| random.between(0.0, 3.0))),
                 gamma: random.pick(&[1.0, 0.8, 1.2, 0.45, 2.2]),
+                ..Colour::IDENTITY
             });
             // The kernel must fill a longer table up to `TABLE_LEN`, and a shorter table to its end.
             for len in [TABLE_LEN, TABLE_LEN + 7, TABLE_LEN - 7, 1] {
@@ -522,7 +523,7 @@ fn table_holds_the_formula_at_every_level() {
 
 #[test]
 fn table_is_rebuilt_only_when_colours_change() {
-    let grey = |gain| [Colour { gain: Vec3::splat(gain), gamma: 1.0 }; 2];
+    let grey = |gain| [Colour { gain: Vec3::splat(gain), gamma: 1.0, ..Colour::IDENTITY }; 2];
     let size = uvec2(4, 4);
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();

@@ -105,6 +105,7 @@ impl Case {
         let colour = |camera: usize| Colour {
             gain: [1.0 + 0.1 * camera as f32, 0.9, 1.1 - 0.1 * camera as f32].into(),
             gamma: 1.0 - 0.1 * camera as f32,
+            ..Colour::IDENTITY
         };
         Colours::of((0..self.cameras).map(colour).collect::<Vec<_>>())
     }
@@ -133,7 +134,7 @@ impl Case {
             PixelFormat::P010(_) => unreachable!("`ten_bit` tests P010"),
             PixelFormat::Nv12(encoding) => oracle::to_rgb(encoding, level(camera, x), [128.0; 2]),
         };
-        let Colour { gain, gamma } = self.colours()[camera];
+        let Colour { gain, gamma, .. } = self.colours()[camera];
         let (gamma, constant) = (f64::from(gamma), [COLOUR.r, COLOUR.g, COLOUR.b]);
         [0, 1, 2].map(|c| {
             let picture = f64::from(gain.to_array()[c]) * levels[c] / 255.0;

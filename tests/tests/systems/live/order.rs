@@ -66,7 +66,7 @@ fn panoramas_are_those_of_a_single_stitch_in_order_and_none_is_missing() {
             (nv12, PixelFormat::Rgba8, Power::Exact),
             (PixelFormat::Rgba8, nv12, Power::Table),
         ] {
-            let colour = |gain| Colour { gain: Vec3::splat(gain), gamma: 0.9 };
+            let colour = |gain| Colour { gain: Vec3::splat(gain), gamma: 0.9, ..Colour::IDENTITY };
             let (left, right) = (colour(1.2), colour(0.8));
             let stitch = StitchOptions {
                 colours: Colours::of([left, right]),
@@ -251,7 +251,7 @@ fn warp_and_options_change_between_frames() {
         let stitch = StitchOptions { flip: true, ..StitchOptions::default() };
         stitcher.set_options(stitch).unwrap();
         assert!(next() == expected(&device, shots, &LiveOptions { stitch, ..options }, &shifted));
-        let bad = Colour { gain: Vec3::splat(-1.0), gamma: 1.0 };
+        let bad = Colour { gain: Vec3::splat(-1.0), gamma: 1.0, ..Colour::IDENTITY };
         let refused = stitcher
             .set_options(StitchOptions { colours: Colours::of([bad, Colour::IDENTITY]), ..stitch });
         assert!(matches!(refused, Err(LiveError::Unusable(_))));
@@ -400,7 +400,11 @@ fn colours_follow_the_light() {
 #[test]
 fn colours_that_were_set_are_where_following_begins_and_ends() {
     for device in panoweave_devices() {
-        let [left, right] = [1.5, 0.0].map(|gain| Colour { gain: Vec3::splat(gain), gamma: 1.0 });
+        let [left, right] = [1.5, 0.0].map(|gain| Colour {
+            gain: Vec3::splat(gain),
+            gamma: 1.0,
+            ..Colour::IDENTITY
+        });
         let stitch =
             StitchOptions { colours: Colours::of([left, right]), ..StitchOptions::default() };
         let colour = ColourOptions { follow: true, ..STILL };

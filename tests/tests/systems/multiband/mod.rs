@@ -54,6 +54,7 @@ impl Scene {
         let mut colour = |_| Colour {
             gain: Vec3::new(r.between(0.7, 1.1), r.between(0.7, 1.1), r.between(0.7, 1.1)),
             gamma: r.pick(&[1.0, 0.8, 1.2]),
+            shoulder: r.pick(&[0.0, 1.0]),
         };
         let options = StitchOptions {
             colours: Colours::of((0..cameras).map(&mut colour).collect::<Vec<_>>()),

@@ -19,8 +19,8 @@ const PANORAMA: [usize; 2] = [57, 41];
 
 fn look() -> SeamLook {
     SeamLook {
-        left: Colour { gain: Vec3::new(1.2, 0.9, 1.0), gamma: 0.9 },
-        right: Colour { gain: Vec3::new(0.8, 1.1, 1.3), gamma: 1.1 },
+        left: Colour { gain: Vec3::new(1.2, 0.9, 1.0), gamma: 0.9, ..Colour::IDENTITY },
+        right: Colour { gain: Vec3::new(0.8, 1.1, 1.3), gamma: 1.1, ..Colour::IDENTITY },
         decode: YuvEncoding::default().to_rgb(),
     }
 }
@@ -76,7 +76,7 @@ fn exact(sources: &[Raster; 2], planes: &[Vec<f32>], grid: SeamGrid) -> Vec<[f64
         let mut planes = planes.to_vec();
         planes[5 - camera].fill(0.0);
         let size = uvec2(PANORAMA[0] as u32, PANORAMA[1] as u32);
-        oracle::stitch(size, [&sources[0], &sources[1]], &planes, &params, oracle::grade)
+        oracle::stitch(size, [&sources[0], &sources[1]], &planes, &params, oracle::grade_vignetted)
     };
     let (left, right) = (one(0), one(1));
     let cells = grid.cells();

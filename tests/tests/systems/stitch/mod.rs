@@ -4,5 +4,6 @@
 
 mod mesh;
 mod planes;
+mod shoulder;
 mod sixteen_bit;
 mod sum;

@@ -248,7 +248,7 @@ fn widened_pictures_agree_with_eight_bits() {
             let mut parts = Covers::NONE.parts;
             parts[1] = 0.4;
             let covers = Covers { colour: Vec3::new(0.9, 0.2, 0.5), parts };
-            let colour = Colour { gain: Vec3::new(0.9, 1.3, 1.0), gamma: 0.9 };
+            let colour = Colour { gain: Vec3::new(0.9, 1.3, 1.0), gamma: 0.9, ..Colour::IDENTITY };
             let stitch = StitchOptions {
                 lookup: [Lookup::Planes, Lookup::Cubic][seed as usize / 2 % 2],
                 power: panoweave::ops::stitch::Power::Exact,

@@ -79,6 +79,7 @@ impl Case {
         let mut colour = |_| Colour {
             gain: Vec3::new(r.between(0.0, 2.5), r.between(0.3, 1.7), r.pick(&[0.0, 1.0, 2.0])),
             gamma: r.pick(&[1.0, 0.8, 1.2, 0.45, 2.2]),
+            shoulder: r.pick(&[0.0, 1.0, 0.7]),
         };
         let colours: Vec<_> = (0..cameras).map(&mut colour).collect();
         let vignettes: Vec<_> = sources.iter().map(|source| r.vignette(source.size, 0.3)).collect();
@@ -151,7 +152,7 @@ impl Case {
                     let colour = &self.options.colours[camera];
                     let factor = oracle::vignette(&self.options.vignettes[camera], u, v);
                     for (c, sum) in sum.iter_mut().enumerate() {
-                        *sum += weight * oracle::grade(colour, c, factor * levels[c]);
+                        *sum += weight * oracle::grade_vignetted(colour, c, levels[c], factor);
                     }
                     weights += weight;
                 }

@@ -97,6 +97,7 @@ impl Case {
         let mut colour = |_| Colour {
             gain: Vec3::new(r.between(0.7, 1.4), r.between(0.7, 1.4), 1.0),
             gamma: r.pick(&[1.0, 0.8, 1.25]),
+            shoulder: r.pick(&[0.0, 1.0]),
         };
         let colours: Vec<_> = (0..cameras).map(&mut colour).collect();
         let vignettes = match seed % 3 {

@@ -151,7 +151,7 @@ fn chroma_that_is_not_half_of_luma() {
 #[test]
 fn colours_that_no_stitch_takes() {
     let rgba = formats([PixelFormat::Rgba8; 2]);
-    let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
+    let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma, ..Colour::IDENTITY };
     for device in panoweave_devices() {
         let refusal = |left, right| {
             let options =

@@ -226,7 +226,7 @@ fn expected_colours_show_the_wrong_edge_of_a_loop() {
                 .iter()
                 .map(|exposure| {
                     let gain = exposure.map(|e| random.between(1.0, 1.05) / e as f32);
-                    Colour { gain: Vec3::from_array(gain), gamma: 1.0 }
+                    Colour { gain: Vec3::from_array(gain), gamma: 1.0, ..Colour::IDENTITY }
                 })
                 .collect();
             let cameras = expected.len();
@@ -242,7 +242,8 @@ fn expected_colours_show_the_wrong_edge_of_a_loop() {
 fn expected_colours_do_not_hold_back_a_consistent_change() {
     for seed in 0..200 {
         let planted = Planted::ring(seed, 3 + seed as usize % 14, 1.4);
-        let colours = vec![Colour { gain: Vec3::new(0.5, 1.0, 2.0), gamma: 1.0 }; 16];
+        let colours =
+            vec![Colour { gain: Vec3::new(0.5, 1.0, 2.0), gamma: 1.0, ..Colour::IDENTITY }; 16];
         let found = solve(planted.exposures.len(), &planted.edges, &LIMITS(), None, &colours);
         let error = planted.error(&found.colours);
         assert!(error < 1e-6, "{error}");
@@ -282,7 +283,7 @@ fn limits_hold_and_are_used() {
         for spread in [1.95_f32, 2.6] {
             let planted = Planted::ring(seed, cameras, spread);
             let colours = planted.solve().colours;
-            for Colour { gain, gamma } in &colours {
+            for Colour { gain, gamma, .. } in &colours {
                 assert!(gain.to_array().iter().all(|gain| (0.5..=2.0).contains(gain)));
                 assert!((0.8..=1.2).contains(gamma));
             }
@@ -311,7 +312,7 @@ fn gammas_reduce_what_limited_gains_leave() {
         let colours = planted.solve().colours;
         let differences = |power: bool| {
             let level = |edge: &Edge, side: usize| {
-                let Colour { gain, gamma } = colours[edge.cameras[side]];
+                let Colour { gain, gamma, .. } = colours[edge.cameras[side]];
                 let gained = f64::from(gain.x) * edge.means[side][0] / 255.0;
                 255.0 * gained.powf(if power { gamma.into() } else { 1.0 })
             };
@@ -352,7 +353,7 @@ fn any_edges_give_colours_within_limits() {
             .collect();
         let found = solve(cameras, &edges, &LIMITS(), Some(random.below(18)), &[]);
         assert_eq!(found.colours.len(), cameras);
-        for (camera, Colour { gain, gamma }) in found.colours.iter().enumerate() {
+        for (camera, Colour { gain, gamma, .. }) in found.colours.iter().enumerate() {
             assert!(gain.to_array().iter().all(|gain| (0.5..=2.0).contains(gain)));
             assert!((0.8..=1.2).contains(gamma));
             let valid =

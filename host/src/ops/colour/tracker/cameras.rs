@@ -59,6 +59,7 @@ fn two_cameras_have_the_same_colours_as_before() {
             base = [0; 2].map(|_| Colour {
                 gain: Vec3::from_array([0; 3].map(|_| random.between(0.5, 2.0))),
                 gamma: random.pick(&[1.0, 0.8, 1.1]),
+                ..Colour::IDENTITY
             });
         }
         if frame % 6 == 0 {

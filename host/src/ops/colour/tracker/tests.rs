@@ -22,7 +22,7 @@ fn noisy(left: f32, right: f32, random: &mut Random) -> Option<Colours> {
 
 fn any(random: &mut Random) -> Colour {
     let gain = [0; 3].map(|_| random.between(0.5, 2.0));
-    Colour { gain: Vec3::from_array(gain), gamma: random.between(0.8, 1.2) }
+    Colour { gain: Vec3::from_array(gain), gamma: random.between(0.8, 1.2), ..Colour::IDENTITY }
 }
 
 fn level(colour: Colour, channel: usize, input: f64) -> f64 {
@@ -190,7 +190,7 @@ fn changes_are_gradual_unless_requested_otherwise() {
     let mut tracker = first(true);
     let mut before = tracker.now;
     assert_eq!(before, estimate);
-    let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma };
+    let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma, ..Colour::IDENTITY };
     let black = Colours::of([colour(0.0, 1.0), colour(1.3, 0.8)]);
     for end in [black, Colours::IDENTITY] {
         tracker.head_for(end);

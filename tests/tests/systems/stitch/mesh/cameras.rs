@@ -156,7 +156,7 @@ fn up_to_sixteen_cameras_may_have_different_formats() {
             let colours: Vec<_> = (0..count)
                 .map(|_| {
                     let gain = [0; 3].map(|_| random.between(0.8, 1.1)).into();
-                    Colour { gain, gamma: random.between(0.9, 1.1) }
+                    Colour { gain, gamma: random.between(0.9, 1.1), ..Colour::IDENTITY }
                 })
                 .collect();
             let exact: Vec<_> = (0..CANVAS.element_product())

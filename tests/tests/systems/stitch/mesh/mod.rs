@@ -2,7 +2,7 @@
 //! stitches by planes.
 
 mod cameras;
-mod case;
+pub(super) mod case;
 mod stitch;
 mod weights;
 

@@ -1,0 +1,52 @@
+//! The shoulder of a colour correction: keeps highlights from being clipped by a gain above 1, and from turning gray by a
+//! gain below 1. Still pictures ([`photometry`](crate::photometry)) and video (`grade`) use the same curve.
+
+use crate::unroll::unroll;
+use cuda_std::prelude::*;
+use glam::{Vec3, vec3};
+
+/// The colour, as a fraction of the limit, above which the shoulder of a brightened picture begins.
+const KNEE: f32 = 0.9;
+
+/// The fraction of white from which a darkened picture is raised. Levels above it may be clipped.
+const NEARLY_CLIPPED: f32 = 0.96;
+
+/// Maps each channel of `colour` from the range 0 to `white` to the range 0 to `limit`. `white` is the corrected colour of
+/// white. Larger colours are mapped to larger values than `limit`; the caller clamps them.
+///
+/// If `white` exceeds `limit`, the colours above [`KNEE`] are compressed (the extended curve of Reinhard et al. 2002). If
+/// it is below `limit`, the highest ones are raised. All other colours stay as they are.
+#[inline(always)]
+pub(crate) fn shoulder(colour: Vec3, white: Vec3, limit: Vec3) -> Vec3 {
+    vec3(
+        channel(colour.x, white.x, limit.x),
+        channel(colour.y, white.y, limit.y),
+        channel(colour.z, white.z, limit.z),
+    )
+}
+
+/// Applies [`shoulder`] to four colours, channel by channel, so that the values that depend on `white` need few registers.
+#[inline(always)]
+pub(crate) fn shoulder_of_four(mut colours: [Vec3; 4], white: Vec3, limit: Vec3) -> [Vec3; 4] {
+    unroll!(4, |i| colours[i].x = channel(colours[i].x, white.x, limit.x));
+    unroll!(4, |i| colours[i].y = channel(colours[i].y, white.y, limit.y));
+    unroll!(4, |i| colours[i].z = channel(colours[i].z, white.z, limit.z));
+    colours
+}
+
+#[inline(always)]
+fn channel(colour: f32, white: f32, limit: f32) -> f32 {
+    if white > limit {
+        let knee = KNEE * limit;
+        let room = limit - knee;
+        let u = (colour - knee) * room.fast_recip();
+        let per_most = room * (white - knee).fast_recip();
+        let compressed = u * (1.0 + u * (per_most * per_most)) * (1.0 + u).fast_recip();
+        if colour > knee { knee + room * compressed } else { colour }
+    } else {
+        // `max` turns the NaN of a white of 0 into 0.
+        let part = colour * white.fast_recip();
+        let t = ((part - NEARLY_CLIPPED) * (1.0 / (1.0 - NEARLY_CLIPPED))).max(0.0);
+        colour + (limit - white) * t * t
+    }
+}
