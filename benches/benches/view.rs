@@ -146,8 +146,10 @@ fn benches(criterion: &mut Criterion) {
         colours: Colours::of([Colour { gamma: 0.9, ..gains.colours[0] }, Colour::IDENTITY]),
         ..gains
     };
+    let shoulders = [0, 1].map(|camera| gains.colours[camera].with_shoulder());
+    let shoulders = StitchOptions { colours: Colours::of(shoulders), ..gains };
     let mut time = None;
-    for (name, options) in [(LENSES, &gains), ("gamma", &gamma)] {
+    for (name, options) in [(LENSES, &gains), ("gamma", &gamma), ("shoulders", &shoulders)] {
         let this = bench(&mut group, name, &stream, |set| {
             let frames = sets[set].each_ref().map(FrameView::from);
             viewer

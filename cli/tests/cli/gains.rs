@@ -88,6 +88,26 @@ fn each_camera_has_its_gain_and_gamma() {
     folder.quiet(&format!("quality a.png b.png c.png --rig rig.toml --device cpu {OPTIONS}"));
 }
 
+/// Highlights are kept unless `--clip-highlights` is given: white stays white although its gain is below 1, and of two
+/// levels above white, the brighter one stays brighter.
+#[test]
+fn highlights_are_kept() {
+    let folder = folder();
+    for (name, level) in [("a", 255), ("b", 150), ("c", 180)] {
+        let level = Rgba8::opaque(level, level, level);
+        Picture::filled(40, 30, level).save(folder.path(format!("{name}.png"))).unwrap();
+    }
+    let levels = |option: &str| {
+        folder.quiet(&format!("{STITCH} --gain 0.8 --gain 2 --gain 2 {option}"));
+        let panorama = folder.picture("p.png");
+        [0, 1, 2].map(|camera| panorama.pixels()[16 * 180 + 50 + 40 * camera].r)
+    };
+    assert_eq!(levels("--clip-highlights"), [204, 255, 255]);
+    let [white, bright, brighter] = levels("");
+    assert_eq!(white, 255);
+    assert!(bright > 230 && brighter > bright && brighter < 255, "{bright}, {brighter}");
+}
+
 #[test]
 fn the_options_of_two_cameras_are_short_forms() {
     let folder = Folder::new();
