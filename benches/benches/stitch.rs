@@ -148,7 +148,7 @@ fn benches(criterion: &mut Criterion) {
         for (label, power, lookup) in [
             ("fast/mesh", fast, Lookup::Mesh),
             ("fast/mesh with vignetting", fast, Lookup::Mesh),
-            ("fast/mesh with shoulders", fast, Lookup::Mesh),
+            ("fast/planes with shoulders", fast, Lookup::Planes),
             ("linear/mesh", None, Lookup::Mesh),
             ("linear/planes", None, Lookup::Planes),
             ("exact/planes", Some(Power::Exact), Lookup::Planes),

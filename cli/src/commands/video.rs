@@ -188,6 +188,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         colour: ColourOptions {
             follow,
             anchor: args.look.anchor(follow)?,
+            keep_highlights: args.look.keeps_highlights(),
             ..ColourOptions::default()
         },
         refine: args.refining.options(),

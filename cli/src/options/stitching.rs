@@ -27,10 +27,12 @@ pub(crate) struct Stitching {
     /// once per camera, in the order of the cameras. Default: 1.
     #[arg(long, value_name = "G", value_parser = gamma, conflicts_with_all = ["gamma_left", "gamma_right"])]
     gamma: Vec<f32>,
-    /// Clips the levels that --gain raises above white. By default, a shoulder compresses the brightest levels, so that
-    /// highlights keep their texture, and levels that are white in a picture stay white even if --gain is below 1.
+    /// Keeps highlights where a gain is not 1, given by --gain or found by colour matching. A gain above 1 compresses the
+    /// levels above 90 % of white instead of clipping those above white, so that bright skies keep their hue and texture.
+    /// With a gain below 1, levels that are white in a picture stay white. Stitches by the lookup `planes`. Matching the
+    /// colours of still pictures keeps highlights without this option.
     #[arg(long)]
-    clip_highlights: bool,
+    keep_highlights: bool,
     /// For two cameras: --gain of the left picture. Default: 1.
     #[arg(long, value_name = "R,G,B", value_parser = gain)]
     gain_left: Option<Vec3>,
@@ -113,7 +115,7 @@ impl Stitching {
             let gain = of(&self.gain, gains, camera).unwrap_or(Vec3::ONE);
             let gamma = of(&self.gamma, gammas, camera).unwrap_or(1.0);
             let colour = Colour { gain, gamma, ..Colour::IDENTITY };
-            if self.clip_highlights || gain == Vec3::ONE { colour } else { colour.with_shoulder() }
+            if self.keep_highlights && gain != Vec3::ONE { colour.with_shoulder() } else { colour }
         };
         Colours::of((0..MAX_CAMERAS).map(colour).collect::<Vec<_>>())
     }
@@ -131,6 +133,11 @@ impl Stitching {
             ));
         }
         Ok(self.anchor.map(|number| number as usize - 1))
+    }
+
+    /// Returns whether `--keep-highlights` is given.
+    pub(crate) fn keeps_highlights(&self) -> bool {
+        self.keep_highlights
     }
 
     /// Returns whether `--lookup` is given.

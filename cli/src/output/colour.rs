@@ -20,9 +20,10 @@ pub(crate) fn describe(Colour { gain, gamma, .. }: &Colour) -> Value {
 /// contains only the gains.
 pub(crate) fn text(colours: &[Colour]) -> String {
     let gain = |Colour { gain, .. }: &Colour| gain.to_array().map(|g| format!("{g:.3}")).join(",");
+    let keep = if colours.iter().any(Colour::has_shoulder) { " --keep-highlights" } else { "" };
     if let [left, right] = colours {
         return format!(
-            "colours: --gain-left {} --gain-right {} --gamma-left {:.3} --gamma-right {:.3}\n",
+            "colours: --gain-left {} --gain-right {} --gamma-left {:.3} --gamma-right {:.3}{keep}\n",
             gain(left),
             gain(right),
             left.gamma,
@@ -34,7 +35,7 @@ pub(crate) fn text(colours: &[Colour]) -> String {
         if colours.iter().any(|of| of.gamma != 1.0) {
             options.extend(colours.iter().map(|of| format!("--gamma {:.3}", of.gamma)));
         }
-        return format!("colours: {}\n", options.join(" "));
+        return format!("colours: {}{keep}\n", options.join(" "));
     }
     format!("colours: gains {}\n", colours.iter().map(gain).collect::<Vec<_>>().join(" and "))
 }

@@ -88,8 +88,8 @@ fn each_camera_has_its_gain_and_gamma() {
     folder.quiet(&format!("quality a.png b.png c.png --rig rig.toml --device cpu {OPTIONS}"));
 }
 
-/// Highlights are kept unless `--clip-highlights` is given: white stays white although its gain is below 1, and of two
-/// levels above white, the brighter one stays brighter.
+/// With `--keep-highlights`, white stays white although its gain is below 1, and of two levels above white, the brighter
+/// one stays brighter.
 #[test]
 fn highlights_are_kept() {
     let folder = folder();
@@ -102,8 +102,8 @@ fn highlights_are_kept() {
         let panorama = folder.picture("p.png");
         [0, 1, 2].map(|camera| panorama.pixels()[16 * 180 + 50 + 40 * camera].r)
     };
-    assert_eq!(levels("--clip-highlights"), [204, 255, 255]);
-    let [white, bright, brighter] = levels("");
+    assert_eq!(levels(""), [204, 255, 255]);
+    let [white, bright, brighter] = levels("--keep-highlights");
     assert_eq!(white, 255);
     assert!(bright > 230 && brighter > bright && brighter < 255, "{bright}, {brighter}");
 }

@@ -85,7 +85,7 @@ fn options_reach_the_kernels() {
     for options in [
         "--blend feather",
         "--blend feather --flip --edge-boost --lookup planes",
-        "--blend feather --gain-left 0.8 --clip-highlights --gamma-right 1.2 --power exact",
+        "--blend feather --gain-left 0.8 --gamma-right 1.2 --power exact",
         "--blend feather --crop",
     ] {
         stitch(options);

@@ -15,7 +15,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use glam::Vec3;
 use shared_types::colour::ColourSums;
+use shared_types::stitch::MAX_CAMERAS;
 
 use super::buffers::FrameSet;
 use super::colour_state::{Analysis, OverlapSums};
@@ -102,7 +104,7 @@ impl Follower {
         }
         self.manual = manual;
         state.colours = self.tracker.advance();
-        Ok(state.colours)
+        Ok(if self.options.keep_highlights { with_shoulders(state.colours) } else { state.colours })
     }
 
     /// Processes the result of the running analysis if it is done. If it is not done, checks its deadline.
@@ -283,4 +285,14 @@ impl Follower {
             if error.is_fatal() { Err(error) } else { Ok(()) }
         })
     }
+}
+
+/// Returns the colours with a shoulder for each camera whose gain is not 1.
+fn with_shoulders(mut colours: Colours) -> Colours {
+    for camera in 0..MAX_CAMERAS {
+        if colours[camera].gain != Vec3::ONE {
+            colours[camera] = colours[camera].with_shoulder();
+        }
+    }
+    colours
 }

@@ -25,6 +25,7 @@ use shared_types::seam::{
     ASIDE, BASE, BLOCK_THREADS, BREACH, FREEDOM, LARGEST, MARGIN, MOST, MOTION_DECAY, NOISE,
     PER_LEVEL, STILL, SeamGrid, SeamLook, Sees,
 };
+use shared_types::stitch::Colour;
 use shared_types::stitch::MIN_WEIGHT;
 use shared_types::warp::CameraPlanes;
 
@@ -273,7 +274,10 @@ fn difference<P: Sampler2d>(
                 let (l, r) = unsafe {
                     (left.sample(l.x, l.y, &look.decode), right.sample(r.x, r.y, &look.decode))
                 };
-                let (l, r) = (Fast(look.left).apply(l, 1.0), Fast(look.right).apply(r, 1.0));
+                // Highlights hide differences between the cameras, with or without a shoulder.
+                let left = Fast(Colour { shoulder: 0.0, ..look.left });
+                let right = Fast(Colour { shoulder: 0.0, ..look.right });
+                let (l, r) = (left.apply(l, 1.0), right.apply(r, 1.0));
                 sum += l - r;
                 both += l + r;
                 count += 1.0;

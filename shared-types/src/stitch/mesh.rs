@@ -108,10 +108,9 @@ impl Layer {
     };
 }
 
-/// The conversion of one camera's samples to colours. A sample has three channels, which are fractions from 0 to 1:
+/// The conversion of one camera's samples to colours. It has no shoulder. A sample has three channels, which are fractions from 0 to 1:
 /// R'G'B' or Y'CbCr. Its colour is `clamp(c, 0, 1)^gamma`, where
 /// `c = v · (first · sample[0] + second · sample[1] + third · sample[2] + offset)`, and `v` is the factor of the vignette.
-/// If `limit` is not 0, a [shoulder](Colour) that maps `v · white` to `limit` replaces `clamp`.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Grading {
@@ -125,10 +124,6 @@ pub struct Grading {
     pub offset: Vec3,
     /// The exponent of the power, for all three channels.
     pub gamma: f32,
-    /// The value of `c` for white, without the vignette.
-    pub white: Vec3,
-    /// The colour to which the shoulder maps white, or 0 if highlights are clipped.
-    pub limit: Vec3,
     /// The vignette of the camera, whose factor multiplies `c`. Its centre is in texture coordinates: ½ more than in
     /// pixels.
     pub vignette: Vignette,
@@ -147,7 +142,7 @@ pub struct TwoGradings {
 impl Grading {
     /// Returns the conversion of R'G'B' samples for a camera with this colour correction.
     #[must_use]
-    pub const fn rgb(Colour { gain, gamma, shoulder }: Colour) -> Self {
+    pub const fn rgb(Colour { gain, gamma, .. }: Colour) -> Self {
         let Vec3 { x, y, z } = gain;
         Self {
             first: Vec3::new(x, 0.0, 0.0),
@@ -155,31 +150,20 @@ impl Grading {
             third: Vec3::new(0.0, 0.0, z),
             offset: Vec3::ZERO,
             gamma,
-            white: gain,
-            limit: Vec3::splat(shoulder),
             vignette: Vignette::NONE,
         }
     }
 
     /// Returns the conversion of Y'CbCr samples for a camera with this colour correction.
     #[must_use]
-    pub fn yuv(Colour { gain, gamma, shoulder }: Colour, decode: &YuvToRgb) -> Self {
+    pub fn yuv(Colour { gain, gamma, .. }: Colour, decode: &YuvToRgb) -> Self {
         let YuvToRgb { black, scale, cr_red, cb_green, cr_green, cb_blue } = *decode;
         let blue = gain * Vec3::new(0.0, cb_green, cb_blue);
         let red = gain * Vec3::new(cr_red, cr_green, 0.0);
         let luma = gain * scale;
         // Subtract the levels of black and of neutral chroma (128), as fractions of 255.
         let offset = luma * (-black / 255.0) - (blue + red) * (128.0 / 255.0);
-        Self {
-            first: luma,
-            second: blue,
-            third: red,
-            offset,
-            gamma,
-            white: gain,
-            limit: Vec3::splat(shoulder),
-            vignette: Vignette::NONE,
-        }
+        Self { first: luma, second: blue, third: red, offset, gamma, vignette: Vignette::NONE }
     }
 
     /// Returns the conversion for a camera with a vignette.
@@ -219,12 +203,6 @@ impl Grading {
             third: self.third * keep,
             offset: self.offset * keep + linear * part,
             gamma: self.gamma,
-            white: self.white * keep + linear * part,
-            limit: if self.limit == Vec3::ZERO {
-                Vec3::ZERO
-            } else {
-                self.limit * keep + linear * part
-            },
             vignette: self.vignette.covered(part),
         }
     }

@@ -352,6 +352,7 @@ impl Job<'_> {
             colour: ColourOptions {
                 follow: args.follows(),
                 anchor: args.look.anchor(args.follows())?,
+                keep_highlights: args.look.keeps_highlights(),
                 ..ColourOptions::default()
             },
             blend: *blend,

@@ -79,27 +79,16 @@ pub struct EstimateLimits {
     pub gain: FactorRange,
     /// The range of the gammas.
     pub gamma: FactorRange,
-    /// Whether the corrections have a [shoulder](Colour::shoulder), which keeps highlights.
-    pub shoulder: bool,
 }
 
 impl Default for EstimateLimits {
-    /// Returns a minimum weight of 10,000, gains from 0.5 to 2, gammas from 0.8 to 1.2, and a shoulder.
+    /// Returns a minimum weight of 10,000, gains from 0.5 to 2 and gammas from 0.8 to 1.2.
     fn default() -> Self {
         Self {
             min_weight: 10_000.0,
             gain: FactorRange { least: 0.5, most: 2.0 },
             gamma: FactorRange { least: 0.8, most: 1.2 },
-            shoulder: true,
         }
-    }
-}
-
-impl EstimateLimits {
-    /// Returns the colour correction with this gain and gamma.
-    pub(super) fn colour(&self, gain: [f64; 3], gamma: f64) -> Colour {
-        let gain = Vec3::from_array(gain.map(|gain| gain as f32));
-        Colour { gain, gamma: gamma as f32, shoulder: f32::from(u8::from(self.shoulder)) }
     }
 }
 
@@ -108,8 +97,7 @@ impl EstimateLimits {
 /// Returns `None` if the sums allow no estimate: the sum of the weights is below the limit (for instance because the
 /// scene is dark), or a mean level is 0, more than 255, or NaN.
 ///
-/// A camera's correction maps a level as [`Colour`] describes. Its shoulder is the same for all cameras, and the estimate
-/// does not depend on it: the sums leave out pixels near white.
+/// A camera's correction maps a level c from 0 to 255 to `255 · clamp(gain · c / 255, 0, 1)^gamma`.
 ///
 /// **Gains.** A different exposure multiplies all levels by a factor, in linear light and in pictures encoded with a
 /// power function. So each channel gets a gain per camera, computed from the means L and R of the left and the right
@@ -168,7 +156,11 @@ pub(super) fn equalise([left, right]: [[f64; 3]; 2], limits: &EstimateLimits) ->
     let gains: [[f64; 2]; 3] = std::array::from_fn(|c| limits.gain.meet(left[c], right[c]));
     let depth = |mean, side: usize| depth(luma(gains.map(|gain| gain[side]), mean));
     let gammas = limits.gamma.meet(depth(left, 0), depth(right, 1));
-    [0, 1].map(|side| limits.colour(gains.map(|gain| gain[side]), gammas[side]))
+    [0, 1].map(|side| Colour {
+        gain: Vec3::from_array(gains.map(|gain| gain[side] as f32)),
+        gamma: gammas[side] as f32,
+        ..Colour::IDENTITY
+    })
 }
 
 /// Returns the luma of mean levels after the gains.

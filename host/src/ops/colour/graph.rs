@@ -211,8 +211,10 @@ impl Group {
             limits.gamma,
             anchor,
         );
-        let colour = |(&gain, [gamma]): (&[f64; 3], [f64; 1])| {
-            limits.colour(gain, limits.gamma.limit(gamma.exp()))
+        let colour = |(gain, [gamma]): (&[f64; 3], [f64; 1])| Colour {
+            gain: Vec3::from_array(gain.map(|gain| gain as f32)),
+            gamma: limits.gamma.limit(gamma.exp()) as f32,
+            ..Colour::IDENTITY
         };
         gains.iter().zip(gammas).map(colour).collect()
     }

@@ -260,7 +260,7 @@ fn mix(from: Colour, to: Colour, part: f64) -> Colour {
     let gain = std::array::from_fn(|c| {
         (at(k(gamma0, from.gain[c]), k(gamma1, to.gain[c])) / gamma).exp() as f32
     });
-    Colour { gain: Vec3::from_array(gain), gamma: gamma as f32, shoulder: to.shoulder }
+    Colour { gain: Vec3::from_array(gain), gamma: gamma as f32, ..Colour::IDENTITY }
 }
 
 fn mix_both(from: Colours, to: Colours, part: f64) -> Colours {

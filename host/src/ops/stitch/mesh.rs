@@ -50,7 +50,11 @@ pub fn stitch_cameras<'a>(
         return Err(StitchError::Cameras { found: colours.len(), expected });
     }
     for (camera, colour) in colours.iter().enumerate() {
-        check_colour(camera_name(camera, expected), *colour)?;
+        let name = camera_name(camera, expected);
+        check_colour(name, *colour)?;
+        if colour.has_shoulder() {
+            return Err(StitchError::MeshShoulder(name));
+        }
     }
     check_output(&out, mesh.size())?;
     check_depths(frames.iter().map(FrameView::format).chain([output]))?;

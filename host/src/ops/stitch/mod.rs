@@ -53,6 +53,7 @@ pub enum Power {
 /// - [`Power::Exact`] or [`Power::Table`] with a gamma other than 1
 /// - frames or planes that the device cannot read as textures, because their rows are not aligned
 /// - frames with different pixel formats
+/// - for [`Mesh`](Self::Mesh), colours with a [shoulder](Colour::shoulder) and a gain other than 1
 /// - [pictures](stitch_pictures) with 16 bits per channel, except with [`Cubic`](Self::Cubic)
 /// - 10-bit frames (P010) with an output that is not P010, or the reverse
 /// - for [`TexturedPlanes`](Self::TexturedPlanes) and [`HardwareBilinear`](Self::HardwareBilinear), 10-bit frames
@@ -213,6 +214,11 @@ pub enum StitchError {
         /// The shoulder.
         shoulder: f32,
     },
+    /// A shoulder was given to a stitch that has only a mesh, whose kernels have no shoulder.
+    #[error(
+        "stitching: a stitch with only a mesh cannot keep highlights; set the {0} camera's shoulder to 0, or stitch with a warp"
+    )]
+    MeshShoulder(&'static str),
     /// The number of frames, or of colours, differs from the number of cameras.
     #[error(
         "stitching: {found} frames or colours were passed, but there are {expected} cameras; pass one frame and one colour per camera"
@@ -423,6 +429,8 @@ fn submit(
         _ if table.is_some() || (options.power != Power::Fast && !options.is_linear()) => {}
         Lookup::Planes | Lookup::Cubic => {}
         Lookup::Mesh if !mesh::supports_flip(options.flip, output) || !same_depth => {}
+        // The kernels that read a mesh have no shoulder.
+        Lookup::Mesh if options.colours.iter().take(frames.len()).any(Colour::has_shoulder) => {}
         Lookup::Mesh => {
             if let Some(frames) = textured()? {
                 let mesh = warp.mesh(stream).map_err(StitchError::Mesh)?;

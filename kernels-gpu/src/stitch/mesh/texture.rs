@@ -1,7 +1,6 @@
 //! Camera pictures in textures: four samples at a time, and prefetching for later tiles.
 
 use crate::colour::grade;
-use crate::colour::shoulder::shoulder_of_four;
 use crate::io::fused;
 use crate::stitch::mesh::ROWS_AHEAD;
 use crate::stitch::mesh::patch::column;
@@ -111,7 +110,7 @@ impl TextureSampler for Rgba8Texture {
                 z.mul_add(gain.z, offset.z),
             );
         });
-        powers(colours, factor, grading)
+        grade::powers(colours, grading.gamma)
     }
 
     #[inline(always)]
@@ -250,7 +249,7 @@ fn yuv_samples(
 /// Converts four samples to colours from 0 to 1 with the whole matrix of a [`Grading`].
 #[inline(always)]
 fn converted(samples: [Vec3; 4], factor: f32, grading: &Grading) -> [Vec3; 4] {
-    let Grading { first, second, third, offset, .. } = *grading;
+    let Grading { first, second, third, offset, gamma, .. } = *grading;
     let (first, second, third) = (first * factor, second * factor, third * factor);
     let offset = offset * factor;
     let mut colours = samples;
@@ -259,14 +258,5 @@ fn converted(samples: [Vec3; 4], factor: f32, grading: &Grading) -> [Vec3; 4] {
         let base = fused(second, y, fused(third, z, offset));
         colours[i] = fused(first, x, base);
     });
-    powers(colours, factor, grading)
-}
-
-/// Limits four colours by the shoulder of a [`Grading`] or to the range 0 to 1, and applies the power. The branch is uniform.
-#[inline(always)]
-fn powers(mut colours: [Vec3; 4], factor: f32, grading: &Grading) -> [Vec3; 4] {
-    if grading.limit != Vec3::ZERO {
-        colours = shoulder_of_four(colours, grading.white * factor, grading.limit);
-    }
-    grade::powers(colours, grading.gamma)
+    grade::powers(colours, gamma)
 }

@@ -1,13 +1,16 @@
-//! Tests of the shoulder, which keeps highlights, in every way to stitch. The pictures consist of patches of one level, so
+//! Tests of the shoulder, which keeps highlights, in every way to stitch with a warp. The pictures consist of patches of one level, so
 //! that the results depend only on the levels. The expected levels follow from the formula in f64.
 
 use glam::{UVec2, Vec3, uvec2};
-use panoweave::device::Stream;
+use panoweave::device::{Device, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, PixelFormat, Range, YuvEncoding, YuvMatrix,
 };
-use panoweave::ops::stitch::{Colours, Covers, Lookup, Power, StitchError, StitchOptions, stitch};
-use panoweave::warp::{DeviceWarp, Plane, Warp};
+use panoweave::ops::stitch::{
+    CamerasOptions, Colours, Covers, Lookup, Power, StitchError, StitchOptions, stitch,
+    stitch_cameras,
+};
+use panoweave::warp::{DeviceMesh, DeviceWarp, MESH_ERROR, Mesh, Plane, Warp};
 use panoweave_tests::raster::{Pixels, Raster, chroma_size};
 use panoweave_tests::{oracle, panoweave_devices};
 use shared_types::stitch::Colour;
@@ -224,11 +227,27 @@ fn levels_stay_in_order_and_white_stays_white() {
 }
 
 #[test]
-fn shoulders_out_of_range_are_refused() {
+fn shoulders_that_cannot_be_are_refused() {
     for shoulder in [-0.1, 1.1, f32::NAN] {
         let colours = Colours::of([Colour::IDENTITY, Colour { shoulder, ..Colour::IDENTITY }]);
         let options = StitchOptions { colours, ..StitchOptions::default() };
         let error = options.check(2).unwrap_err();
         assert!(matches!(error, StitchError::Shoulder { side: "right", .. }), "{error}");
     }
+    let stream = Device::cpu().stream().unwrap();
+    let mesh = Mesh::new(&warp(2), MESH_ERROR).unwrap();
+    let mesh = DeviceMesh::upload(&stream, &mesh).unwrap();
+    let pictures = [0, 1].map(|_| frame(&stream, &picture(PixelFormat::Rgba8)));
+    let frames = pictures.each_ref().map(DeviceFrame::view);
+    let format = FrameFormat { size: SIZE, pixels: PixelFormat::Rgba8 };
+    let mut out = DeviceFrame::new(stream.device(), format).unwrap();
+    let colours = [Colour::IDENTITY, Colour { gain: Vec3::splat(1.2), ..Colour::IDENTITY }];
+    let mut stitched = |colours: [Colour; 2]| {
+        stitch_cameras(&stream, &frames, &mesh, &colours, CamerasOptions::default(), &mut out)
+    };
+    let error = stitched(colours.map(Colour::with_shoulder)).unwrap_err();
+    assert!(matches!(error, StitchError::MeshShoulder("right")), "{error}");
+    stitched(colours).unwrap();
+    // A shoulder that changes nothing is no error.
+    stitched([Colour::IDENTITY.with_shoulder(); 2]).unwrap();
 }

@@ -91,7 +91,7 @@ impl Case {
                 random.between(0.7, 1.2),
             ),
             gamma: random.between(0.8, 1.2),
-            shoulder: random.pick(&[0.0, 1.0]),
+            ..Colour::IDENTITY
         };
         let colours = Colours::of([colour(), colour()]);
         let options = StitchOptions {
