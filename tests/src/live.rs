@@ -89,6 +89,7 @@ pub const STILL: ColourOptions = ColourOptions {
     every: 6,
     deadline: Duration::from_secs(20),
     anchor: None,
+    keep_highlights: false,
     delay: 0,
 };
 

@@ -11,6 +11,8 @@ use panoweave_tests::panoweave_devices;
 
 use super::exposure::{BAND, ring as ring_of};
 
+const FOLLOW: ColourOptions = ColourOptions { follow: true, ..STILL };
+
 /// A live stitcher of three cameras in a ring, each of which sees a uniform gray.
 struct Ring {
     stitcher: Stitcher,
@@ -20,10 +22,9 @@ struct Ring {
 }
 
 impl Ring {
-    fn new(device: &Device, anchor: Option<usize>) -> Self {
+    fn new(device: &Device, colour: ColourOptions) -> Self {
         let stream = device.stream().unwrap();
         let warp = DeviceWarp::upload(&stream, &ring_of(3)).unwrap();
-        let colour = ColourOptions { follow: true, anchor, ..STILL };
         let stitcher = Stitcher::new(device, warp, LiveOptions { colour, ..waiting() }).unwrap();
         let panoramas = stitcher.panoramas();
         Self { stitcher, panoramas, frame: 0, last: None }
@@ -57,7 +58,7 @@ fn spread(levels: &[u8]) -> u8 {
 #[test]
 fn a_live_ring_follows_the_light() {
     for device in panoweave_devices() {
-        let mut ring = Ring::new(&device, None);
+        let mut ring = Ring::new(&device, FOLLOW);
         let matched = ring.show([60, 80, 110], 200);
         assert!(spread(&matched) <= 1, "{device}: {matched:?}");
         let overlaps = ring.stitcher.colour().analysis.unwrap().overlaps;
@@ -85,7 +86,7 @@ fn a_live_ring_follows_the_light() {
 #[test]
 fn an_anchor_stays_as_it_is() {
     for device in panoweave_devices() {
-        let mut ring = Ring::new(&device, Some(1));
+        let mut ring = Ring::new(&device, ColourOptions { anchor: Some(1), ..FOLLOW });
         for levels in [[60, 80, 110], [90, 80, 110], [90, 80, 70]] {
             let matched = ring.show(levels, 200);
             assert!(matched.iter().all(|level| level.abs_diff(80) <= 2), "{device}: {matched:?}");
@@ -97,5 +98,20 @@ fn an_anchor_stays_as_it_is() {
         let warp = DeviceWarp::upload(&stream, &ring_of(3)).unwrap();
         let error = Stitcher::new(&device, warp, options).unwrap_err();
         assert!(error.to_string().contains("`colour.anchor`"), "{error}");
+    }
+}
+
+/// Where all cameras are white, the panorama is white, although one camera is darkened to match the others.
+#[test]
+fn highlights_are_kept_by_option() {
+    for device in panoweave_devices() {
+        for keep_highlights in [false, true] {
+            let mut ring = Ring::new(&device, ColourOptions { keep_highlights, ..FOLLOW });
+            let matched = ring.show([60, 80, 110], 200);
+            assert!(spread(&matched) <= 1, "{device}: {matched:?}");
+            assert!(ring.stitcher.colour().colours[2].gain.y < 0.9);
+            let white = ring.show([255; 3], 1);
+            assert_eq!(white == [255; 3], keep_highlights, "{device}: {white:?}");
+        }
     }
 }

@@ -142,6 +142,7 @@ fn the_longest_times_are_options_like_others() {
             every: 1,
             deadline: Duration::MAX,
             anchor: None,
+            keep_highlights: false,
             delay: 0,
         };
         let options = LiveOptions { colour, tolerance: Duration::MAX, ..waiting() };
