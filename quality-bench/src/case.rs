@@ -72,7 +72,8 @@ impl Case {
                     return Ok(None);
                 }
                 let (photo, _) = grid::open(&file)?;
-                Texture::Photo(Arc::new(photo), fit_into(&mut cameras, &file)?)
+                let scale = scale(&cameras, &photo);
+                Texture::Photo(Arc::new(photo), scale)
             }
         };
         let width = cameras.iter().map(|c| c.turn.z_axis.x.atan2(c.turn.z_axis.z).abs());
@@ -240,12 +241,10 @@ fn supersampled(pixel: DVec2, see: impl Fn(DVec2) -> Option<DVec3>) -> DVec3 {
     if spread > 0.08 * (mean.max_element() + 0.02) { over(4).0 } else { mean }
 }
 
-/// Turns cameras so that all of them see only a photograph that is in front of them. Returns the photograph's pixels
-/// per radian.
-fn fit_into(cameras: &mut [Camera], file: &Path) -> Result<f64> {
-    let (photo, _) = grid::open(file)?;
+/// Returns the scale, in pixels per radian, at which a photograph in front of the cameras covers what all of them see.
+fn scale(cameras: &[Camera], photo: &grid::Picture) -> f64 {
     let (mut low, mut high) = (DVec2::MAX, DVec2::MIN);
-    for camera in cameras.iter() {
+    for camera in cameras {
         let [width, height] = camera.size.map(|size| size as f64 - 1.0);
         for (x, y) in [(0.0, 0.0), (0.5, 0.0), (1.0, 0.0), (0.0, 1.0), (0.5, 1.0), (1.0, 1.0)] {
             let d = camera.direction(DVec2::new(x * width, y * height));
@@ -254,5 +253,5 @@ fn fit_into(cameras: &mut [Camera], file: &Path) -> Result<f64> {
         }
     }
     let reach = 1.02 * 2.0 * low.abs().max(high.abs());
-    Ok((photo.width as f64 / reach.x).min(photo.height as f64 / reach.y))
+    (photo.width as f64 / reach.x).min(photo.height as f64 / reach.y)
 }

@@ -199,14 +199,14 @@ mod tests {
         truth.ambiguous = touched(&frames, &truth);
         let folder = tempfile::tempdir().expect("a folder");
         let width = truth.picture.width;
-        // Every second frame is 2 % brighter in its right half, 1 % brighter as a whole, and 1 px lower.
+        // Every second frame is 1 % brighter, 3 % brighter in its right quarter, and 1 px lower.
         let files: Vec<_> = (0..4)
             .map(|i| {
                 let file = folder.path().join(format!("{i}.png"));
                 let odd = i % 2 == 1;
                 let picture = Grid::from_fn(width, truth.picture.height, |x, y| {
                     let from = truth.picture.at(x as isize, y as isize - isize::from(odd));
-                    let right = if x > width / 2 { 1.02 } else { 1.0 };
+                    let right = if x > width * 3 / 4 { 1.02 } else { 1.0 };
                     from.map(|v| if odd { v * 1.01 * right } else { v })
                 });
                 picture.save(&file).expect("saved");

@@ -7,7 +7,7 @@ use panoweave::device::{DeviceName, Stream};
 use panoweave::geometry::calibrate::CalibrateOptions;
 use panoweave::io::picture::{Picture, PictureFormat, Pixel, StoredPicture};
 use panoweave::ops::seam::{Blend, SeamOptions};
-use panoweave::ops::stitch::{Colours, Lookup};
+use panoweave::ops::stitch::{Colours, Lookup, Vignettes};
 use panoweave::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stitch_warp};
 use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
@@ -181,6 +181,12 @@ impl Args {
                 let colours = found.indices.iter().filter(|&&i| i < MAX_CAMERAS);
                 let colours = colours.map(|&i| options.stitch.colours[i]);
                 options.stitch.colours = Colours::of(colours.collect::<Vec<_>>());
+                if let Some(anchor) = options.anchor {
+                    let kept = found.indices.iter().position(|&i| i == anchor);
+                    options.anchor = Some(kept.ok_or(Failure::Usage(
+                        "--anchor names a picture that was left out; choose another one",
+                    ))?);
+                }
                 (Plan::Render(Recipe::new(&found.rig)?), Some(found))
             }
         };
@@ -294,7 +300,14 @@ fn stitched<P: Pixel>(
             Ok((panorama, coverage))
         }
         (Plan::Render(recipe), pictures) => stages.run("stitch", "stitching", || {
-            Ok(stitch_geometry(stream, pictures, recipe.geometry(), options)?)
+            if pictures.len() <= MAX_CAMERAS || options.match_colour {
+                return Ok(stitch_geometry(stream, pictures, recipe.geometry(), options)?);
+            }
+            // The options have the vignettes of 16 cameras, so those of more are undone before the stitch.
+            let pictures = recipe.without_vignetting(stream, pictures)?;
+            let mut options = *options;
+            options.stitch.vignettes = Vignettes::NONE;
+            Ok(stitch_geometry(stream, &pictures, recipe.geometry(), &options)?)
         }),
     }
 }

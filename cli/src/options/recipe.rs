@@ -8,7 +8,8 @@ use panoweave::device::Stream;
 use panoweave::geometry::Geometry;
 use panoweave::geometry::homography::Homography;
 use panoweave::geometry::rig::{ProjectionName, Rig, RigCamera};
-use panoweave::ops::photometry::Vignette;
+use panoweave::io::picture::{Picture, Pixel};
+use panoweave::ops::photometry::{PictureCorrection, Vignette};
 use panoweave::ops::stitch::Vignettes;
 use panoweave::warp::{DeviceWarp, Warp};
 
@@ -77,7 +78,20 @@ impl Recipe {
         &self.geometry
     }
 
-    /// Returns the vignette of each camera.
+    /// Returns copies of the pictures without vignetting.
+    pub(crate) fn without_vignetting<P: Pixel>(
+        &self,
+        stream: &Stream,
+        pictures: &[Picture<P>],
+    ) -> Result<Vec<Picture<P>>, Failure> {
+        let corrected = |(i, picture): (usize, &Picture<P>)| {
+            let vignette = self.vignettes.get(i).copied().unwrap_or_default();
+            Ok(PictureCorrection::of_vignette(vignette).corrected(stream, picture)?)
+        };
+        pictures.iter().enumerate().map(corrected).collect()
+    }
+
+    /// Returns the vignettes of the first 16 cameras.
     pub(crate) fn vignettes(&self) -> Vignettes {
         Vignettes::of(&self.vignettes)
     }

@@ -50,8 +50,8 @@ pub(crate) struct Stitching {
     /// 0.8 to 1.2, this adds an error of at most 0.6 levels to the result of `exact`.
     #[arg(long, value_enum, default_value = "fast")]
     power: PowerChoice,
-    /// Number of the camera, from 1, that keeps its colours when colours are matched. The other cameras are matched to
-    /// it. Default: all cameras share the changes.
+    /// Number of the camera, from 1, that keeps its exposure and white balance when colours are matched. The other cameras
+    /// are matched to it. Default: all cameras share the changes.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     anchor: Option<u32>,
     /// Rotates the panorama by 180°.

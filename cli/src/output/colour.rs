@@ -1,7 +1,7 @@
 //! Formats colour corrections as text and as JSON.
 
 use panoweave::ops::colour::Colour;
-use panoweave::ops::photometry::Photometry;
+use panoweave::ops::photometry::{Photometry, Vignette};
 use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
 
@@ -15,12 +15,16 @@ pub(crate) fn describe(Colour { gain, gamma, .. }: &Colour) -> Value {
     json!({ "gain": gain.to_array(), "gamma": gamma })
 }
 
-/// Formats the colour corrections as one line with the command line options for the same correction, such as
-/// `--gain-left` or, for more than two pictures, `--gain`. For more pictures than these options support, the line
+/// Formats the colour corrections as one line with the command line options for the nearest correction, such as
+/// `--gain-left` or, for more than two pictures, `--gain`. It omits vignetting and the response. For more pictures than these options support, the line
 /// contains only the gains.
 pub(crate) fn text(colours: &[Colour]) -> String {
     let gain = |Colour { gain, .. }: &Colour| gain.to_array().map(|g| format!("{g:.3}")).join(",");
-    let keep = if colours.iter().any(Colour::has_shoulder) { " --keep-highlights" } else { "" };
+    let keep = if colours.iter().any(|of| of.has_shoulder(&Vignette::NONE)) {
+        " --keep-highlights"
+    } else {
+        ""
+    };
     if let [left, right] = colours {
         return format!(
             "colours: --gain-left {} --gain-right {} --gamma-left {:.3} --gamma-right {:.3}{keep}\n",

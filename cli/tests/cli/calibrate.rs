@@ -298,4 +298,13 @@ fn a_foreign_picture_is_left_out_by_name() {
     }
     let panorama = Picture::open(folder.path("made.png")).unwrap();
     assert!(difference(&panorama, &scene(2)) < 4.0);
+    // The anchor is the number of a picture in the command, also behind one that is left out.
+    let stitch = "stitch left.png foreign.png right.png -o made.png --device cpu --json --anchor";
+    let gain = |anchor: usize, kept: usize| {
+        folder.words(&format!("{stitch} {anchor}")).json()["colour"][kept]["gain"][0].as_f64()
+    };
+    assert_eq!((gain(1, 0), gain(3, 1)), (Some(1.0), Some(1.0)));
+    let done = folder.words(&format!("{stitch} 2"));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("--anchor names a picture that was left out"), "{done:?}");
 }

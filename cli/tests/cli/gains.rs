@@ -108,6 +108,29 @@ fn highlights_are_kept() {
     assert!(bright > 230 && brighter > bright && brighter < 255, "{bright}, {brighter}");
 }
 
+/// The vignetting of a rig is undone for any number of cameras.
+#[test]
+fn more_cameras_than_the_options_hold_have_no_vignetting() {
+    let folder = Folder::new();
+    Picture::filled(40, 30, Rgba8::opaque(100, 100, 100)).save(folder.path("gray.png")).unwrap();
+    let (panorama, cameras) = RIG.split_once("[[camera]]").unwrap();
+    let camera = cameras.split_once("[[camera]]").unwrap().0;
+    let brightest = |many: usize, vignetting: &str| {
+        let camera = |i: usize| {
+            let camera = camera.replace("left", &format!("camera {i}"));
+            format!("[[camera]]{camera}{vignetting}\n")
+        };
+        folder.write("rig.toml", panorama.to_owned() + &(0..many).map(camera).collect::<String>());
+        let files = "gray.png ".repeat(many);
+        folder.quiet(&format!("stitch {files} --rig rig.toml --device cpu -o p.png"));
+        folder.picture("p.png").pixels().iter().map(|pixel| pixel.g).max().unwrap()
+    };
+    assert_eq!(brightest(17, ""), 100);
+    let [few, many] = [16, 17].map(|many| brightest(many, "vignetting = [-0.4, 0.0, 0.0]"));
+    // More than 16 pictures are corrected before they are sampled, also beyond the centres of the last pixels.
+    assert!(few > 120 && few.abs_diff(many) <= 3, "{few} and {many}");
+}
+
 #[test]
 fn the_options_of_two_cameras_are_short_forms() {
     let folder = Folder::new();

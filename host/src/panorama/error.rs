@@ -34,6 +34,16 @@ pub enum PanoramaError {
         "panorama: gains and gammas can be given for at most {MOST_COLOURS} pictures; use colour matching for more pictures"
     )]
     Colours,
+    /// The anchor is not one of the pictures.
+    #[error(
+        "panorama: the anchor is picture {number}, but there are {pictures}; choose one of them, or none"
+    )]
+    Anchor {
+        /// The number of the anchor, from 1.
+        number: usize,
+        /// The number of pictures.
+        pictures: usize,
+    },
     /// The size of the panorama or of a picture is invalid.
     #[error("panorama: {0}")]
     Size(#[from] PlaneError),

@@ -1,12 +1,12 @@
 //! Stitches two or more pictures in host memory to a panorama. Matches their colours and searches for seams if
 //! requested.
 //!
-//! With a warp, all pictures are one stitch ([`stitch_warp`]). Two pictures of a geometry are, too. More pictures of a
-//! geometry are added one by one to sums in f32, which are rounded once at the end
-//! (`several`). With feathered blending, the weight of a picture is its margin: the distance of a pixel from the
-//! nearest edge of the picture. With a seam, a cut assigns one camera to each part of the panorama (`seams`).
-//! Colour corrections and the cut are computed for all pictures first. Transparent pixels of the pictures are left out
-//! (see [`Picture::mask`]).
+//! With a warp, all pictures are one stitch ([`stitch_warp`]). Two pictures of a geometry are, too, and up to 16 with
+//! multiband blending. More pictures of a geometry are added one by one to sums in f32, which are rounded once at the end
+//! (`several`). With feathered blending, the weight of a picture is its margin: the distance of a pixel from the nearest
+//! edge of the picture. With a seam, a cut assigns one camera to each part of the panorama (`seams`). Colour corrections
+//! and the cut are computed for all pictures first. Transparent pixels of the pictures are left out (see
+//! [`Picture::mask`]).
 //!
 //! ```no_run
 //! # fn stitch(
@@ -28,9 +28,10 @@
 //! from their upper 8 bits. Multiband blending changes a panorama by values in half precision, whose error is at most 0.2
 //! of 255 levels; where it changes nothing, all levels are kept.
 //!
-//! Cost: each picture takes a pass over the part of the canvas that it covers. Device memory holds one picture, its
-//! planes and the sums, 32 bytes per canvas pixel in total, for any number of pictures. Colour matching holds all
-//! pictures. A seam is computed in host memory, which holds the planes of one picture. Live video is in [`live`](crate::live).
+//! Cost of more than two pictures of a geometry: the planes of each picture are rendered for the whole canvas twice, once
+//! to see what it covers and once to add it. Device memory holds one picture, its planes and the sums, 32 bytes per canvas
+//! pixel in total, and 12 more with a refinement. Host memory holds all pictures and, for a seam, the planes of one of
+//! them. Live video is in [`live`](crate::live).
 
 mod coverage;
 mod error;
@@ -72,7 +73,8 @@ pub struct PanoramaOptions {
     pub stitch: StitchOptions,
     /// Whether to match the colours of overlapping pictures.
     pub match_colour: bool,
-    /// The picture that keeps its colours, to which the others are matched. If `None`, all pictures share the changes.
+    /// The picture that keeps its exposure and white balance, to which the others are matched. If `None`, all pictures
+    /// share the changes. Vignetting is undone in all pictures.
     pub anchor: Option<usize>,
     /// The kind of blending in the overlaps.
     pub blend: Blend,
@@ -112,6 +114,7 @@ pub fn stitch_warp<P: Pixel>(
     warp: &DeviceWarp,
     options: &PanoramaOptions,
 ) -> Result<Panorama<P>, PanoramaError> {
+    check_options(pictures.len(), options)?;
     let places = || places_of_warp(stream, warp);
     let sources = Sources::new(pictures.to_vec(), options, places)?;
     // `stitch_sources` refuses a wrong number of pictures.
@@ -138,12 +141,13 @@ fn stitch_sources<P: Pixel>(
     let images = (0..pictures.len()).map(|camera| sources.upload(stream, camera));
     let images = images.collect::<Result<Vec<_>, _>>()?;
     check_images(&images, warp.sources())?;
-    let masked = pictures.iter().any(|picture| Mask::of(picture).is_some());
-    let found = match options.blend.seam() {
-        None if !masked => None,
-        seam => Some(seams::reweighted(stream, warp, &sources, seam)?),
-    };
-    let weights = found.as_ref().unwrap_or(warp);
+    let masked = pictures.iter().any(|picture| picture.has_mask());
+    let masked = masked.then(|| seams::reweighted(stream, warp, &sources, None)).transpose()?;
+    // The cameras see nothing at masked pixels.
+    let warp = masked.as_ref().unwrap_or(warp);
+    let seam = options.blend.seam();
+    let cut = seam.map(|_| seams::reweighted(stream, warp, &sources, seam)).transpose()?;
+    let weights = cut.as_ref().unwrap_or(warp);
     let size = warp.size();
     let mut owners = no_owners(size, options);
     own(stream, weights, &mut owners)?;
@@ -218,13 +222,7 @@ pub fn stitch_geometry<P: Pixel>(
             views.push(planes.view(&grid, &sources, camera));
         }
     }
-    let labels = match options.blend.seam() {
-        None => None,
-        Some(seam) => {
-            seam.check()?;
-            Some(Labels::find(grid, &views, seam.feather))
-        }
-    };
+    let labels = options.blend.seam().map(|seam| Labels::find(grid, &views, seam.feather));
     let several = Several {
         sources: &sources,
         size: canvas,
@@ -268,6 +266,7 @@ fn check<P: Pixel>(
     if cameras.len() > MOST_COLOURS && options.stitch.colours != Colours::IDENTITY {
         return Err(PanoramaError::Colours);
     }
+    check_options(pictures.len(), options)?;
     check_size(canvas.size)?;
     for (number, (picture, camera)) in (1..).zip(pictures.iter().zip(cameras)) {
         check_source(camera.size)?;
@@ -278,6 +277,18 @@ fn check<P: Pixel>(
         }
     }
     Ok(())
+}
+
+/// Checks the options, before any work is done.
+fn check_options(pictures: usize, options: &PanoramaOptions) -> Result<(), PanoramaError> {
+    options.blend.seam().map_or(Ok(()), |seam| seam.check())?;
+    options.refine.map_or(Ok(()), |refine| refine.check())?;
+    match options.anchor {
+        Some(anchor) if anchor >= pictures => {
+            Err(PanoramaError::Anchor { number: anchor + 1, pictures })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the owners of a panorama without cameras, or an empty list if owners were not requested.

@@ -45,7 +45,7 @@ impl HostPlanes {
         Ok(Self { x, y, margin })
     }
 
-    /// Returns what a camera shows in the cells of a grid. These planes must be those of the camera.
+    /// Samples a camera's picture in the cells of a grid. These planes must be those of the camera.
     pub(super) fn view<P: Pixel>(
         &self,
         grid: &CellGrid,
@@ -85,7 +85,6 @@ pub(super) fn reweighted<P: Pixel>(
     sources: &Sources<'_, P>,
     seam: Option<SeamOptions>,
 ) -> Result<DeviceWarp, PanoramaError> {
-    seam.map_or(Ok(()), |options| options.check())?;
     let masks: Vec<Option<Mask>> =
         sources.pictures.iter().map(|picture| Mask::of(picture)).collect();
     let planes = |camera: usize| {

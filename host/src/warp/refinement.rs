@@ -67,7 +67,8 @@ impl Refinement {
     /// Panics if both differ in the number of cameras or in the grid.
     #[must_use]
     pub fn towards(&self, target: &Self, part: f32, most: f32) -> Self {
-        assert_eq!((self.size, self.shifts.len()), (target.size, target.shifts.len()));
+        let grid = |of: &Self| (of.size, of.nodes, of.spacing, of.shifts.len());
+        assert_eq!(grid(self), grid(target));
         let step =
             |(from, to): (&Vec2, &Vec2)| *from + (part * (*to - *from)).clamp_length_max(most);
         let shifts = self.shifts.iter().zip(&target.shifts);

@@ -1,8 +1,8 @@
 //! The shoulder of a colour correction: keeps highlights from being clipped by a gain above 1, and from turning gray by a
 //! gain below 1. Still pictures ([`photometry`](crate::photometry)) and frames (`grade`) use the same curve.
 //!
-//! The kernels that read a mesh have no shoulder: it took registers and arithmetic from them that made them 9 to 19 %
-//! slower for colours without a shoulder, and half as fast with one.
+//! The kernels that read a mesh have no shoulder, because it makes them slower even for colours without a shoulder
+//! (`doc/speed.md`).
 
 use cuda_std::prelude::*;
 use glam::{Vec3, vec3};

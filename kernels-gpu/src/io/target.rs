@@ -1,4 +1,5 @@
-//! Output pictures, in RGBA (8 or 16 bits) or NV12. Kernels write them cell by cell, because 2×2 pixels share a chroma sample in NV12.
+//! Output pictures, in RGBA (8 or 16 bits) or NV12. Kernels write them cell by cell, because 2×2 pixels share a chroma
+//! sample in NV12.
 
 use crate::io::pack::beside;
 use crate::io::pack::fused_dot;

@@ -32,6 +32,7 @@ macro_rules! multiband_apply {
         ///
         /// # Safety
         /// - Blocks must have [`BLOCK_THREADS`] threads.
+        /// - [`Task::state`] must be that of the tile: `MIXED`, `EMPTY` or the index of one of its cameras.
         /// - All slots must exist. There must be a camera for each bit of a tile, and `corrections` must contain its part
         ///   at level 2. No part of a camera of a tile may be empty.
         /// - The panorama must be whole. No two tiles may be equal.

@@ -46,7 +46,7 @@ const COLUMNS: u32 = 8;
 /// level 2.
 ///
 /// # Safety
-/// The images must contain the parts of all cameras at levels 2 to 4. There must be a part for each camera of a square.
+/// Blocks must have [`BLOCK_THREADS`] threads. The images must contain the parts of all cameras at levels 2 to 4. There must be a part for each camera of a square.
 /// No two squares may be equal.
 #[kernel(launch_bounds(BLOCK_THREADS, 2), barriers(2))]
 pub unsafe fn multiband_coarsen(
@@ -120,8 +120,8 @@ impl Cameras {
         Self { left: cameras, slot: 0, team }
     }
 
-    /// Returns the next camera of the thread's team and its slot, or `None` if none is left for this team, which then has
-    /// to wait for the others. Returns `None` if no team has a camera, for all threads of the block.
+    /// Returns the next camera of the thread's team and its slot. Returns `None` for all threads after the last camera, and
+    /// `Some(None)` if only other teams still have a camera.
     #[inline(always)]
     fn next(&mut self) -> Option<Option<(u32, u32)>> {
         if self.left == 0 {
@@ -141,11 +141,13 @@ impl Cameras {
 }
 
 /// Computes the corrections of all cameras at level 2, one block per square of [`COARSE`]² cells: the sum of the bands
-/// from level 2 on, minus the camera's difference at level 2. `levels` is at least 2. `weights` has the images of the
+/// from level 2 on, minus the camera's difference at level 2. `weights` has the images of the
 /// weights from level 2 on. `third` and `fourth` are read only if there are these levels.
 ///
 /// # Safety
-/// - The launch must have [`KEPT_CELLS`] cells of dynamic shared memory for each camera of each square.
+/// - Blocks must have [`CORRECT_THREADS`] threads, and [`KEPT_CELLS`] cells of dynamic shared memory for each camera of
+///   each square.
+/// - `levels` must be 2 to [`MAX_LEVELS`].
 /// - The images must contain the parts of all cameras at their levels, and there must be `levels - 1` images of weights.
 /// - There must be a part for each camera of a square. No two squares may be equal.
 #[kernel(launch_bounds(CORRECT_THREADS, 5), barriers(3))]

@@ -36,8 +36,9 @@ macro_rules! multiband_split {
         /// `width` is the width of the panorama for an edge boost, or 0 without an edge boost.
         ///
         /// # Safety
-        /// - The launch must have [`SLOT`] cells of dynamic shared memory for each camera of each tile.
-        /// - There must be a picture for each camera, and all pictures must be whole and contain all places.
+        /// - Blocks must have [`BLOCK_THREADS`] threads, and [`SLOT`] cells of dynamic shared memory for each camera of
+        ///   each tile.
+        /// - `pictures` and `cameras` must have an entry for each camera of a tile, and all pictures must be whole and contain all places.
         /// - All tiles must have slots, which must exist, and a state. No two tiles may be equal.
         /// - `second` must contain the parts of all cameras at level 2.
         #[kernel(launch_bounds(BLOCK_THREADS, 3), barriers(1))]

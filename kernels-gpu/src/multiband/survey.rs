@@ -52,7 +52,7 @@ pub fn multiband_survey(cameras: Table<WeighedCamera, MAX_CAMERAS>, seen: ViewMu
 /// part that the camera sees of each cell of level 2 as the weight of a cell without colour.
 ///
 /// # Safety
-/// `cells` must contain the parts of all cameras at level 2. All slots must exist. No two tiles may be equal.
+/// Blocks must have [`BLOCK_THREADS`] threads. `cells` must contain the parts of all cameras at level 2. All slots must exist. No two tiles may be equal.
 #[kernel(launch_bounds(BLOCK_THREADS, 2), barriers(2))]
 pub unsafe fn multiband_probe(
     cameras: Table<ProbedCamera, MAX_CAMERAS>,

@@ -22,7 +22,7 @@ const RUNS: u32 = SLOT.div_ceil(BLOCK_THREADS);
 /// of all cameras. A pixel with a weight of at most [`MIN_WEIGHT`] counts as 0.
 ///
 /// # Safety
-/// `second` must contain the parts of all cameras at level 2, and `states` an element for each tile. All slots must
+/// Blocks must have [`BLOCK_THREADS`] threads. `second` must contain the parts of all cameras at level 2, and `states` an element for each tile. All slots must
 /// exist. No two tiles may be equal.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(3))]
 pub unsafe fn multiband_weigh(

@@ -32,8 +32,6 @@ pub struct Ghosts {
     pub blocks: usize,
     /// Number of blocks with a ghost.
     pub ghosts: usize,
-    /// Sum of the strengths of the second copies, each from 0 to 0.5.
-    pub strength: f64,
 }
 
 /// A block's pixels with the mean removed.
@@ -191,6 +189,5 @@ pub(super) fn ghosts(panorama: &Picture, truth: &Truth, shown: &Mask) -> Ghosts 
     Ghosts {
         blocks: examined().count(),
         ghosts: examined().filter(|&&strength| strength > 0.0).count(),
-        strength: examined().sum(),
     }
 }

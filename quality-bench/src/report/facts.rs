@@ -1,4 +1,4 @@
-//! When and with what a run was made: the date, the versions and the machine, without names of hosts or folders.
+//! The date, the versions and the machine of a run, without names of hosts or folders.
 
 use std::fs;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! The stitchers, each as a list of programs that run on picture files.
 //!
-//! None is told the exposures, the directions or the distortion. Hugin is told the horizontal field of view, rounded to
-//! degrees, as the metadata of a photograph tells it: its assistant does not estimate it. The others estimate it.
+//! No stitcher receives exposures, directions or distortion. Hugin receives the horizontal field of view, rounded to
+//! degrees, which the metadata of a photograph contains, because its assistant does not estimate it. The others do.
 
 pub mod process;
 

@@ -1,7 +1,7 @@
 """Stitches a sequence with OpenCV's Stitcher: opencv_video.py OUT FRAMES PATTERN PATTERN...
 
 OUT and PATTERN are names with a number such as %02d. The cameras are estimated once, from the first frames; every frame
-is then composed with them, which finds exposures and seams anew.
+is then composed with them, which estimates exposures and seams again.
 """
 
 import sys

@@ -68,13 +68,6 @@ fn last_line(log: &Path) -> String {
     if line.is_empty() { String::new() } else { format!(": {line}") }
 }
 
-/// Returns the first line with letters that a program prints, or `None` if it does not start.
-#[must_use]
-pub fn first_line(command: &mut Command) -> Option<String> {
-    let has_letters = |line: &&str| line.chars().any(char::is_alphabetic);
-    printed(command)?.lines().find(has_letters).map(|line| line.trim().to_owned())
-}
-
 /// Returns all that a program prints, or `None` if it does not start.
 #[must_use]
 pub fn printed(command: &mut Command) -> Option<String> {

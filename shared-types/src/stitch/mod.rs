@@ -27,7 +27,7 @@ pub const MIN_WEIGHT: f32 = 0.001;
 /// The colour correction of one camera. It maps the level `c` (0 to 255) of a channel to
 /// `255 · clamp(gain · c / 255, 0, 1)^gamma`, or with a shoulder to `255 · s(gain · c / 255)^gamma`.
 ///
-/// The shoulder `s` keeps highlights. It maps 0 to `gain`, the colours before the shoulder, to 0 to [`shoulder`](Self::shoulder):
+/// The shoulder `s` keeps highlights. It maps colours from 0 to `gain` to the range 0 to [`shoulder`](Self::shoulder):
 ///
 /// - If the gain exceeds 1, it compresses the colours above 0.9 instead of clipping those above 1, so that bright areas
 ///   keep their hue and texture.
@@ -53,10 +53,12 @@ impl Colour {
     /// The colour correction that leaves pictures unchanged.
     pub const IDENTITY: Self = Self { gain: Vec3::ONE, gamma: 1.0, shoulder: 0.0 };
 
-    /// Returns whether a shoulder changes colours: there is one, and white would not stay white without it.
+    /// Returns whether a shoulder changes the colours of a camera with this vignette: there is one, and white would not
+    /// stay white without it.
     #[must_use]
-    pub fn has_shoulder(&self) -> bool {
-        self.shoulder != 0.0 && self.gain != Vec3::splat(self.shoulder)
+    pub fn has_shoulder(&self, vignette: &Vignette) -> bool {
+        let changes_white = self.gain != Vec3::splat(self.shoulder) || *vignette != Vignette::NONE;
+        self.shoulder != 0.0 && changes_white
     }
 
     /// Returns this correction with a shoulder that keeps white.

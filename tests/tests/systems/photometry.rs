@@ -168,8 +168,7 @@ impl Shots {
     }
 
     /// Returns the largest relative difference between a panorama and the scene, apart from one factor per channel. Rounding
-    /// of dark pixels of the pictures is up to 2 % of it.
-    /// Leaves out places that an object covers in a picture.
+    /// of dark pixels of the pictures is up to 2 % of it. Leaves out places that an object covers in a picture.
     fn mismatch(&self, panorama: &Panorama) -> f64 {
         let picture = &panorama.picture;
         let levels = |x: u32, y: u32| {

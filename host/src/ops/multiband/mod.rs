@@ -325,6 +325,8 @@ impl Multiband {
         // The caller has checked that all pictures have the same number of bits per channel.
         let p010: Vec<_> = pictures.iter().filter_map(p010).collect();
         let rgba16: Vec<_> = pictures.iter().filter_map(rgba16).collect();
+        debug_assert!(p010.is_empty() || p010.len() == pictures.len());
+        debug_assert!(rgba16.is_empty() || rgba16.len() == pictures.len());
         if !p010.is_empty() {
             launch!(MultibandSplitP010, table::<P010>(&p010)?)
         } else if !rgba16.is_empty() {

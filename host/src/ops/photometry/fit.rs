@@ -12,8 +12,8 @@
 //! make all lights equal.) A Cauchy loss, whose scale falls from [`COARSE`] to [`FINE`] levels, ignores moving objects
 //! and parallax.
 //!
-//! Samples of one overlap are not independent, so the samples of a pair count as at most [`INDEPENDENT`] for the
-//! priors, which decide only what the overlaps leave open. For example, they select the response of an ideal camera if
+//! Samples of one overlap are correlated, so each pair counts as at most [`INDEPENDENT`] samples against the priors. The
+//! priors matter only where the overlaps determine nothing. For example, they select the response of an ideal camera if
 //! all exposures are equal.
 
 use glam::{UVec2, Vec3};
@@ -290,11 +290,13 @@ impl<'a> Problem<'a> {
         if self.response {
             let last = self.lens(self.lens_count);
             // The derivatives of the response by a and b at a light.
+            // Above 1, the response is a line whose slope depends on both.
             let parts = |light: f64| {
-                let a = light * (1.0 - light);
-                [a, a * (2.0 * light - 1.0)]
+                let (inside, beyond) = (light.min(1.0), (light - 1.0).max(0.0));
+                let a = inside * (1.0 - inside);
+                [a - beyond, a * (2.0 * inside - 1.0) - beyond]
             };
-            let (of_source, of_light) = (parts(source.light), parts(light.min(1.0)));
+            let (of_source, of_light) = (parts(source.light), parts(light));
             for i in 0..2 {
                 let inverse = -of_source[i] / source.slope;
                 terms[10 + i] = (last + i, -255.0 * (of_light[i] + steepness * factor * inverse));

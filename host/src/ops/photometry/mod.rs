@@ -88,9 +88,7 @@ impl Photometry {
         pictures: &[Picture<P>],
     ) -> Result<Vec<Picture<P>>, DeviceError> {
         let corrected = |(i, picture): (usize, &Picture<P>)| {
-            let mut image = picture.upload(stream)?;
-            self.correction(i, picture.size()).apply(stream, &mut image)?;
-            Picture::download(stream, &image)
+            self.correction(i, picture.size()).corrected(stream, picture)
         };
         pictures.iter().enumerate().map(corrected).collect()
     }
@@ -105,6 +103,29 @@ pub struct PictureCorrection {
 }
 
 impl PictureCorrection {
+    /// Returns the correction that undoes vignetting and nothing else.
+    #[must_use]
+    pub fn of_vignette(vignette: Vignette) -> Self {
+        let response = Response::default();
+        let correction = Correction { gain: Vec3::ONE, response, vignette };
+        Self { correction, lights: response::lights(&response, 8) }
+    }
+
+    /// Returns a corrected copy of a picture, and waits until it is done.
+    ///
+    /// # Errors
+    /// Returns [`DeviceError`] if the device fails.
+    #[track_caller]
+    pub fn corrected<P: Pixel>(
+        &self,
+        stream: &Stream,
+        picture: &Picture<P>,
+    ) -> Result<Picture<P>, DeviceError> {
+        let mut image = picture.upload(stream)?;
+        self.apply(stream, &mut image)?;
+        Picture::download(stream, &image)
+    }
+
     /// Corrects a picture in place, and waits until this is done.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ pub(super) fn rises(response: &Response) -> bool {
 pub(super) fn light(response: &Response, level: f64) -> f64 {
     let (a, b) = (f64::from(response.a), f64::from(response.b));
     let (mut low, mut high) = (0.0, 1.0);
-    // 20 halvings are more exact than an f32.
+    // 26 halvings leave an error of 2⁻²⁷, less than half an ULP of an f32 near 1.
     for _ in 0..26 {
         let middle: f64 = 0.5 * (low + high);
         let there = middle + middle * (1.0 - middle) * (a + b * (2.0 * middle - 1.0));

@@ -20,10 +20,10 @@ const STEP: f32 = 1.0;
 /// Call [`update`](Self::update) about once per second, and pass the result to
 /// [`Stitcher::swap_warp`](crate::live::Stitcher::swap_warp). The first update moves the pictures at once. Later ones move
 /// them by at most one pixel, and by half of the measured difference, so that wrong measurements and moving objects
-/// cause no jumps.
+/// cause no jumps after the first update.
 ///
-/// An update reads the frames on the host, which takes some hundredths of a second, and a new warp needs a new mesh: most
-/// of a second for a large panorama. So call it in a thread of its own if panoramas must not wait.
+/// An update searches displacements on one thread of the host, and a new warp needs a new mesh. For a large panorama, this
+/// takes most of a second. So call it in a thread of its own if panoramas must not wait.
 pub struct WarpRefiner {
     base: DeviceWarp,
     places: Box<dyn Fn(usize, UVec2) -> Option<Vec2> + Send>,

@@ -5,8 +5,8 @@
 //!
 //! 1. `gray` reduces the pictures and shows each of them on a reduced panorama.
 //! 2. `search` compares small windows of two cameras at the nodes of a coarse grid (normalised cross-correlation).
-//! 3. `smooth` fits a smooth field to the measurements, because windows without texture have none, and outlines have
-//!    only one component. Measurements that contradict their neighbours lose their influence.
+//! 3. `smooth` fits a smooth field to the measurements. A window without texture gives no measurement, and a straight
+//!    outline only the component across it. Measurements that contradict their neighbours lose their influence.
 //! 4. Let `A(p + e) = B(p)`, so `e` is the displacement of camera A against camera B. A is moved by `w_B · e` and B by
 //!    `−w_A · e`, where `w` are the weights of feathering. So both fit together everywhere, and neither moves where only
 //!    it is visible.
@@ -33,6 +33,10 @@ pub(crate) use gray::Source;
 
 /// The number of pixels of the reduced panorama, about.
 const PIXELS: u64 = 1_000_000;
+
+/// The largest displacement that is searched, in pixels of the reduced panorama. The search takes time that grows with
+/// its square.
+const MOST_REACH: f32 = 24.0;
 
 /// The distance between nodes, in pixels of the reduced panorama.
 const SPACING: u32 = 16;
@@ -118,7 +122,8 @@ pub(crate) fn measure(
 ) -> Result<Refinement, RefineError> {
     options.check()?;
     let area = u64::from(size.x) * u64::from(size.y);
-    let step = area.div_ceil(PIXELS).isqrt().max(1) as u32;
+    let coarse = (options.limit / MOST_REACH).ceil() as u32;
+    let step = (area.div_ceil(PIXELS).isqrt() as u32).max(coarse).max(1);
     let reduced = (size / step).max(UVec2::ONE);
     let nodes = reduced / SPACING + 2;
     let cameras = 0..sources.len();

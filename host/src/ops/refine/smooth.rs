@@ -3,7 +3,7 @@
 //! The field minimises `Σ r · (d − m)ᵀ C (d − m) + STIFFNESS · Σ |d − d'|² + REST · Σ |d|²`, where `m` is a measurement,
 //! `C` its certainty, `r` its reliability, and `d'` the displacement of a neighbouring node. The reliability falls with
 //! the square of the residual (Geman and McClure 1985), so that windows of moving objects and wrong matches have hardly
-//! any influence. Iteratively reweighted least squares solve it; each step takes a few sweeps over the grid.
+//! any influence. Iteratively reweighted least squares solve it; each round takes 100 sweeps over the grid.
 
 use glam::{Mat2, UVec2, Vec2};
 

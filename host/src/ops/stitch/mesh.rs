@@ -4,6 +4,7 @@
 use cuda_std::DeviceTable;
 use glam::UVec2;
 use kernels_gpu::stitch::mesh as kernels;
+use shared_types::photometry::Vignette;
 use shared_types::stitch::mesh::{BLOCK, Grading, MeshParams, TwoGradings};
 use shared_types::stitch::{Colour, MAX_CAMERAS};
 
@@ -52,7 +53,7 @@ pub fn stitch_cameras<'a>(
     for (camera, colour) in colours.iter().enumerate() {
         let name = camera_name(camera, expected);
         check_colour(name, *colour)?;
-        if colour.has_shoulder() {
+        if colour.has_shoulder(&Vignette::NONE) {
             return Err(StitchError::MeshShoulder(name));
         }
     }

@@ -12,7 +12,7 @@ mod planes;
 pub(crate) mod sum;
 
 use glam::{UVec2, Vec3};
-use shared_types::stitch::{Colour, StitchParams};
+use shared_types::stitch::{Colour, MAX_CAMERAS, StitchParams};
 use thiserror::Error;
 
 use crate::device::{DeviceError, Image, Stream};
@@ -256,6 +256,12 @@ impl StitchOptions {
         colours.try_for_each(|(camera, colour)| check_colour(camera_name(camera, cameras), *colour))
     }
 
+    /// Returns whether a shoulder changes the colours of any of the first `cameras` cameras.
+    pub(crate) fn has_shoulder(&self, cameras: usize) -> bool {
+        (0..cameras.min(MAX_CAMERAS))
+            .any(|camera| self.colours[camera].has_shoulder(&self.vignettes[camera]))
+    }
+
     /// Returns whether all gammas are 1.
     fn is_linear(&self) -> bool {
         self.colours.iter().all(|colour| colour.gamma == 1.0)
@@ -430,7 +436,7 @@ fn submit(
         Lookup::Planes | Lookup::Cubic => {}
         Lookup::Mesh if !mesh::supports_flip(options.flip, output) || !same_depth => {}
         // The kernels that read a mesh have no shoulder.
-        Lookup::Mesh if options.colours.iter().take(frames.len()).any(Colour::has_shoulder) => {}
+        Lookup::Mesh if options.has_shoulder(frames.len()) => {}
         Lookup::Mesh => {
             if let Some(frames) = textured()? {
                 let mesh = warp.mesh(stream).map_err(StitchError::Mesh)?;

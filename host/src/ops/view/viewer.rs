@@ -120,7 +120,7 @@ impl Viewer {
         // need textures.
         let mut mixed = options.covers.covers_any(frames.len())
             || options.vignettes.iter().take(frames.len()).any(|of| *of != Vignette::NONE)
-            || options.colours.iter().take(frames.len()).any(|of| of.has_shoulder());
+            || options.has_shoulder(frames.len());
         if two && mixed {
             for frame in frames {
                 mixed &= Textured::of(stream.device(), &mut textures, frame)?.is_some();
