@@ -108,8 +108,13 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 
 /// Logs what a user should check in a panorama whose cameras overlap in the fraction `overlap` of its pixels.
 /// `homography` states whether the user gave a homography.
-fn warn<P>(panorama: &Panorama<P>, overlap: f64, homography: bool) {
-    if overlap == 0.0 && homography {
+fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, homography: bool, masked: bool) {
+    let overlap = coverage.overlap;
+    if coverage.any == 0.0 && masked {
+        tracing::warn!(
+            "the panorama is black, because the masks hide all pixels; a mask is white where its picture is used"
+        );
+    } else if overlap == 0.0 && homography {
         tracing::warn!(
             "the pictures do not overlap in this panorama; check that left and right are not swapped, and that the \
              homography maps pixels of the right picture to pixels of the left one"
@@ -194,8 +199,9 @@ impl Args {
         let (panorama, coverage) = stitched(&options, &mut stages, &stream, &pictures, plan)?;
         stages.run("save", "writing", || Ok(panorama.picture.save(&self.output)?))?;
 
+        let masked = self.masks.files().next().is_some();
+        warn(&panorama, &coverage, self.map.is_homography(), masked);
         let Coverage { any, overlap, .. } = coverage;
-        warn(&panorama, overlap, self.map.is_homography());
         let size = [panorama.picture.width(), panorama.picture.height()];
         if as_json {
             return output::print_json(&json!({

@@ -382,6 +382,35 @@ fn black_parts_of_a_mask_are_ignored() {
     assert!(done.stderr.contains("small.png: 20×30 pixels"), "{done:?}");
     let done = folder.words(&format!("{line} --mask none.png --mask none.png --mask none.png"));
     assert!(done.stderr.contains("once for each picture"), "{done:?}");
+    mask("all.png", [40, 30], |_| true);
+    let done = folder.words(&format!("{line} --mask all.png"));
+    assert!(done.stderr.contains("the masks hide all pixels"), "{done:?}");
+}
+
+/// Pixels that a mask hides do not influence the panorama, however it is blended.
+#[test]
+fn hidden_pixels_have_no_influence() {
+    let folder = Folder::new();
+    let mut mask = Picture::filled(40, 30, Rgba8::opaque(255, 255, 255));
+    mask.pixels_mut().iter_mut().skip(30).step_by(40).for_each(|pixel| *pixel = Rgba8::BLACK);
+    mask.save(folder.path("mask.png")).unwrap();
+    let left = folder.picture("left.png");
+    folder.quiet("warp --device cpu --rig rig.toml -o rig.safetensors");
+    for map in ["--rig rig.toml", "--warp rig.safetensors"] {
+        for blend in ["feather", "seam", "multiband"] {
+            let [black, white] = [0, 255].map(|level| {
+                let mut left = left.clone();
+                for pixel in left.pixels_mut().iter_mut().skip(30).step_by(40) {
+                    *pixel = Rgba8::opaque(level, level, level);
+                }
+                left.save(folder.path("left.png")).unwrap();
+                let masks = "--mask mask.png --mask mask.png";
+                folder.quiet(&format!("{BASE} {map} --blend {blend} {masks} -o out.png"));
+                folder.picture("out.png").into_pixels()
+            });
+            assert!(black == white, "{map}, {blend}");
+        }
+    }
 }
 
 #[test]

@@ -9,6 +9,9 @@ use shared_types::Rgba8;
 
 use super::{Picture, Pixel};
 
+/// The distance of diagonal neighbours.
+const DIAGONAL: f32 = std::f32::consts::SQRT_2;
+
 /// Alpha below which a pixel is masked, with 8 bits.
 const OPAQUE: u8 = 128;
 
@@ -60,8 +63,8 @@ impl Mask {
         })
     }
 
-    /// Returns the distance in pixels from a position to the nearest masked pixel. It is 0 if the pixel at the position
-    /// is masked, or one of the four pixels from which a stitch interpolates.
+    /// Returns the distance in pixels from a position to the area from which masked pixels have an influence. It is 0 if one
+    /// of the 4×4 pixels around the position is masked, because a stitch may interpolate with a cubic filter.
     pub(crate) fn distance(&self, x: f32, y: f32) -> f32 {
         let last = self.size - 1;
         let column = |x: f32| (x.max(0.0) as u32).min(last.x) as usize;
@@ -70,7 +73,8 @@ impl Mask {
         let (columns, rows) = ([column(x), column(x.ceil())], [row(y), row(y.ceil())]);
         let all =
             [[0, 0], [1, 0], [0, 1], [1, 1]].map(|[i, j]: [usize; 2]| at(columns[i], rows[j]));
-        all.into_iter().fold(f32::INFINITY, f32::min)
+        // The neighbours of the inner four pixels are up to a diagonal away.
+        (all.into_iter().fold(f32::INFINITY, f32::min) - DIAGONAL).max(0.0)
     }
 
     /// Returns whether a position is not masked.
@@ -88,7 +92,6 @@ fn is_masked<P: Pixel>(pixel: &P) -> bool {
 /// Lowers the distance of pixel `at` to that of a pixel before it plus the step from it. `before` is 1 if the pixels
 /// above and to the left come before it, and −1 if those below and to the right do.
 fn relax(distance: &mut [f32], size: IVec2, at: i32, before: i32) {
-    const DIAGONAL: f32 = std::f32::consts::SQRT_2;
     let place = IVec2::new(at % size.x, at / size.x);
     for (x, y, step) in [(1, 0, 1.0), (0, 1, 1.0), (1, 1, DIAGONAL), (-1, 1, DIAGONAL)] {
         let from = place - before * IVec2::new(x, y);
@@ -114,9 +117,12 @@ mod tests {
         let mask = Mask::of(&picture).unwrap();
         for (x, y) in (0..30).flat_map(|y| (0..40).map(move |x| (x as f32, y as f32))) {
             let exact = (x - 10.0).hypot(y - 12.0);
+            let [least, most] = [exact, 1.1 * exact].map(|far| (far - DIAGONAL).max(0.0));
             let found = mask.distance(x, y);
-            assert!(found >= exact - 1e-3 && found <= 1.1 * exact, "{x} {y}: {found} {exact}");
+            assert!(found >= least - 1e-3 && found <= most + 1e-3, "{x} {y}: {found} {exact}");
         }
-        assert!(!mask.allows(DVec2::new(9.5, 12.0)) && mask.allows(DVec2::new(8.9, 12.0)));
+        for (x, is_allowed) in [(10.0, false), (9.5, false), (8.1, false), (7.9, true)] {
+            assert_eq!(mask.allows(DVec2::new(x, 12.0)), is_allowed, "{x}");
+        }
     }
 }
