@@ -2,7 +2,7 @@
 //!
 //! The kernel corrects a picture in place, one thread per pixel. A level becomes light (a table inverts the response),
 //! the light is multiplied by the gain and by the factor of the vignette, and the response turns it back into a level.
-//! The [`shoulder`] then keeps highlights from being clipped or from turning gray.
+//! The `shoulder` then keeps highlights from being clipped or from turning gray.
 //!
 //! Live video does not use this kernel: a pass over the frames would take longer than the stitch.
 

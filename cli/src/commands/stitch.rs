@@ -106,34 +106,44 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Logs what a user should check in a panorama whose cameras overlap in the fraction `overlap` of its pixels.
-/// `homography` states whether the user gave a homography.
-fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, homography: bool, masked: bool) {
-    let overlap = coverage.overlap;
+/// Returns warnings about a panorama. `masked` states whether masks were given.
+fn warnings<P>(
+    panorama: &Panorama<P>,
+    coverage: &Coverage,
+    homography: bool,
+    masked: bool,
+) -> Vec<&'static str> {
+    let mut warnings = Vec::new();
     if coverage.any == 0.0 && masked {
-        tracing::warn!(
-            "the panorama is black, because the masks hide all pixels; a mask is white where its picture is used"
+        warnings.push(
+            "the panorama is black, because the masks hide all pixels; a mask is white where its picture is used",
         );
-    } else if overlap == 0.0 && homography {
-        tracing::warn!(
+    } else if coverage.overlap == 0.0 && masked {
+        warnings.push(
+            "the pictures do not overlap in this panorama; check that the masks are white where their pictures are used, \
+             and that the order of the pictures is that of the cameras",
+        );
+    } else if coverage.overlap == 0.0 && homography {
+        warnings.push(
             "the pictures do not overlap in this panorama; check that left and right are not swapped, and that the \
-             homography maps pixels of the right picture to pixels of the left one"
+             homography maps pixels of the right picture to pixels of the left one",
         );
-    } else if overlap == 0.0 && panorama.colours.len() == 2 {
-        tracing::warn!(
-            "the pictures do not overlap in this panorama; check that left and right are not swapped"
+    } else if coverage.overlap == 0.0 && panorama.colours.len() == 2 {
+        warnings.push(
+            "the pictures do not overlap in this panorama; check that left and right are not swapped",
         );
-    } else if overlap == 0.0 {
-        tracing::warn!(
+    } else if coverage.overlap == 0.0 {
+        warnings.push(
             "no two pictures overlap in this panorama; check that their order is that of the cameras, which \
-             `panoweave rig` shows"
+             `panoweave rig` shows",
         );
     }
     if !panorama.unmatched.is_empty() {
-        tracing::warn!(
-            "the colours of some pictures are unchanged: their overlap is too small or too dark to match them"
+        warnings.push(
+            "the colours of some pictures are unchanged: their overlap is too small or too dark to match them",
         );
     }
+    warnings
 }
 
 impl Args {
@@ -200,7 +210,8 @@ impl Args {
         stages.run("save", "writing", || Ok(panorama.picture.save(&self.output)?))?;
 
         let masked = self.masks.files().next().is_some();
-        warn(&panorama, &coverage, self.map.is_homography(), masked);
+        let warnings = warnings(&panorama, &coverage, self.map.is_homography(), masked);
+        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         let Coverage { any, overlap, .. } = coverage;
         let size = [panorama.picture.width(), panorama.picture.height()];
         if as_json {
@@ -214,6 +225,7 @@ impl Args {
                 "colour": panorama.colours.iter().map(colour::describe).collect::<Vec<_>>(),
                 "photometry": panorama.photometry.as_ref().map(colour::photometry),
                 "calibration": calibrated.as_ref().map(Calibrated::json),
+                "warnings": warnings,
                 "conversions": conversions.json(),
             }));
         }
@@ -260,7 +272,7 @@ impl Args {
         self.look.check(pictures)?;
         if !calibrates && self.shape.needs_calibration() {
             return Err(Failure::Usage(
-                "--model and --projection are for a calibration of the pictures; remove --warp, --rig and --homography, or remove them",
+                "--model and --projection are for a calibration of the pictures; remove them, or remove --warp, --rig and --homography",
             ));
         }
         // More than two pictures support fewer lookups. Reject the others before any computation.

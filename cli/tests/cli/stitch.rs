@@ -383,8 +383,14 @@ fn black_parts_of_a_mask_are_ignored() {
     let done = folder.words(&format!("{line} --mask none.png --mask none.png --mask none.png"));
     assert!(done.stderr.contains("once for each picture"), "{done:?}");
     mask("all.png", [40, 30], |_| true);
-    let done = folder.words(&format!("{line} --mask all.png"));
-    assert!(done.stderr.contains("the masks hide all pixels"), "{done:?}");
+    for (masks, said) in [
+        ("--mask all.png", "the masks hide all pixels"),
+        ("--mask all.png --mask none.png", "check that the masks are white"),
+    ] {
+        let done = folder.words(&format!("{line} {masks} --json"));
+        assert!(done.stderr.contains(said), "{done:?}");
+        assert!(done.json()["warnings"][0].as_str().unwrap().contains(said), "{done:?}");
+    }
 }
 
 /// Pixels that a mask hides do not influence the panorama, however it is blended.

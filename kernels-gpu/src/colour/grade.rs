@@ -99,7 +99,7 @@ fn fast_power(Vec3 { x, y, z }: Vec3, gamma: f32) -> Vec3 {
     vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma))
 }
 
-/// Returns the corrected colours (0 to 1) of red, green and blue levels (0 to 255), with the power of [`Exact`]. The levels
+/// Returns the corrected colours (0 to 1) of red, green and blue levels (0 to 255), with the power of `Exact`. The levels
 /// contain the `factor` of the vignette, or it is 1.
 #[inline(always)]
 pub fn corrected(colour: &Colour, levels: Vec3, factor: f32) -> Vec3 {

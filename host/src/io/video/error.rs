@@ -244,7 +244,7 @@ pub enum VideoError {
     },
     /// The extension of the output file is not supported.
     #[error(
-        "{}: cannot be written: the name must end in .mp4, .m4v, .mov, .mkv, .y4m, .nv12 or .rgba, or be a pattern such as frame_%04d.png", file.display()
+        "{}: cannot be written: the name must end in .mp4, .m4v, .mov, .mkv, .y4m, .nv12, .p010 or .rgba, or be a pattern such as frame_%04d.png", file.display()
     )]
     Extension {
         /// The path of the video.
