@@ -111,13 +111,13 @@ impl Stitching {
     fn colours(&self) -> Colours {
         let gains = [self.gain_left, self.gain_right];
         let gammas = [self.gamma_left, self.gamma_right];
-        let colour = |camera: usize| {
-            let gain = of(&self.gain, gains, camera).unwrap_or(Vec3::ONE);
-            let gamma = of(&self.gamma, gammas, camera).unwrap_or(1.0);
-            let colour = Colour { gain, gamma, ..Colour::IDENTITY };
-            if self.keep_highlights && gain != Vec3::ONE { colour.with_shoulder() } else { colour }
+        let colour = |camera: usize| Colour {
+            gain: of(&self.gain, gains, camera).unwrap_or(Vec3::ONE),
+            gamma: of(&self.gamma, gammas, camera).unwrap_or(1.0),
+            ..Colour::IDENTITY
         };
-        Colours::of((0..MAX_CAMERAS).map(colour).collect::<Vec<_>>())
+        let colours = Colours::of((0..MAX_CAMERAS).map(colour).collect::<Vec<_>>());
+        if self.keep_highlights { colours.with_shoulders() } else { colours }
     }
 
     /// Returns whether the gains and gammas of all pictures are 1, so that the stitch does not change colours.

@@ -16,8 +16,8 @@ pub(crate) fn describe(Colour { gain, gamma, .. }: &Colour) -> Value {
 }
 
 /// Formats the colour corrections as one line with the command line options for the nearest correction, such as
-/// `--gain-left` or, for more than two pictures, `--gain`. It omits vignetting and the response. For more pictures than these options support, the line
-/// contains only the gains.
+/// `--gain-left` or, for more than two pictures, `--gain`. It omits vignetting and the response. For more pictures than
+/// these options support, the line contains only the gains.
 pub(crate) fn text(colours: &[Colour]) -> String {
     let gain = |Colour { gain, .. }: &Colour| gain.to_array().map(|g| format!("{g:.3}")).join(",");
     let keep = if colours.iter().any(|of| of.has_shoulder(&Vignette::NONE)) {

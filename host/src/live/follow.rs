@@ -15,9 +15,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use glam::Vec3;
 use shared_types::colour::ColourSums;
-use shared_types::stitch::MAX_CAMERAS;
 
 use super::buffers::FrameSet;
 use super::colour_state::{Analysis, OverlapSums};
@@ -104,7 +102,11 @@ impl Follower {
         }
         self.manual = manual;
         state.colours = self.tracker.advance();
-        Ok(if self.options.keep_highlights { with_shoulders(state.colours) } else { state.colours })
+        Ok(if self.options.keep_highlights {
+            state.colours.with_shoulders()
+        } else {
+            state.colours
+        })
     }
 
     /// Processes the result of the running analysis if it is done. If it is not done, checks its deadline.
@@ -285,14 +287,4 @@ impl Follower {
             if error.is_fatal() { Err(error) } else { Ok(()) }
         })
     }
-}
-
-/// Returns the colours with a shoulder for each camera whose gain is not 1.
-fn with_shoulders(mut colours: Colours) -> Colours {
-    for camera in 0..MAX_CAMERAS {
-        if colours[camera].gain != Vec3::ONE {
-            colours[camera] = colours[camera].with_shoulder();
-        }
-    }
-    colours
 }

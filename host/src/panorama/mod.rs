@@ -117,23 +117,25 @@ pub fn stitch_warp<P: Pixel>(
     check_options(pictures.len(), options)?;
     let places = || places_of_warp(stream, warp);
     let sources = Sources::new(pictures.to_vec(), options, places)?;
+    let masks: Vec<_> = pictures.iter().map(|picture| Mask::of(picture)).collect();
     // `stitch_sources` refuses a wrong number of pictures.
     let refine = options.refine.filter(|_| pictures.len() == warp.sources().len());
     let Some(refine) = refine else {
-        return stitch_sources(stream, sources, warp, options);
+        return stitch_sources(stream, sources, &masks, warp, options);
     };
     let grays: Vec<_> = pictures.iter().copied().map(Source::of_picture).collect();
     let place = warp.places(stream)?;
     let refinement = refine::measure(&grays, warp.size(), &refine, &place)?;
     let warp = warp.refined(stream, &refinement)?;
-    stitch_sources(stream, sources, &warp, options)
+    stitch_sources(stream, sources, &masks, &warp, options)
 }
 
-/// Stitches the pictures of a warp; see [`stitch_warp`].
+/// Stitches the pictures of a warp; see [`stitch_warp`]. There is one mask per picture.
 #[track_caller]
 fn stitch_sources<P: Pixel>(
     stream: &Stream,
     sources: Sources<'_, P>,
+    masks: &[Option<Mask>],
     warp: &DeviceWarp,
     options: &PanoramaOptions,
 ) -> Result<Panorama<P>, PanoramaError> {
@@ -141,12 +143,13 @@ fn stitch_sources<P: Pixel>(
     let images = (0..pictures.len()).map(|camera| sources.upload(stream, camera));
     let images = images.collect::<Result<Vec<_>, _>>()?;
     check_images(&images, warp.sources())?;
-    let masked = pictures.iter().any(|picture| picture.has_mask());
-    let masked = masked.then(|| seams::reweighted(stream, warp, &sources, None)).transpose()?;
+    let reweighted = |warp, seam| seams::reweighted(stream, warp, &sources, masks, seam);
+    let masked = masks.iter().any(Option::is_some);
+    let masked = masked.then(|| reweighted(warp, None)).transpose()?;
     // The cameras see nothing at masked pixels.
     let warp = masked.as_ref().unwrap_or(warp);
     let seam = options.blend.seam();
-    let cut = seam.map(|_| seams::reweighted(stream, warp, &sources, seam)).transpose()?;
+    let cut = seam.map(|_| reweighted(warp, seam)).transpose()?;
     let weights = cut.as_ref().unwrap_or(warp);
     let size = warp.size();
     let mut owners = no_owners(size, options);
@@ -209,7 +212,7 @@ pub fn stitch_geometry<P: Pixel>(
         seams::mask(stream, &mut warp, &masks)?;
         seen.look(stream, &warp, 0)?;
         warp.feather(stream)?;
-        return Ok((stitch_sources(stream, sources, &warp, options)?, seen.coverage()));
+        return Ok((stitch_sources(stream, sources, &masks, &warp, options)?, seen.coverage()));
     }
     let grid = CellGrid::new(canvas);
     let mut views = Vec::new();

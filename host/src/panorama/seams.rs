@@ -83,10 +83,9 @@ pub(super) fn reweighted<P: Pixel>(
     stream: &Stream,
     warp: &DeviceWarp,
     sources: &Sources<'_, P>,
+    masks: &[Option<Mask>],
     seam: Option<SeamOptions>,
 ) -> Result<DeviceWarp, PanoramaError> {
-    let masks: Vec<Option<Mask>> =
-        sources.pictures.iter().map(|picture| Mask::of(picture)).collect();
     let planes = |camera: usize| {
         HostPlanes::download(stream, warp, camera, MIN_WEIGHT, masks[camera].as_ref())
     };

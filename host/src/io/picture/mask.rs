@@ -23,11 +23,6 @@ pub(crate) struct Mask {
 }
 
 impl<P: Pixel> Picture<P> {
-    /// Returns whether any pixel is masked.
-    pub(crate) fn has_mask(&self) -> bool {
-        self.pixels().iter().any(is_masked)
-    }
-
     /// Masks the pixels at which `mask` is darker than half: sets their alpha to 0. Matching and stitching ignore these
     /// pixels. Returns false, and changes nothing, if the mask does not have the size of the picture.
     #[must_use]
@@ -48,7 +43,7 @@ impl<P: Pixel> Picture<P> {
 impl Mask {
     /// Returns the mask of a picture, or `None` if no pixel is masked.
     pub(crate) fn of<P: Pixel>(picture: &Picture<P>) -> Option<Self> {
-        picture.has_mask().then(|| {
+        picture.pixels().iter().any(is_masked).then(|| {
             let far = f32::MAX / 4.0;
             let pixels = picture.pixels().iter();
             let mut distance: Vec<f32> =

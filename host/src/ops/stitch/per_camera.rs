@@ -3,6 +3,7 @@
 
 use std::ops::{Index, IndexMut};
 
+use glam::Vec3;
 use shared_types::photometry::Vignette;
 use shared_types::stitch::{Colour, MAX_CAMERAS};
 
@@ -19,6 +20,16 @@ pub type Vignettes = PerCamera<Vignette>;
 impl Colours {
     /// The corrections that leave all pictures unchanged.
     pub const IDENTITY: Self = Self([Colour::IDENTITY; MAX_CAMERAS]);
+
+    /// Returns these corrections with a [shoulder](Colour::shoulder) for each camera whose gain is not 1.
+    #[must_use]
+    pub fn with_shoulders(self) -> Self {
+        let with_shoulder = |colour: Colour| match colour.gain {
+            Vec3::ONE => colour,
+            _ => colour.with_shoulder(),
+        };
+        Self(self.0.map(with_shoulder))
+    }
 }
 
 impl Vignettes {

@@ -75,14 +75,19 @@ fn step(format: PixelFormat) -> f64 {
     }
 }
 
-/// Returns a warp that shows every picture as it is. Each row of patches shows one of the cameras in turn, and every fourth
-/// row shows all of them.
+/// Returns whether a camera is shown at a pixel. Each row of patches shows one of the cameras in turn, and every fourth row
+/// shows all of them.
+fn is_shown(camera: usize, at: UVec2, cameras: usize) -> bool {
+    let row = (at.y / PATCH) as usize;
+    row % 4 == 3 || row % cameras == camera
+}
+
+/// Returns a warp that shows every picture as it is.
 fn warp(cameras: usize) -> Warp {
     let mut planes = vec![Vec::new(); 3 * cameras];
     for at in pixels() {
-        let row = (at.y / PATCH) as usize;
         for camera in 0..cameras {
-            let is_shown = row % 4 == 3 || row % cameras == camera;
+            let is_shown = is_shown(camera, at, cameras);
             for (plane, value) in [
                 (Plane::X(camera), at.x as f32),
                 (Plane::Y(camera), at.y as f32),
@@ -132,9 +137,8 @@ fn worst(
         if inner.min_element() < 2 || inner.max_element() > PATCH - 3 {
             continue;
         }
-        let row = (at.y / PATCH) as usize;
         for channel in 0..3 {
-            let shown = (0..cameras).filter(|camera| row % 4 == 3 || row % cameras == *camera);
+            let shown = (0..cameras).filter(|camera| is_shown(*camera, at, cameras));
             let shown: Vec<f64> = shown
                 .map(|camera| {
                     let Covers { colour: cover, parts } = options.covers;
