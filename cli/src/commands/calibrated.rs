@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use panoweave::device::Stream;
 use panoweave::geometry::calibrate::{
-    self, Bundle, CalibrateOptions, Calibration, KnownLens, PhotoPair, Refusal, RigOptions, Views,
-    bundle, pair,
+    self, Bundle, CalibrateOptions, Calibration, KnownLens, PairFigures, PhotoPair, Refusal,
+    RigOptions, Views, bundle, pair,
 };
 use panoweave::geometry::intrinsics::Intrinsics;
 use panoweave::geometry::rig::{LensName, MAX_CAMERAS, Rig};
 use panoweave::io::picture::Picture;
-use panoweave::ops::matching::{MatchOptions, links};
+use panoweave::ops::matching::{MatchOptions, links, relocate};
 use serde_json::{Value, json};
 
 use crate::output::failure::Failure;
@@ -117,6 +117,19 @@ pub(crate) fn matched(
     stages.run("match", "matching", || Ok(links(stream, pictures, &options)?))
 }
 
+/// Returns the pairs that agree with a bundle, with the inliers located more exactly.
+fn located(pictures: &[Picture], links: &[PhotoPair], found: &Bundle) -> Vec<PhotoPair> {
+    let one = |figures: &PairFigures| {
+        let [left, right] = [figures.left, figures.right].map(|i| found.indices[i]);
+        let pair = links.iter().find(|pair| [pair.left, pair.right] == [left, right])?;
+        let map = |at| found.views.map(figures.right, figures.left, at);
+        let both = [&pictures[left], &pictures[right]];
+        let correspondences = relocate(both, &pair.correspondences, &figures.inliers, map);
+        Some(PhotoPair { left, right, correspondences })
+    };
+    found.pairs.iter().filter_map(one).collect()
+}
+
 impl Calibrated {
     /// Matches the pictures, which were read from `files`, and calibrates their cameras.
     pub(crate) fn new(
@@ -134,14 +147,20 @@ impl Calibrated {
             let found = pictures.len();
             return Err(Failure::refused(files, Refusal::Pictures { found }));
         }
-        let links = matched(stages, stream, pictures)?;
+        let mut links = matched(stages, stream, pictures)?;
         let mut named = named(files, pictures);
         named.iter_mut().zip(lenses).for_each(|(picture, lens)| picture.lens = lens);
         let refused = |refusal| Failure::refused(files, refusal);
         stages.run("fit", "calibrating", || {
             if let [PhotoPair { correspondences, .. }] = &links[..] {
-                let found = pair(correspondences, [&named[0], &named[1]], options);
-                let found = found.map_err(refused)?;
+                let pair = |all: &[_]| pair(all, [&named[0], &named[1]], options);
+                let mut found = pair(correspondences).map_err(refused)?;
+                let map = |at| found.views.map(1, 0, at);
+                let located =
+                    relocate([&pictures[0], &pictures[1]], correspondences, &found.inliers, map);
+                if let Ok(again) = pair(&located) {
+                    (found, links[0].correspondences) = (again, located);
+                }
                 let rig = found.rig(rig).map_err(refused)?;
                 let warnings =
                     found.misaligned.then(|| misaligned(["left", "right"], found.seam_error_px));
@@ -149,7 +168,16 @@ impl Calibrated {
                     (warnings.into_iter().collect(), Figures::Pair(Box::new(found)));
                 return Ok(Self { rig, links, indices: vec![0, 1], figures, warnings });
             }
-            let found = bundle(&named, &links, options).map_err(refused)?;
+            let mut found = bundle(&named, &links, options).map_err(refused)?;
+            let located = located(pictures, &links, &found);
+            if let Ok(again) = bundle(&named, &located, options)
+                && again.indices == found.indices
+            {
+                let Bundle { left_out, mut false_pairs, .. } = found;
+                false_pairs.extend(again.false_pairs);
+                found = Bundle { left_out, false_pairs, ..again };
+                links = located;
+            }
             let rig = found.rig(rig).map_err(refused)?;
             let (indices, warnings) = (found.indices.clone(), warnings(&found, files));
             let new = |old: usize| indices.iter().position(|&i| i == old);

@@ -11,6 +11,7 @@
 mod describer;
 mod links;
 mod pairs;
+mod relocate;
 mod spread;
 
 use glam::UVec2;
@@ -22,6 +23,7 @@ use crate::ops::features::FeatureError;
 pub use describer::{Described, Describer, Keypoint};
 pub use links::links;
 pub use pairs::pairs;
+pub use relocate::relocate;
 
 /// The maximum value of [`MatchOptions::points`].
 const MAX_POINTS: usize = 1_000_000;

@@ -42,6 +42,22 @@ impl<'a> Source<'a> {
         };
         Self { size: frame.format().size, level: Box::new(level) }
     }
+
+    /// Returns the size of the picture in pixels.
+    pub(crate) fn size(&self) -> UVec2 {
+        self.size
+    }
+
+    /// Returns the level of a pixel of the picture reduced by a whole factor: the mean of a square, which ends at the edge
+    /// of the picture. The result is NaN if a pixel of the square is transparent.
+    pub(crate) fn mean(&self, at: UVec2, factor: u32) -> f32 {
+        let (low, high) = (at * factor, (at * factor + factor).min(self.size));
+        let mut sum = 0.0;
+        for y in low.y..high.y {
+            sum += (low.x..high.x).map(|x| (self.level)(uvec2(x, y))).sum::<f32>();
+        }
+        sum / (high - low).as_vec2().element_product()
+    }
 }
 
 /// Returns the luma (BT.601) of red, green and blue.
@@ -78,18 +94,10 @@ impl Gray {
         Self { size, levels: places.into_iter().map(level).collect() }
     }
 
-    /// Reduces a picture by a whole factor. Each level is the mean of a square, which ends at the edge of the picture.
+    /// Reduces a picture by a whole factor.
     fn reduced(source: &Source<'_>, factor: u32) -> Self {
         let size = source.size.map(|side| side.div_ceil(factor));
-        let mean = |at: UVec2| {
-            let (low, high) = (at * factor, (at * factor + factor).min(source.size));
-            let mut sum = 0.0;
-            for y in low.y..high.y {
-                sum += (low.x..high.x).map(|x| (source.level)(uvec2(x, y))).sum::<f32>();
-            }
-            sum / (high - low).as_vec2().element_product()
-        };
-        Self { size, levels: points(size).map(mean).collect() }
+        Self { size, levels: points(size).map(|at| source.mean(at, factor)).collect() }
     }
 
     /// Returns the level at a position, interpolated bilinearly.

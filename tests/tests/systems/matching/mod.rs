@@ -4,4 +4,5 @@
 mod kernels;
 mod made_up;
 mod real;
+mod relocate;
 mod unrelated;

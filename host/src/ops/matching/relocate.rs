@@ -1,0 +1,245 @@
+//! Locates correspondences more exactly, once a calibration relates the pictures.
+//!
+//! The detector finds each point in each picture on its own, so blur, noise and the steps between pyramid levels move
+//! the two points of a correspondence against each other by about half a pixel. The calibration predicts how the
+//! neighbourhood of a point appears in the other picture. So the neighbourhood in the left picture is a template, and
+//! its position in the right picture is the minimum of the squared differences (Lucas and Kanade 1981, in the inverse
+//! form of Baker and Matthews 2004). The template's mean and contrast are fitted too, so that exposure has no effect.
+//!
+//! The window is a disc of at most [`REACH`] pixels. Pictures larger than [`PIXELS`] are reduced by a whole factor. The
+//! host computes this in f64.
+
+use glam::{DMat2, DVec2, IVec2, UVec2, dvec2, ivec2};
+
+use crate::geometry::calibrate::Correspondence;
+use crate::io::picture::{Picture, Pixel};
+use crate::ops::refine::Source;
+
+/// The radius of the template in pixels of the reduced picture.
+const REACH: i32 = 8;
+
+/// The maximum distance of the result from the given point along each axis, in pixels of the reduced picture.
+const MOST_SHIFT: i32 = 3;
+
+/// The number of pixels above which a picture is reduced, the default of
+/// [`MatchOptions::pixels`](super::MatchOptions::pixels).
+const PIXELS: f64 = 2_200_000.0;
+
+/// The smallest correlation of the template with the right picture. Where it is smaller, the pictures show different
+/// things, for instance because a near object hides the point.
+const SIMILAR: f64 = 0.8;
+
+/// The smallest standard deviation of the template in levels. Windows with less contrast show noise.
+const CONTRAST: f64 = 2.0;
+
+/// The maximum number of steps. Most correspondences take four.
+const STEPS: usize = 20;
+
+/// The length of a step in pixels below which the result is found.
+const SMALL_STEP: f64 = 0.005;
+
+/// Returns the correspondences of two pictures. Those with the indices `inliers` have more exact positions, except where
+/// the pictures are not similar, show too little contrast, or do not contain the whole window.
+///
+/// `map` maps a pixel of the left picture to the right one, as the calibration found it. It determines the shape and the
+/// size of the window; the search starts at the given right point. The left point of a result is the centre of a pixel,
+/// or of a pixel of the reduced picture.
+#[must_use]
+pub fn relocate<P: Pixel>(
+    pictures: [&Picture<P>; 2],
+    correspondences: &[Correspondence],
+    inliers: &[usize],
+    map: impl Fn(DVec2) -> Option<DVec2>,
+) -> Vec<Correspondence> {
+    let [left, right] = pictures.map(Reduced::new);
+    let mut all = correspondences.to_vec();
+    for &i in inliers {
+        if let Some(one) = all.get_mut(i) {
+            *one = relocated(&left, &right, one, &map).unwrap_or(*one);
+        }
+    }
+    all
+}
+
+/// Returns a correspondence with more exact positions; see [`relocate`].
+fn relocated(
+    left: &Reduced<'_>,
+    right: &Reduced<'_>,
+    given: &Correspondence,
+    map: &impl Fn(DVec2) -> Option<DVec2>,
+) -> Option<Correspondence> {
+    let map = |at: DVec2| Some(right.reduced(map(left.whole(at))?));
+    let from = left.reduced(given.left);
+    let centre = from.round();
+    let along = |axis: DVec2| Some((map(centre + axis)? - map(centre - axis)?) / 2.0);
+    let shape = DMat2::from_cols(along(DVec2::X)?, along(DVec2::Y)?);
+    let start = right.reduced(given.right) + shape * (centre - from);
+    let template = Template::new(left, centre)?;
+    // The bounds of the image of a square, in which the search may move the template.
+    let reach = (shape.x_axis.abs() + shape.y_axis.abs()) * f64::from(REACH + MOST_SHIFT);
+    let window = right.window((start - reach).floor(), (start + reach).ceil())?;
+    let shift = template.find(&window, start, shape)?;
+    let right = right.whole(start + shape * shift);
+    Some(Correspondence { left: left.whole(centre), right, score: given.score })
+}
+
+/// A picture that is reduced by a whole factor when its pixels are read.
+struct Reduced<'p> {
+    source: Source<'p>,
+    factor: u32,
+}
+
+impl<'p> Reduced<'p> {
+    fn new<P: Pixel>(picture: &'p Picture<P>) -> Self {
+        let area = picture.size().as_dvec2().element_product();
+        let factor = (area / PIXELS).sqrt().round().max(1.0) as u32;
+        Self { source: Source::of_picture(picture), factor }
+    }
+
+    /// Returns the position in the reduced picture of a position in the picture.
+    fn reduced(&self, whole: DVec2) -> DVec2 {
+        (whole + 0.5) / f64::from(self.factor) - 0.5
+    }
+
+    /// Returns the position in the picture of a position in the reduced picture.
+    fn whole(&self, reduced: DVec2) -> DVec2 {
+        (reduced + 0.5) * f64::from(self.factor) - 0.5
+    }
+
+    /// Reads the pixels from `low` to `high`, including both, which are whole numbers. Returns `None` if some are outside
+    /// the reduced picture or transparent.
+    fn window(&self, low: DVec2, high: DVec2) -> Option<Window> {
+        // An incomplete pixel at the right and lower edges is left out.
+        let sides = (self.source.size() / self.factor).as_dvec2();
+        // These comparisons are false for NaN.
+        let inside = low.cmpge(DVec2::ZERO).all() && high.cmplt(sides).all();
+        if !inside || low.cmpgt(high).any() {
+            return None;
+        }
+        let (low, high) = (low.as_ivec2(), high.as_ivec2());
+        let size = (high - low + 1).as_uvec2();
+        let mut levels = Vec::with_capacity((size.x * size.y) as usize);
+        for y in low.y..=high.y {
+            for x in low.x..=high.x {
+                let level = self.source.mean(ivec2(x, y).as_uvec2(), self.factor);
+                levels.push(f64::from(level));
+            }
+        }
+        levels.iter().all(|level| !level.is_nan()).then_some(Window { first: low, size, levels })
+    }
+}
+
+/// The levels of a rectangle of a reduced picture.
+struct Window {
+    first: IVec2,
+    size: UVec2,
+    levels: Vec<f64>,
+}
+
+impl Window {
+    /// Returns the level of a pixel, which must be inside the window.
+    fn at(&self, pixel: IVec2) -> f64 {
+        let at = pixel - self.first;
+        self.levels[at.y as usize * self.size.x as usize + at.x as usize]
+    }
+
+    /// Returns the level at a position, interpolated bilinearly, or `None` outside the window.
+    fn between(&self, at: DVec2) -> Option<f64> {
+        let low = at.floor();
+        let last = self.first + self.size.as_ivec2() - 1;
+        let (part, low) = (at - low, low.as_ivec2());
+        if low.cmplt(self.first).any() || low.cmpge(last).any() {
+            return None;
+        }
+        let row = |low: IVec2| self.at(low) * (1.0 - part.x) + self.at(low + IVec2::X) * part.x;
+        Some(row(low) * (1.0 - part.y) + row(low + IVec2::Y) * part.y)
+    }
+}
+
+/// A pixel of a template.
+struct Sample {
+    /// The distance from the template's centre.
+    offset: DVec2,
+    weight: f64,
+    /// The difference from the template's mean.
+    level: f64,
+    gradient: DVec2,
+}
+
+/// The neighbourhood of a point, whose weights decrease to 0 at its edge and have the sum 1.
+struct Template {
+    samples: Vec<Sample>,
+    variance: f64,
+    /// The inverse of the second moments of the gradients.
+    inverse: DMat2,
+}
+
+impl Template {
+    /// Returns the template around a pixel of a reduced picture, or `None` if it has too little contrast.
+    fn new(picture: &Reduced<'_>, centre: DVec2) -> Option<Self> {
+        let reach = f64::from(REACH + 1);
+        let window = picture.window(centre - reach, centre + reach)?;
+        let centre = centre.as_ivec2();
+        let mut samples = Vec::new();
+        for (x, y) in (-REACH..=REACH).flat_map(|y| (-REACH..=REACH).map(move |x| (x, y))) {
+            let offset = ivec2(x, y);
+            let square = f64::from(offset.length_squared()) / f64::from((REACH + 1) * (REACH + 1));
+            if square >= 1.0 {
+                continue;
+            }
+            let at = |x: i32, y: i32| window.at(centre + offset + ivec2(x, y));
+            let gradient = dvec2(at(1, 0) - at(-1, 0), at(0, 1) - at(0, -1)) / 2.0;
+            let (level, weight) = (at(0, 0), (1.0 - square).powi(2));
+            samples.push(Sample { offset: offset.as_dvec2(), weight, level, gradient });
+        }
+        let total: f64 = samples.iter().map(|one| one.weight).sum();
+        samples.iter_mut().for_each(|one| one.weight /= total);
+        let mean: f64 = samples.iter().map(|one| one.weight * one.level).sum();
+        samples.iter_mut().for_each(|one| one.level -= mean);
+        let variance = samples.iter().map(|one| one.weight * one.level * one.level).sum();
+        let mut moments = DMat2::ZERO;
+        for Sample { weight, gradient, .. } in &samples {
+            moments += DMat2::from_cols(*gradient * gradient.x, *gradient * gradient.y) * *weight;
+        }
+        let inverse = moments.inverse();
+        let clear = variance >= CONTRAST * CONTRAST && inverse.is_finite();
+        clear.then_some(Self { samples, variance, inverse })
+    }
+
+    /// Returns the shift, in pixels of the template, that moves the template to its image in the window. `shape` maps an
+    /// offset in the template to one in the window, where the template's centre is at `start` before the shift.
+    fn find(&self, window: &Window, start: DVec2, shape: DMat2) -> Option<DVec2> {
+        let mut shift = DVec2::ZERO;
+        let mut levels = Vec::with_capacity(self.samples.len());
+        for _ in 0..STEPS {
+            levels.clear();
+            for Sample { offset, .. } in &self.samples {
+                levels.push(window.between(start + shape * (*offset + shift))?);
+            }
+            let both = || self.samples.iter().zip(&levels);
+            let mean: f64 = both().map(|(one, level)| one.weight * level).sum();
+            let variance: f64 =
+                both().map(|(one, level)| one.weight * (level - mean).powi(2)).sum();
+            let product: f64 =
+                both().map(|(one, level)| one.weight * one.level * (level - mean)).sum();
+            // This comparison is also false for a window without contrast.
+            let similar = product > SIMILAR * (variance * self.variance).sqrt();
+            let contrast = self.variance / product;
+            let error: DVec2 = both()
+                .map(|(one, level)| {
+                    one.gradient * (one.weight * ((level - mean) * contrast - one.level))
+                })
+                .sum();
+            let step = self.inverse * error;
+            if step.length() < SMALL_STEP {
+                return similar.then_some(shift);
+            }
+            shift -= step;
+            let far = shift.abs().max_element() > f64::from(MOST_SHIFT);
+            if far || !step.is_finite() {
+                return None;
+            }
+        }
+        None
+    }
+}
