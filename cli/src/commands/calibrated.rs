@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use panoweave::device::Stream;
 use panoweave::geometry::calibrate::{
-    self, Bundle, CalibrateOptions, Calibration, KnownLens, PairFigures, PhotoPair, Refusal,
-    RigOptions, Views, bundle, pair,
+    self, Bundle, CalibrateOptions, Calibration, KnownLens, PhotoPair, Refusal, RigOptions, Views,
+    bundle, pair,
 };
 use panoweave::geometry::intrinsics::Intrinsics;
 use panoweave::geometry::rig::{LensName, MAX_CAMERAS, Rig};
 use panoweave::io::picture::Picture;
-use panoweave::ops::matching::{MatchOptions, links, relocate};
+use panoweave::ops::matching::{MatchOptions, links, recalibrate, relocate};
 use serde_json::{Value, json};
 
 use crate::output::failure::Failure;
@@ -117,19 +117,6 @@ pub(crate) fn matched(
     stages.run("match", "matching", || Ok(links(stream, pictures, &options)?))
 }
 
-/// Returns the pairs that agree with a bundle, with the inliers located more exactly.
-fn located(pictures: &[Picture], links: &[PhotoPair], found: &Bundle) -> Vec<PhotoPair> {
-    let one = |figures: &PairFigures| {
-        let [left, right] = [figures.left, figures.right].map(|i| found.indices[i]);
-        let pair = links.iter().find(|pair| [pair.left, pair.right] == [left, right])?;
-        let map = |at| found.views.map(figures.right, figures.left, at);
-        let both = [&pictures[left], &pictures[right]];
-        let correspondences = relocate(both, &pair.correspondences, &figures.inliers, map);
-        Some(PhotoPair { left, right, correspondences })
-    };
-    found.pairs.iter().filter_map(one).collect()
-}
-
 impl Calibrated {
     /// Matches the pictures, which were read from `files`, and calibrates their cameras.
     pub(crate) fn new(
@@ -168,16 +155,8 @@ impl Calibrated {
                     (warnings.into_iter().collect(), Figures::Pair(Box::new(found)));
                 return Ok(Self { rig, links, indices: vec![0, 1], figures, warnings });
             }
-            let mut found = bundle(&named, &links, options).map_err(refused)?;
-            let located = located(pictures, &links, &found);
-            if let Ok(again) = bundle(&named, &located, options)
-                && again.indices == found.indices
-            {
-                let Bundle { left_out, mut false_pairs, .. } = found;
-                false_pairs.extend(again.false_pairs);
-                found = Bundle { left_out, false_pairs, ..again };
-                links = located;
-            }
+            let found = bundle(&named, &links, options).map_err(refused)?;
+            let (found, links) = recalibrate(pictures, &named, links, found, options);
             let rig = found.rig(rig).map_err(refused)?;
             let (indices, warnings) = (found.indices.clone(), warnings(&found, files));
             let new = |old: usize| indices.iter().position(|&i| i == old);

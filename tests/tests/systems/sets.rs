@@ -19,7 +19,7 @@ use panoweave::geometry::calibrate::{
     Bundle, CalibrateOptions, LeftOutReason, Photo, RigOptions, bundle,
 };
 use panoweave::io::picture::Picture;
-use panoweave::ops::matching::{MatchOptions, links};
+use panoweave::ops::matching::{MatchOptions, links, recalibrate};
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::panorama::{PanoramaOptions, stitch_geometry};
 use panoweave_tests::made_up::{Pinhole, grid_distance, inside, turn};
@@ -195,8 +195,10 @@ fn check(stream: &Stream, seed: u64) -> Result<String, String> {
     let pairs =
         links(stream, &pictures, &MatchOptions { points: 400, ..MatchOptions::default() }).unwrap();
     let photos: Vec<Photo> = (0..many).map(|i| Photo::new(format!("picture {i}"), SIZE)).collect();
-    let found = bundle(&photos, &pairs, &CalibrateOptions::default());
+    let options = CalibrateOptions::default();
+    let found = bundle(&photos, &pairs, &options);
     let found = found.map_err(|refusal| wrong(refusal.to_string()))?;
+    let (found, _) = recalibrate(&pictures, &photos, pairs, found, &options);
     let connected = set.connected();
     let left_out: Vec<usize> = found.left_out.iter().map(|one| one.index).collect();
     let foreign_is_left_out = set.foreign.is_none_or(|foreign| left_out.contains(&foreign));

@@ -4,9 +4,11 @@
 //! 1. `describer` computes a pyramid, the salient points of each level, and their orientations and descriptors.
 //! 2. `spread` selects points that are spread over the whole picture.
 //! 3. `pairs` finds each point's nearest descriptors in the other picture, and returns the unambiguous matches.
+//! 4. `relocate` locates the matches more exactly, once a calibration relates the pictures.
 //!
 //! Descriptors contain normalised gradients, so gain and offset of the levels have no effect. Many matches are wrong;
-//! [`calibrate`](crate::geometry::calibrate) selects a consistent subset. This module does not use lenses or geometry.
+//! [`calibrate`](crate::geometry::calibrate) selects a consistent subset. The first three steps do not use lenses or
+//! geometry.
 
 mod describer;
 mod links;
@@ -23,7 +25,7 @@ use crate::ops::features::FeatureError;
 pub use describer::{Described, Describer, Keypoint};
 pub use links::links;
 pub use pairs::pairs;
-pub use relocate::relocate;
+pub use relocate::{recalibrate, relocate};
 
 /// The maximum value of [`MatchOptions::points`].
 const MAX_POINTS: usize = 1_000_000;

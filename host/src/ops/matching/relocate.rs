@@ -11,7 +11,9 @@
 
 use glam::{DMat2, DVec2, IVec2, UVec2, dvec2, ivec2};
 
-use crate::geometry::calibrate::Correspondence;
+use crate::geometry::calibrate::{
+    Bundle, CalibrateOptions, Correspondence, PairFigures, Photo, PhotoPair, bundle,
+};
 use crate::io::picture::{Picture, Pixel};
 use crate::ops::refine::Source;
 
@@ -59,6 +61,38 @@ pub fn relocate<P: Pixel>(
         }
     }
     all
+}
+
+/// Calibrates pictures again from relocated correspondences of their calibration `found`. `photos` and `pairs` are those
+/// from which `found` was computed.
+///
+/// Returns the new calibration, and the pairs that agree with `found`, to whose correspondences its indices refer. If the
+/// new calibration fails or leaves out more pictures, returns `found` and `pairs`.
+#[must_use]
+pub fn recalibrate<P: Pixel>(
+    pictures: &[Picture<P>],
+    photos: &[Photo],
+    pairs: Vec<PhotoPair>,
+    found: Bundle,
+    options: &CalibrateOptions,
+) -> (Bundle, Vec<PhotoPair>) {
+    let one = |figures: &PairFigures| {
+        let [left, right] = [figures.left, figures.right].map(|i| found.indices[i]);
+        let pair = pairs.iter().find(|pair| [pair.left, pair.right] == [left, right])?;
+        let both = [pictures.get(left)?, pictures.get(right)?];
+        let map = |at| found.views.map(figures.right, figures.left, at);
+        let correspondences = relocate(both, &pair.correspondences, &figures.inliers, map);
+        Some(PhotoPair { left, right, correspondences })
+    };
+    let relocated: Vec<_> = found.pairs.iter().filter_map(one).collect();
+    match bundle(photos, &relocated, options) {
+        Ok(again) if again.indices == found.indices => {
+            let Bundle { left_out, mut false_pairs, .. } = found;
+            false_pairs.extend(again.false_pairs);
+            (Bundle { left_out, false_pairs, ..again }, relocated)
+        }
+        _ => (found, pairs),
+    }
 }
 
 /// Returns a correspondence with more exact positions; see [`relocate`].
