@@ -12,6 +12,9 @@ const LEAST_CELL: u32 = 8;
 /// Maximum number of cells. More cells would take seconds per camera.
 const MOST_CELLS: u32 = 1 << 16;
 
+/// The smallest level of a channel that counts as clipped. Noise and chroma subsampling change the largest level a little.
+const CLIPPED: u8 = 254;
+
 /// Spacing in pixels of the samples in a cell.
 const SPACING: usize = 2;
 
@@ -50,6 +53,15 @@ pub(super) struct Look {
     pub(super) margin: f32,
     /// The number of samples that the camera sees.
     pub(super) seen: u32,
+    /// The number of these samples that are clipped in the camera's picture.
+    pub(super) clipped: u32,
+}
+
+impl Look {
+    /// Returns the fraction of the samples that are clipped, from 0 to 1.
+    pub(super) fn clipped(&self) -> f32 {
+        self.clipped as f32 / self.seen.max(1) as f32
+    }
 }
 
 /// The planes of one camera over the panorama, row by row: the source column and row of each pixel, and the distance in
@@ -92,7 +104,9 @@ impl CellView {
                     place.max = place.max.max(cell + 1);
                     let look = &mut looks[(cell.y * cells.x + cell.x) as usize];
                     let place = Vec2::new(planes.x[at], planes.y[at]);
-                    look.levels += levels(nearest(picture, place), place);
+                    let pixel = nearest(picture, place);
+                    look.levels += levels(pixel, place);
+                    look.clipped += u32::from(pixel.r.max(pixel.g).max(pixel.b) >= CLIPPED);
                     look.margin += margin;
                     look.seen += 1;
                 }

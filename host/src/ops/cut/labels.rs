@@ -4,7 +4,7 @@ use glam::{IVec2, UVec2, Vec3};
 use shared_types::colour::OverlapBox;
 use shared_types::seam::{ASIDE, BASE, BREACH, FREEDOM, LARGEST, MARGIN, NOISE, PER_LEVEL};
 
-use super::cells::{CellGrid, CellView};
+use super::cells::{CellGrid, CellView, Look};
 use super::min_cut::Graph;
 
 /// The label of a cell that no camera sees.
@@ -15,6 +15,11 @@ const ROUNDS: usize = 4;
 
 /// The cost of a camera in a cell that it does not see. It is higher than that of any cut around the cell.
 const BLIND: i64 = 1 << 32;
+
+/// The cost of a camera in a cell that is clipped in its picture, if another camera shows the cell unclipped. The true
+/// levels of clipped pixels are unknown, so correcting the colours cannot make them equal. The cost is that of a cut
+/// through one cell without differences.
+const CLIPPED: f32 = BASE as f32;
 
 /// The camera of each cell.
 #[derive(Clone, Debug)]
@@ -76,6 +81,8 @@ struct Search<'a> {
     reach: i32,
     /// For each cell, the largest number of samples that one camera sees.
     seen: Vec<u32>,
+    /// For each cell, the smallest clipped fraction in any camera that sees the cell.
+    clipped: Vec<f32>,
     /// The costs of the pairs of cameras that were needed so far. The pair `a` < `b` has the index `a · cameras + b`.
     pairs: Vec<Option<PairCosts>>,
 }
@@ -86,8 +93,13 @@ impl<'a> Search<'a> {
         let seen =
             |cell| views.iter().filter_map(|view| view.look(cell)).map(|look| look.seen).max();
         let seen = every(whole).map(|cell| seen(cell).unwrap_or(0)).collect();
+        let clipped = |cell| {
+            let looks = views.iter().filter_map(|view| view.look(cell));
+            looks.map(Look::clipped).fold(1.0, f32::min)
+        };
+        let clipped = every(whole).map(clipped).collect();
         let pairs = std::iter::repeat_with(|| None).take(views.len() * views.len()).collect();
-        Self { cells, views, reach, seen, pairs }
+        Self { cells, views, reach, seen, clipped, pairs }
     }
 
     fn index(&self, cell: UVec2) -> usize {
@@ -106,11 +118,12 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the cost of showing a camera in a cell: a cost for each part of the cell that other cameras see and this
-    /// camera does not.
+    /// camera does not, and one for clipped samples that another camera shows unclipped.
     fn own(&self, cell: UVec2, camera: u8) -> i64 {
         let Some(look) = self.views[usize::from(camera)].look(cell) else { return BLIND };
-        let most = self.seen[self.index(cell)];
-        i64::from(BREACH * (most - look.seen) / most.max(1))
+        let (most, clipped) = (self.seen[self.index(cell)], self.clipped[self.index(cell)]);
+        let clipped = (CLIPPED * (look.clipped() - clipped)).round() as u32;
+        i64::from(BREACH * (most - look.seen) / most.max(1) + clipped)
     }
 
     /// Returns the cost of showing camera `a` in cell `p` and camera `b` in the adjacent cell `q`.
