@@ -189,7 +189,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             follow,
             anchor: args.look.anchor(follow)?,
             keep_highlights: args.look.keeps_highlights(),
-            ..ColourOptions::default()
+            ..ColourOptions::at_rate(rate.per_second())
         },
         refine: args.refining.options(),
         rate: Some(rate),

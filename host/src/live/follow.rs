@@ -71,7 +71,8 @@ impl Follower {
     pub(super) fn new(shared: &Shared, options: ColourOptions) -> Result<Self, DeviceError> {
         let current = shared.current();
         let (manual, cameras) = (current.colours(), current.warp.warp.sources().len());
-        let mut tracker = ColourTracker::default();
+        // `LiveOptions::check` has accepted the options.
+        let mut tracker = ColourTracker::new(options.tracker).unwrap_or_default();
         tracker.begin_at(manual);
         Ok(Self {
             stream: Stream::new(&shared.device, Priority::Default)?,

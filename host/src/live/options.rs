@@ -1,5 +1,6 @@
 //! Options of live stitching.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use glam::UVec2;
@@ -10,7 +11,7 @@ use super::failure::FailureOptions;
 use super::input_formats::InputFormats;
 use super::pairing::{Clocks, PairingOptions};
 use crate::frame::PixelFormat;
-use crate::ops::colour::EVERY;
+use crate::ops::colour::{ColourTracker, ColourTrackerOptions, EVERY, every_at_rate};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::StitchOptions;
 
@@ -37,12 +38,14 @@ pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const DEADLINE: Duration = Duration::from_millis(50);
 
 /// Options for the colour correction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColourOptions {
     /// Whether colour correction tracks changes in lighting.
     pub follow: bool,
     /// The number of frames from one analysis to the next, at least 1.
     pub every: u32,
+    /// How fast the colours change from frame to frame.
+    pub tracker: ColourTrackerOptions,
     /// The time limit for an analysis. An analysis that exceeds it counts as failed.
     pub deadline: Duration,
     /// The camera that keeps its colours. The other cameras are matched to it. If `None`, all cameras share the changes.
@@ -56,11 +59,24 @@ pub struct ColourOptions {
     pub delay: u32,
 }
 
+impl ColourOptions {
+    /// Returns the default options for cameras with this number of frames per second. The colours change as fast, in
+    /// time, as those of cameras with 30 frames per second and the default options. See
+    /// [`ColourTrackerOptions::at_rate`].
+    #[must_use]
+    pub fn at_rate(per_second: f64) -> Self {
+        let tracker = ColourTrackerOptions::at_rate(per_second);
+        Self { every: every_at_rate(per_second), tracker, ..Self::default() }
+    }
+}
+
 impl Default for ColourOptions {
+    /// Returns the options for cameras with 30 frames per second.
     fn default() -> Self {
         Self {
             follow: true,
             every: EVERY,
+            tracker: ColourTrackerOptions::default(),
             deadline: Duration::from_secs(2),
             anchor: None,
             keep_highlights: false,
@@ -144,6 +160,8 @@ impl LiveOptions {
         if self.colour.every == 0 {
             return Err(LiveError::Options("`colour.every` is 0; it must be at least 1"));
         }
+        ColourTracker::new(self.colour.tracker)
+            .map_err(|error| LiveError::Unusable(Arc::new(error)))?;
         if self.colour.anchor.is_some_and(|anchor| anchor >= cameras) {
             return Err(LiveError::Options(
                 "`colour.anchor` must be the index of a camera, from 0",

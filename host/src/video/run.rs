@@ -30,7 +30,8 @@ pub struct VideoOptions {
     /// The stitch options, such as flip and lookup. If `colour.follow` is off, their colour corrections always apply.
     /// Otherwise, they apply only until the stitcher has matched the colours of a set of frames.
     pub stitch: StitchOptions,
-    /// The options for the colour correction, which tracks changes in lighting.
+    /// The options for the colour correction, which tracks changes in lighting. [`ColourOptions::at_rate`] returns those
+    /// for the rate of a video.
     pub colour: ColourOptions,
     /// The kind of blending in the overlaps.
     pub blend: Blend,

@@ -347,13 +347,14 @@ impl Job<'_> {
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
         let (size, meters) = (warp.size(), meters(&stream, &warp)?);
         let owners = args.owners(&stream, &warp, size)?;
+        let rate = sources[0].rate();
         let options = VideoOptions {
             stitch: StitchOptions { vignettes, ..args.look.options(Lookup::Mesh) },
             colour: ColourOptions {
                 follow: args.follows(),
                 anchor: args.look.anchor(args.follows())?,
                 keep_highlights: args.look.keeps_highlights(),
-                ..ColourOptions::default()
+                ..ColourOptions::at_rate(rate.per_second())
             },
             blend: *blend,
             limit: args.frames,

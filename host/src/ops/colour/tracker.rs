@@ -10,9 +10,12 @@ use thiserror::Error;
 
 use super::Colours;
 
-/// The default number of frames from one estimate to the next. With this interval and 30 frames/s, a camera that
+/// The default number of frames from one estimate to the next. With this interval and [`FRAME_RATE`], a camera that
 /// doubles its brightness is corrected within 3 s.
 pub const EVERY: u32 = 6;
+
+/// The number of frames per second for which the default options and [`EVERY`] are made.
+pub const FRAME_RATE: f64 = 30.0;
 
 /// The approximate number of latest estimates that contribute to the average. Up to this number, all estimates have
 /// equal weight. From then on, each new estimate has a weight of 1 / `AVERAGED`.
@@ -48,10 +51,45 @@ pub struct ColourTrackerOptions {
     pub snap_first: bool,
 }
 
+impl ColourTrackerOptions {
+    /// The default: a rate of 0.15, a maximum step of 0.99 levels, a dead band of 1 level, and small steps from the start.
+    pub const DEFAULT: Self =
+        Self { rate: 0.15, max_step: 0.99, dead_band: 1.0, snap_first: false };
+
+    /// Returns the default options for a video with another number of frames per second than [`FRAME_RATE`]. The colours
+    /// change as fast as with the default options, so a video with 10 frames per second changes them by up to 2.97 levels
+    /// per frame.
+    ///
+    /// A number that is not finite and greater than 0 gives the default options. Numbers outside 0.5 to 2000 count as the
+    /// nearest number inside.
+    #[must_use]
+    pub fn at_rate(per_second: f64) -> Self {
+        let Self { rate, max_step, .. } = Self::DEFAULT;
+        let frames = frames(per_second);
+        Self {
+            rate: (1.0 - (1.0 - f64::from(rate)).powf(frames)) as f32,
+            max_step: (f64::from(max_step) * frames).clamp(0.01, 255.0) as f32,
+            ..Self::DEFAULT
+        }
+    }
+}
+
+/// Returns the time of a frame of a video, in frames at [`FRAME_RATE`].
+fn frames(per_second: f64) -> f64 {
+    let valid = per_second.is_finite() && per_second > 0.0;
+    if valid { FRAME_RATE / per_second.clamp(0.5, 2000.0) } else { 1.0 }
+}
+
+/// Returns the number of frames from one estimate to the next that takes as long as [`EVERY`] frames at [`FRAME_RATE`], at
+/// least 1.
+#[must_use]
+pub fn every_at_rate(per_second: f64) -> u32 {
+    (f64::from(EVERY) / frames(per_second)).round().max(1.0) as u32
+}
+
 impl Default for ColourTrackerOptions {
-    /// Returns a rate of 0.15, a maximum step of 0.99 levels, a dead band of 1 level, and small steps from the start.
     fn default() -> Self {
-        Self { rate: 0.15, max_step: 0.99, dead_band: 1.0, snap_first: false }
+        Self::DEFAULT
     }
 }
 

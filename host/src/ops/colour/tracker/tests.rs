@@ -127,6 +127,39 @@ fn doubled_brightness_is_corrected_within_3_s() {
     }
 }
 
+/// The time until a doubled brightness is corrected depends little on the frame rate, and without the options for the
+/// rate, it would.
+#[test]
+fn the_speed_in_time_is_the_same_at_every_frame_rate() {
+    assert_eq!(ColourTrackerOptions::at_rate(FRAME_RATE), ColourTrackerOptions::default());
+    assert_eq!(every_at_rate(FRAME_RATE), EVERY);
+    let seconds = |per_second: f64, options| {
+        let (every, late) = (every_at_rate(per_second), (per_second * 0.1).round() as u32);
+        let mut tracker = ColourTracker::new(options).unwrap();
+        let reached = (0..4000_u32).find(|frame| {
+            if *frame >= late && (frame - late) % every == 0 {
+                tracker.observe(seen(50.0, 100.0));
+            }
+            let now = tracker.advance();
+            (level(now[0], 1, 50.0) - level(now[1], 1, 100.0)).abs() < 2.5
+        });
+        f64::from(reached.unwrap()) / per_second
+    };
+    for per_second in [5.0, 10.0, 24.0, 25.0, 60.0, 120.0, 240.0] {
+        let scaled = seconds(per_second, ColourTrackerOptions::at_rate(per_second));
+        assert!((2.5..3.2).contains(&scaled), "{per_second} frames/s: {scaled} s");
+    }
+    assert!(seconds(10.0, ColourTrackerOptions::default()) > 8.0);
+    for odd in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert_eq!(ColourTrackerOptions::at_rate(odd), ColourTrackerOptions::default());
+        assert_eq!(every_at_rate(odd), EVERY);
+    }
+    for odd in [1e-300, 1e300] {
+        assert!(ColourTracker::new(ColourTrackerOptions::at_rate(odd)).is_ok());
+        assert!(every_at_rate(odd) >= 1);
+    }
+}
+
 #[test]
 fn a_slow_drift_is_followed() {
     let mut random = Random::new(4);
