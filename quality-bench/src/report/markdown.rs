@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{COLUMNS, Column, Report, mean};
 use crate::run::Entry;
 
-/// Returns the report as Markdown: facts, means per class, means over the common cases, wins and losses, failures.
+/// Returns the report as Markdown: facts, means per class, means over equal cases, wins and losses, failures.
 pub(super) fn text(report: &Report) -> String {
     let facts = &report.facts;
     let mut text = String::from("# Quality of stitchers\n\n");
@@ -28,8 +28,9 @@ pub(super) fn text(report: &Report) -> String {
     text.push_str("\n## Means over the cases that every stitcher completed\n\n");
     heading(&mut text, "classes");
     for stitcher in report.stitchers() {
-        row(&mut text, "all", stitcher, report.solved_by_all(stitcher));
+        row(&mut text, "all", stitcher, report.solved_by(&report.stitchers(), stitcher));
     }
+    equal_cases(report, &mut text);
     duels(report, &mut text);
     videos(report, &mut text);
     failures(report, &mut text);
@@ -59,6 +60,35 @@ fn row(text: &mut String, class: &str, stitcher: &str, entries: Vec<&Entry>) {
     let wall = average(entries.iter().map(|entry| entry.wall).collect());
     let cpu = average(entries.iter().filter_map(|entry| entry.cpu).collect());
     let _ = writeln!(text, " {wall} | {cpu} |");
+}
+
+/// The means per class of the first stitcher and of each other one, over the cases that both completed.
+fn equal_cases(report: &Report, text: &mut String) {
+    let stitchers = report.stitchers();
+    let Some((first, others)) = stitchers.split_first() else { return };
+    for other in others {
+        let _ = writeln!(
+            text,
+            "\n## Means per class over the cases that both completed: {first} / {other}\n"
+        );
+        let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+        let _ = writeln!(text, "| class | cases | {} |", names.join(" | "));
+        let _ = writeln!(text, "|---|---:|{}", "---:|".repeat(names.len()));
+        for class in report.classes() {
+            let both = [first, other].map(|stitcher| {
+                let all = report.solved_by(&[first, other], stitcher);
+                all.into_iter().filter(|entry| entry.class == class).collect::<Vec<_>>()
+            });
+            let _ = write!(text, "| {class} | {} |", both[0].len());
+            for column in &COLUMNS {
+                let [a, b] = both
+                    .each_ref()
+                    .map(|entries| shown(mean(entries.iter().copied(), column), column));
+                let _ = write!(text, " {a} / {b} |");
+            }
+            text.push('\n');
+        }
+    }
 }
 
 /// Returns a value with the digits of its column, or a dash.
