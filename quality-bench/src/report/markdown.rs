@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{COLUMNS, Column, Report, mean};
+use crate::classes::CLASSES;
 use crate::run::Entry;
 
 /// Returns the report as Markdown: facts, means per class, means over equal cases, wins and losses, failures.
@@ -24,6 +25,11 @@ pub(super) fn text(report: &Report) -> String {
             let here = |e: &&Entry| e.class == class && e.stitcher == stitcher;
             row(&mut text, class, stitcher, report.entries.iter().filter(here).collect());
         }
+    }
+    text.push('\n');
+    let classes = CLASSES.iter().filter(|class| report.classes().contains(&class.name));
+    for class in classes {
+        let _ = writeln!(text, "- {}: {}", class.name, class.what);
     }
     text.push_str("\n## Means over the cases that every stitcher completed\n\n");
     heading(&mut text, "classes");

@@ -245,6 +245,7 @@ mod tests {
             "{}",
             read("report.md")
         );
+        assert!(read("report.md").contains("- plain: nothing but turned cameras\n"));
         let equal = "| plain | 2 | 100.0 / 100.0 | 27.50 / 26.55 |";
         assert!(read("report.md").contains(equal), "{}", read("report.md"));
         assert!(read("index.html").contains("no &lt;overlap&gt;"));
