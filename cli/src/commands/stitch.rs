@@ -24,6 +24,7 @@ use crate::output;
 use crate::output::colour;
 use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
+use crate::output::log;
 use crate::output::stages::Stages;
 
 const AFTER_HELP: &str = "\
@@ -106,44 +107,37 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Returns warnings about a panorama. `masked` states whether masks were given.
-fn warnings<P>(
-    panorama: &Panorama<P>,
-    coverage: &Coverage,
-    homography: bool,
-    masked: bool,
-) -> Vec<&'static str> {
-    let mut warnings = Vec::new();
+/// Logs warnings about a panorama. `masked` states whether masks were given.
+fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, homography: bool, masked: bool) {
     if coverage.any == 0.0 && masked {
-        warnings.push(
+        tracing::warn!(
             "the panorama is black, because the masks hide all pixels; a mask is white where its picture is used",
         );
     } else if coverage.overlap == 0.0 && masked {
-        warnings.push(
+        tracing::warn!(
             "the pictures do not overlap in this panorama; check that the masks are white where their pictures are used, \
              and that the order of the pictures is that of the cameras",
         );
     } else if coverage.overlap == 0.0 && homography {
-        warnings.push(
+        tracing::warn!(
             "the pictures do not overlap in this panorama; check that left and right are not swapped, and that the \
              homography maps pixels of the right picture to pixels of the left one",
         );
     } else if coverage.overlap == 0.0 && panorama.colours.len() == 2 {
-        warnings.push(
+        tracing::warn!(
             "the pictures do not overlap in this panorama; check that left and right are not swapped",
         );
     } else if coverage.overlap == 0.0 {
-        warnings.push(
+        tracing::warn!(
             "no two pictures overlap in this panorama; check that their order is that of the cameras, which \
              `panoweave rig` shows",
         );
     }
     if !panorama.unmatched.is_empty() {
-        warnings.push(
+        tracing::warn!(
             "the colours of some pictures are unchanged: their overlap is too small or too dark to match them",
         );
     }
-    warnings
 }
 
 impl Args {
@@ -210,8 +204,7 @@ impl Args {
         stages.run("save", "writing", || Ok(panorama.picture.save(&self.output)?))?;
 
         let masked = self.masks.files().next().is_some();
-        let warnings = warnings(&panorama, &coverage, self.map.is_homography(), masked);
-        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        warn(&panorama, &coverage, self.map.is_homography(), masked);
         let Coverage { any, overlap, .. } = coverage;
         let size = [panorama.picture.width(), panorama.picture.height()];
         if as_json {
@@ -225,7 +218,7 @@ impl Args {
                 "colour": panorama.colours.iter().map(colour::describe).collect::<Vec<_>>(),
                 "photometry": panorama.photometry.as_ref().map(colour::photometry),
                 "calibration": calibrated.as_ref().map(Calibrated::json),
-                "warnings": warnings,
+                "warnings": log::warnings(),
                 "conversions": conversions.json(),
             }));
         }

@@ -31,6 +31,7 @@ use crate::output::colour;
 use crate::output::conversions::Conversions;
 use crate::output::failure::{Failure, Kind};
 use crate::output::interrupt::Interrupt;
+use crate::output::log;
 use crate::output::meter::Meter;
 use crate::output::stages::Stages;
 
@@ -219,6 +220,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         json["rate"] = rate.to_string().into();
         json["device"] = device.to_string().into();
         json["sync"] = json!(synced.map(|synced| synced.json()));
+        json["warnings"] = log::warnings().into();
         json["conversions"] = conversions.json();
         json["view"] = json!(limited.map(describe_corrections));
         output::print_json(&json)?;
