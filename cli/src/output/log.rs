@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tracing::field::{Field, Visit};
@@ -17,6 +18,9 @@ const REPORTED: [&str; 3] =
 
 /// The warnings and logged errors of the job so far, each text once.
 static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Whether the log shows messages of level INFO.
+static SHOWS_INFO: AtomicBool = AtomicBool::new(false);
 
 /// Starts logging. `verbose` and `quiet` state how often `-v` and `-q` are given. If the environment variable
 /// `RUST_LOG` is set, it overrides both.
@@ -34,6 +38,7 @@ pub(crate) fn start(verbose: u8, quiet: u8) {
         Some(Ok(targets)) => targets.clone(),
         _ => Targets::new().with_target("panoweave", own),
     };
+    SHOWS_INFO.store(targets.would_enable("panoweave", &Level::INFO), Ordering::Relaxed);
     // If stderr is closed, discard the log instead of failing.
     let lines = fmt::layer()
         .without_time()
@@ -46,6 +51,12 @@ pub(crate) fn start(verbose: u8, quiet: u8) {
     if let Some(Err(error)) = parsed {
         tracing::warn!("RUST_LOG is invalid and ignored: {error}");
     }
+}
+
+/// Returns whether the log shows messages of level INFO. Use this instead of `tracing::enabled!`: with a filter per layer,
+/// that macro makes a layer lose the next event (tracing-subscriber 0.3).
+pub(crate) fn shows_info() -> bool {
+    SHOWS_INFO.load(Ordering::Relaxed)
 }
 
 /// Returns the warnings and logged errors of the job so far, also those that `-q` or `RUST_LOG` hides. Each text occurs
