@@ -8,7 +8,7 @@ use crate::commands::{
     calibrate, compare, features, info, quality, rig, stitch, trajectory, video, warp,
 };
 use crate::options::old_warp::modernise;
-use crate::output::interrupt::Interrupt;
+use crate::output::interrupt::{self, Interrupt};
 use crate::output::{log, report};
 use clap::{ArgAction, Parser, Subcommand};
 
@@ -71,6 +71,9 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return report::usage(&error, asks_for_json()),
     };
     log::start(cli.verbose, cli.quiet);
+    if let Err(failure) = interrupt::fail_large_writes() {
+        return report::failure(&failure, cli.json);
+    }
     if !matches!(cli.command, Command::Video(_))
         && let Err(failure) = Interrupt::end_at_once(cli.json)
     {

@@ -4,7 +4,7 @@
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
 
-use crate::Folder;
+use crate::{Done, Folder};
 
 const BASE: &str = "stitch left.png right.png --device cpu";
 
@@ -40,6 +40,22 @@ fn a_homography_leaves_the_left_picture_as_it_is() {
     }
     // Neither picture covers the panorama's bottom left corner.
     assert_eq!(at(0, 31), Rgba8::BLACK);
+}
+
+/// A limit on the file size ends the command with an error, and leaves no temporary file.
+#[test]
+fn a_file_that_is_too_large_is_an_error() {
+    let folder = Folder::new();
+    let panoweave = env!("CARGO_BIN_EXE_panoweave");
+    let script = format!("ulimit -f 1; exec {panoweave} {BASE} --rig rig.toml -o out.png");
+    let mut shell = std::process::Command::new("sh");
+    let done =
+        Done::from(shell.current_dir(folder.path("")).args(["-c", &script]).output().unwrap());
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("out.png: cannot be written: File too large"), "{done:?}");
+    let names = std::fs::read_dir(folder.path("")).unwrap();
+    let names: Vec<_> = names.map(|it| it.unwrap().file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".tmp")), "{names:?}");
 }
 
 #[test]
