@@ -187,6 +187,35 @@ fn a_program_that_is_no_ffmpeg_is_told() {
     assert_eq!(leftovers(&folder), [""; 0]);
 }
 
+/// Depths that cannot be combined are reported before anything is stitched or written.
+#[test]
+fn depths_that_do_not_go_together() {
+    let folder = Folder::new();
+    folder.write("a.y4m", flat("30:1", 0..2));
+    folder.write("a.p010", [0; 2 * 3600]);
+    let frame = [&b"FRAME\n"[..], &[0; 3600]].concat();
+    folder.write("deep.y4m", [b"YUV4MPEG2 W40 H30 F30:1 C420p10\n", &frame[..]].concat());
+    let raw = "--input-size 40x30 --fps 30";
+    let said = |line: &str| {
+        let said = refused(&folder, &format!("video {line} {MAP} --no-colour"));
+        assert!(!["p.y4m", "p.nv12", "p.p010"].iter().any(|name| folder.path(name).exists()));
+        said
+    };
+    insta::assert_snapshot!(said(&format!("a.y4m a.p010 {raw} -o p.y4m")), @"error: a.p010: the frames have 10 bits per sample, but those of a.y4m have 8; Y4M and raw videos are not converted, so convert one of them with ffmpeg");
+    insta::assert_snapshot!(said("deep.y4m a.y4m -o p.y4m"), @"error: a.y4m: the frames have 8 bits per sample, but those of deep.y4m have 10; Y4M and raw videos are not converted, so convert one of them with ffmpeg");
+    insta::assert_snapshot!(said("a.y4m a.y4m -o p.p010"), @"error: p.p010: the output has 10 bits per sample, but the frames of a.y4m have 8; write 8 bits (.mp4, .m4v, .mov, .mkv, .y4m, .nv12, .rgba or pictures), or convert the inputs to 10 bits with ffmpeg");
+    insta::assert_snapshot!(said("a.y4m a.y4m -o p.p010 --depth 8"), @"error: --depth 8 does not go with raw P010, which has 10 bits; remove --depth, or write .nv12 or .y4m");
+    insta::assert_snapshot!(said(&format!("a.p010 a.p010 {raw} -o p.nv12")), @"error: p.nv12: the output has 8 bits per sample, but the frames of a.p010 have 10; write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without --depth 8), or convert the inputs to 8 bits with ffmpeg");
+    let deep = said("deep.y4m deep.y4m --depth 8 -o p.y4m");
+    assert!(
+        deep.contains(
+            "p.y4m: the output has 8 bits per sample, but the frames of deep.y4m have 10"
+        ),
+        "{deep}"
+    );
+    folder.quiet(&format!("video deep.y4m a.p010 {raw} {MAP} --no-colour -o p.p010"));
+}
+
 /// Returns the names of the temporary files in the folder, which the command should have removed.
 fn leftovers(folder: &Folder) -> Vec<String> {
     let names = std::fs::read_dir(folder.path("")).unwrap();

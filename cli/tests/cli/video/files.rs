@@ -290,7 +290,7 @@ fn a_ramp_of_ten_bits_survives() {
     let done = folder
         .words("video p.y4m shallow.y4m --homography shift.txt --device cpu --no-colour -o q.mkv");
     assert_eq!(done.code, Some(2), "{done:?}");
-    insta::assert_snapshot!(done.stderr, @"error: live stitching: stitching: 1024×16 P010 (Bt601, Full) and 1024×16 NV12 (Bt601, Limited) cannot be combined here; use P010 for all frames and for the output, or for none of them");
+    insta::assert_snapshot!(done.stderr, @"error: shallow.y4m: the frames have 8 bits per sample, but those of p.y4m have 10; Y4M and raw videos are not converted, so convert one of them with ffmpeg");
 }
 
 /// Checks that an output file with lossless H.264 (`--crf 0`) contains the same frames as raw output.

@@ -237,6 +237,30 @@ pub enum VideoError {
     /// The file extension stands for raw frames, but does not determine their pixel format.
     #[error(
         "{}: the pixel format of the raw frames is unknown; for an input, give --input-format nv12 or rgba; for the output, give --output-format nv12 or rgba", file.display()
+    /// The frames of two videos that are stitched have different numbers of bits per sample.
+    #[error("{}: the frames have {found} bits per sample, but those of {} have {expected}; Y4M and raw videos are not converted, so convert one of them with ffmpeg", file.display(), first.display())]
+    InputDepths {
+        /// The path of the video.
+        file: PathBuf,
+        /// The number of bits of its samples.
+        found: u8,
+        /// The path of the first video.
+        first: PathBuf,
+        /// The number of bits of the first video's samples.
+        expected: u8,
+    },
+    /// The output has another number of bits per sample than the frames of the inputs.
+    #[error("{}: the output has {bits} bits per sample, but the frames of {} have {found}; {}", file.display(), input.display(), other_output(*bits))]
+    OutputDepth {
+        /// The path of the output.
+        file: PathBuf,
+        /// The number of bits of the output's samples.
+        bits: u8,
+        /// The path of the first input.
+        input: PathBuf,
+        /// The number of bits of its samples.
+        found: u8,
+    },
     )]
     Raw {
         /// The path of the video.
@@ -323,3 +347,13 @@ impl VideoError {
 fn quote(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!("; it said: {said}") }
 }
+            | Self::OutputDepth { .. }
+/// Returns the remedy for an output of `bits` bits per sample whose inputs have another number of bits.
+fn other_output(bits: u8) -> &'static str {
+    if bits > 8 {
+        "write 8 bits (.mp4, .m4v, .mov, .mkv, .y4m, .nv12, .rgba or pictures), or convert the inputs to 10 bits with ffmpeg"
+    } else {
+        "write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without --depth 8), or convert the inputs to 8 bits with ffmpeg"
+    }
+}
+
