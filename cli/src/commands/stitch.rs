@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use panoweave::device::{DeviceName, Stream};
 use panoweave::geometry::calibrate::CalibrateOptions;
 use panoweave::io::picture::{Picture, PictureFormat, Pixel, StoredPicture};
+use panoweave::ops::colour::Colour;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::{Colours, Lookup, Vignettes};
 use panoweave::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stitch_warp};
@@ -207,23 +208,35 @@ impl Args {
         warn(&panorama, &coverage, self.map.is_homography(), masked);
         let Coverage { any, overlap, .. } = coverage;
         let size = [panorama.picture.width(), panorama.picture.height()];
+        // The results have an element for each input, also for those that are left out.
+        let inputs = Inputs {
+            count: files.len(),
+            kept: calibrated.as_ref().map(|found| found.indices.clone()),
+        };
         if as_json {
+            let photometry = panorama.photometry.as_ref().map(|found| {
+                let mut json = colour::photometry(found);
+                json["vignetting"] = json!(inputs.spread(&found.vignetting));
+                json
+            });
             return output::print_json(&json!({
                 "output": self.output.to_string_lossy(),
                 "size": size,
                 "depth": P::BITS,
                 "device": device.to_string(),
                 "times_ms": stages.json(),
-                "coverage": described(&coverage),
-                "colour": panorama.colours.iter().map(colour::describe).collect::<Vec<_>>(),
-                "photometry": panorama.photometry.as_ref().map(colour::photometry),
+                "coverage": described(&coverage, &inputs),
+                "colour": inputs.spread(&panorama.colours.iter().map(colour::describe).collect::<Vec<_>>()),
+                "photometry": photometry,
                 "calibration": calibrated.as_ref().map(Calibrated::json),
                 "warnings": log::warnings(),
                 "conversions": conversions.json(),
             }));
         }
         let calibration = calibrated.map(|found| format!("calibrated: {}\n", found.summary()));
-        let matched = options.match_colour.then(|| colour::text(&panorama.colours));
+        let colours = inputs.spread(&panorama.colours).into_iter();
+        let colours: Vec<_> = colours.map(|colour| colour.unwrap_or(Colour::IDENTITY)).collect();
+        let matched = options.match_colour.then(|| colour::text(&colours));
         output::print(&format!(
             "{}{}{}: {}×{} pixels, {:.1} % filled, {:.1} % seen by several cameras, {:.0} ms on {device}\n",
             calibration.unwrap_or_default(),
@@ -323,9 +336,29 @@ fn stitched<P: Pixel>(
     }
 }
 
-/// Returns the fractions of the panorama that the cameras cover as JSON. For two pictures, the JSON also has the
-/// fractions of the two cameras as `left` and `right`.
-fn described(Coverage { any, cameras, overlap }: &Coverage) -> Value {
+/// The input pictures of a panorama.
+struct Inputs {
+    /// The number of all pictures.
+    count: usize,
+    /// The indices of the pictures in the panorama. `None` if it has all pictures.
+    kept: Option<Vec<usize>>,
+}
+
+impl Inputs {
+    /// Returns an element for each input: the value of the picture, or `None` for a picture that is left out. `values` has
+    /// an element for each picture in the panorama.
+    fn spread<T: Clone>(&self, values: &[T]) -> Vec<Option<T>> {
+        let Some(kept) = &self.kept else { return values.iter().cloned().map(Some).collect() };
+        let mut all = vec![None; self.count];
+        kept.iter().zip(values).for_each(|(&i, value)| all[i] = Some(value.clone()));
+        all
+    }
+}
+
+/// Returns the fractions of the panorama that the cameras cover as JSON. For two inputs, the JSON also has the fractions
+/// of the two cameras as `left` and `right`.
+fn described(Coverage { any, cameras, overlap }: &Coverage, inputs: &Inputs) -> Value {
+    let cameras = inputs.spread(cameras);
     let mut json = json!({ "any": any, "overlap": overlap, "cameras": cameras });
     if let [left, right] = cameras[..] {
         (json["left"], json["right"]) = (left.into(), right.into());
