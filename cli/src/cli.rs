@@ -8,6 +8,7 @@ use crate::commands::{
     calibrate, compare, features, info, quality, rig, stitch, trajectory, video, warp,
 };
 use crate::options::old_warp::modernise;
+use crate::options::refine;
 use crate::output::interrupt::{self, Interrupt};
 use crate::output::{log, report};
 use clap::{ArgAction, Parser, Subcommand};
@@ -66,7 +67,11 @@ enum Command {
 
 /// Parses the command line, runs the subcommand, and returns the program's exit code.
 pub(crate) fn main() -> ExitCode {
-    let cli = match Cli::try_parse_from(modernise(std::env::args_os())) {
+    let arguments = modernise(std::env::args_os());
+    if let Err(failure) = refine::check(&arguments) {
+        return report::failure(&failure, asks_for_json());
+    }
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return report::usage(&error, asks_for_json()),
     };

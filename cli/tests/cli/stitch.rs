@@ -395,7 +395,9 @@ fn black_parts_of_a_mask_are_ignored() {
     }
     let done = folder.words(&format!("{line} --mask small.png"));
     assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.stderr.contains("small.png: 20×30 pixels"), "{done:?}");
+    insta::assert_snapshot!(done.stderr, @"error: small.png: the mask is 20×30 pixels, but the picture left.png is 40×30 pixels; give a mask of the size of the picture");
+    let done = folder.words("stitch left.png right.png left.png --homography shift.txt -o out.png");
+    insta::assert_snapshot!(done.stderr, @"error: shift.txt: a homography is for exactly two pictures or videos, but 3 are given; give two, or a rig with --rig");
     let done = folder.words(&format!("{line} --mask none.png --mask none.png --mask none.png"));
     assert!(done.stderr.contains("once for each picture"), "{done:?}");
     mask("all.png", [40, 30], |_| true);
