@@ -8,7 +8,8 @@ use crate::commands::{
     calibrate, compare, features, info, quality, rig, stitch, trajectory, video, warp,
 };
 use crate::options::old_warp::modernise;
-use crate::output::interrupt::Interrupt;
+use crate::options::refine;
+use crate::output::interrupt::{self, Interrupt};
 use crate::output::{log, report};
 use clap::{ArgAction, Parser, Subcommand};
 
@@ -66,11 +67,18 @@ enum Command {
 
 /// Parses the command line, runs the subcommand, and returns the program's exit code.
 pub(crate) fn main() -> ExitCode {
-    let cli = match Cli::try_parse_from(modernise(std::env::args_os())) {
+    let arguments = modernise(std::env::args_os());
+    if let Err(failure) = refine::check(&arguments) {
+        return report::failure(&failure, asks_for_json());
+    }
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return report::usage(&error, asks_for_json()),
     };
     log::start(cli.verbose, cli.quiet);
+    if let Err(failure) = interrupt::fail_large_writes() {
+        return report::failure(&failure, cli.json);
+    }
     if !matches!(cli.command, Command::Video(_))
         && let Err(failure) = Interrupt::end_at_once(cli.json)
     {

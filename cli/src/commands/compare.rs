@@ -19,6 +19,7 @@ use crate::options::sync::Synchronising;
 use crate::output;
 use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
+use crate::output::log;
 use crate::output::plot::{self, Panel};
 use crate::output::stages::Stages;
 
@@ -139,6 +140,7 @@ fn pictures(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             "psnr_rgb": decibels(psnr_rgb),
             "identical": { "gray": found.psnr.is_infinite(), "rgb": psnr_rgb.is_infinite() },
             "map": args.map.as_ref().map(|file| file.to_string_lossy()),
+            "warnings": log::warnings(),
             "conversions": conversions.json(),
             "failed": judged.json(),
             "times_ms": stages.json(),
@@ -215,6 +217,7 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     json["csv"] = json!(args.csv.as_ref().map(|file| file.to_string_lossy()));
     json["plot"] = json!(args.plot.as_ref().map(|file| file.to_string_lossy()));
     json["sync"] = json!(synced.map(|synced| synced.json()));
+    json["warnings"] = log::warnings().into();
     json["conversions"] = conversions.json();
     json["failed"] = judged.json();
     json["times_ms"] = stages.json();

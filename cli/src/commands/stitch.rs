@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use panoweave::device::{DeviceName, Stream};
 use panoweave::geometry::calibrate::CalibrateOptions;
 use panoweave::io::picture::{Picture, PictureFormat, Pixel, StoredPicture};
+use panoweave::ops::colour::Colour;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::{Colours, Lookup, Vignettes};
 use panoweave::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stitch_warp};
@@ -24,6 +25,7 @@ use crate::output;
 use crate::output::colour;
 use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
+use crate::output::log;
 use crate::output::stages::Stages;
 
 const AFTER_HELP: &str = "\
@@ -106,44 +108,37 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Returns warnings about a panorama. `masked` states whether masks were given.
-fn warnings<P>(
-    panorama: &Panorama<P>,
-    coverage: &Coverage,
-    homography: bool,
-    masked: bool,
-) -> Vec<&'static str> {
-    let mut warnings = Vec::new();
+/// Logs warnings about a panorama. `masked` states whether masks were given.
+fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, homography: bool, masked: bool) {
     if coverage.any == 0.0 && masked {
-        warnings.push(
+        tracing::warn!(
             "the panorama is black, because the masks hide all pixels; a mask is white where its picture is used",
         );
     } else if coverage.overlap == 0.0 && masked {
-        warnings.push(
+        tracing::warn!(
             "the pictures do not overlap in this panorama; check that the masks are white where their pictures are used, \
              and that the order of the pictures is that of the cameras",
         );
     } else if coverage.overlap == 0.0 && homography {
-        warnings.push(
+        tracing::warn!(
             "the pictures do not overlap in this panorama; check that left and right are not swapped, and that the \
              homography maps pixels of the right picture to pixels of the left one",
         );
     } else if coverage.overlap == 0.0 && panorama.colours.len() == 2 {
-        warnings.push(
+        tracing::warn!(
             "the pictures do not overlap in this panorama; check that left and right are not swapped",
         );
     } else if coverage.overlap == 0.0 {
-        warnings.push(
+        tracing::warn!(
             "no two pictures overlap in this panorama; check that their order is that of the cameras, which \
              `panoweave rig` shows",
         );
     }
     if !panorama.unmatched.is_empty() {
-        warnings.push(
+        tracing::warn!(
             "the colours of some pictures are unchanged: their overlap is too small or too dark to match them",
         );
     }
-    warnings
 }
 
 impl Args {
@@ -210,27 +205,38 @@ impl Args {
         stages.run("save", "writing", || Ok(panorama.picture.save(&self.output)?))?;
 
         let masked = self.masks.files().next().is_some();
-        let warnings = warnings(&panorama, &coverage, self.map.is_homography(), masked);
-        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        warn(&panorama, &coverage, self.map.is_homography(), masked);
         let Coverage { any, overlap, .. } = coverage;
         let size = [panorama.picture.width(), panorama.picture.height()];
+        // The results have an element for each input, also for those that are left out.
+        let inputs = Inputs {
+            count: files.len(),
+            kept: calibrated.as_ref().map(|found| found.indices.clone()),
+        };
         if as_json {
+            let photometry = panorama.photometry.as_ref().map(|found| {
+                let mut json = colour::photometry(found);
+                json["vignetting"] = json!(inputs.spread(&found.vignetting));
+                json
+            });
             return output::print_json(&json!({
                 "output": self.output.to_string_lossy(),
                 "size": size,
                 "depth": P::BITS,
                 "device": device.to_string(),
                 "times_ms": stages.json(),
-                "coverage": described(&coverage),
-                "colour": panorama.colours.iter().map(colour::describe).collect::<Vec<_>>(),
-                "photometry": panorama.photometry.as_ref().map(colour::photometry),
+                "coverage": described(&coverage, &inputs),
+                "colour": inputs.spread(&panorama.colours.iter().map(colour::describe).collect::<Vec<_>>()),
+                "photometry": photometry,
                 "calibration": calibrated.as_ref().map(Calibrated::json),
-                "warnings": warnings,
+                "warnings": log::warnings(),
                 "conversions": conversions.json(),
             }));
         }
         let calibration = calibrated.map(|found| format!("calibrated: {}\n", found.summary()));
-        let matched = options.match_colour.then(|| colour::text(&panorama.colours));
+        let colours = inputs.spread(&panorama.colours).into_iter();
+        let colours: Vec<_> = colours.map(|colour| colour.unwrap_or(Colour::IDENTITY)).collect();
+        let matched = options.match_colour.then(|| colour::text(&colours));
         output::print(&format!(
             "{}{}{}: {}×{} pixels, {:.1} % filled, {:.1} % seen by several cameras, {:.0} ms on {device}\n",
             calibration.unwrap_or_default(),
@@ -330,9 +336,29 @@ fn stitched<P: Pixel>(
     }
 }
 
-/// Returns the fractions of the panorama that the cameras cover as JSON. For two pictures, the JSON also has the
-/// fractions of the two cameras as `left` and `right`.
-fn described(Coverage { any, cameras, overlap }: &Coverage) -> Value {
+/// The input pictures of a panorama.
+struct Inputs {
+    /// The number of all pictures.
+    count: usize,
+    /// The indices of the pictures in the panorama. `None` if it has all pictures.
+    kept: Option<Vec<usize>>,
+}
+
+impl Inputs {
+    /// Returns an element for each input: the value of the picture, or `None` for a picture that is left out. `values` has
+    /// an element for each picture in the panorama.
+    fn spread<T: Clone>(&self, values: &[T]) -> Vec<Option<T>> {
+        let Some(kept) = &self.kept else { return values.iter().cloned().map(Some).collect() };
+        let mut all = vec![None; self.count];
+        kept.iter().zip(values).for_each(|(&i, value)| all[i] = Some(value.clone()));
+        all
+    }
+}
+
+/// Returns the fractions of the panorama that the cameras cover as JSON. For two inputs, the JSON also has the fractions
+/// of the two cameras as `left` and `right`.
+fn described(Coverage { any, cameras, overlap }: &Coverage, inputs: &Inputs) -> Value {
+    let cameras = inputs.spread(cameras);
     let mut json = json!({ "any": any, "overlap": overlap, "cameras": cameras });
     if let [left, right] = cameras[..] {
         (json["left"], json["right"]) = (left.into(), right.into());

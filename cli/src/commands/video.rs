@@ -9,12 +9,15 @@ use glam::UVec2;
 use panoweave::device::{Device, DeviceName};
 use panoweave::frame::{ColourTags, Rate};
 use panoweave::io::video::{
-    Crf, Medium, STANDARD, TenBit, VideoError, VideoInput, VideoOutput, VideoSink, VideoSource,
+    Crf, Medium, STANDARD, StreamFormat, TenBit, VideoError, VideoInput, VideoOutput, VideoSink,
+    VideoSource,
 };
 use panoweave::live::ColourOptions;
 use panoweave::ops::seam::Blend;
 use panoweave::ops::stitch::{Lookup, StitchOptions};
-use panoweave::video::{Offset, Summary, VideoOptions, VideoStitchError, stitch_video};
+use panoweave::video::{
+    Offset, Summary, VideoOptions, VideoStitchError, check_depths, stitch_video,
+};
 use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
 
@@ -31,6 +34,7 @@ use crate::output::colour;
 use crate::output::conversions::Conversions;
 use crate::output::failure::{Failure, Kind};
 use crate::output::interrupt::Interrupt;
+use crate::output::log;
 use crate::output::meter::Meter;
 use crate::output::stages::Stages;
 
@@ -143,6 +147,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             let pixels = sources.first().map(|first| first.format().pixels);
             sources.push(VideoSource::open(input, pixels, stop)?);
         }
+        check_depths(&sources)?;
+        video.ten_bit = args.ten_bit(&sources, &video.medium)?;
         let sizes: Vec<_> = sources.iter().map(|source| source.format().size).collect();
         let names: Vec<_> = sources.iter().map(VideoSource::name).collect();
         let plan = args.map.open(&sizes, &names, &args.output)?;
@@ -159,7 +165,6 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let first = &sources[0];
     let device = args.device.open()?;
     let stream = device.stream()?;
-    video.ten_bit = args.ten_bit(&sources, &video.medium)?;
     let rate = args.fps.unwrap_or(first.rate());
     let vignettes = plan.vignettes();
     let look = StitchOptions { vignettes, ..args.look.options(Lookup::Mesh) };
@@ -219,6 +224,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         json["rate"] = rate.to_string().into();
         json["device"] = device.to_string().into();
         json["sync"] = json!(synced.map(|synced| synced.json()));
+        json["warnings"] = log::warnings().into();
         json["conversions"] = conversions.json();
         json["view"] = json!(limited.map(describe_corrections));
         output::print_json(&json)?;
@@ -234,6 +240,9 @@ impl Args {
     /// Returns whether inputs with more than 8 bits are read with 10.
     fn reads_ten_bits(&self, output: &Medium) -> Result<bool, Failure> {
         match self.depth.as_deref() {
+            Some("8") if *output == Medium::Stream(StreamFormat::P010) => Err(Failure::Usage(
+                "--depth 8 does not go with raw P010, which has 10 bits; remove --depth, or write .nv12 or .y4m",
+            )),
             Some("8") => Ok(false),
             Some(_) if !output.stores_ten_bits() => {
                 Err(VideoError::Depth { file: self.output.clone() }.into())
@@ -243,11 +252,20 @@ impl Args {
     }
 
     /// Returns the properties of a 10-bit output, or `None` for 8 bits. Logs a warning if colour tags are lost, or differ
-    /// between the videos.
+    /// between the videos. Fails if the output has another depth than the frames of the videos.
     fn ten_bit(&self, sources: &[VideoSource], output: &Medium) -> Result<Option<TenBit>, Failure> {
         let first = &sources[0];
         let pixels = first.format().pixels;
-        if pixels.bits() == 8 || !output.stores_ten_bits() {
+        let bits = match output {
+            Medium::Stream(StreamFormat::P010) => 10,
+            _ if self.depth.as_deref() == Some("8") || !output.stores_ten_bits() => 8,
+            _ => pixels.bits(),
+        };
+        if bits != pixels.bits() {
+            let (file, input) = (self.output.clone(), first.name().to_owned());
+            return Err(VideoError::OutputDepth { file, bits, input, found: pixels.bits() }.into());
+        }
+        if bits == 8 {
             if self.depth.as_deref() == Some("10") {
                 return Err(Failure::Usage(
                     "--depth 10 requires a first video with more than 8 bits per sample; remove --depth",

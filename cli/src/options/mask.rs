@@ -35,12 +35,11 @@ impl Masks {
         for (i, (picture, file)) in pictures.iter_mut().zip(files).enumerate() {
             let Some(at) = (!masks.is_empty()).then(|| i.min(masks.len() - 1)) else { continue };
             if !picture.mask(&masks[at]) {
-                return Err(Failure::PictureSize {
-                    file: self.mask[at].clone(),
-                    which: "a mask".to_owned(),
+                return Err(Failure::MaskSize {
+                    mask: self.mask[at].clone(),
                     found: masks[at].size(),
+                    picture: file.to_path_buf(),
                     expected: picture.size(),
-                    source_of_warp: file.to_path_buf(),
                 });
             }
         }

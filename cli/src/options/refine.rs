@@ -1,8 +1,12 @@
 //! The option `--refine`: moves pictures in their overlaps so that near objects fit together.
 
+use std::ffi::OsString;
+use std::path::Path;
+
 use panoweave::ops::refine::RefineOptions;
 
 use crate::options::values::displacement;
+use crate::output::failure::Failure;
 
 /// The option `--refine`.
 #[derive(Debug, clap::Args)]
@@ -28,4 +32,17 @@ impl Refining {
         };
         self.refine.map(options)
     }
+}
+
+/// Rejects `--refine 24`: the option takes its value after an equals sign, so the number would be an input file. Call
+/// this before the arguments are parsed, because clap reports only that files are missing.
+pub(crate) fn check(arguments: &[OsString]) -> Result<(), Failure> {
+    let options = arguments.iter().take_while(|argument| *argument != "--");
+    let values = options.zip(arguments.iter().skip(1)).filter(|(option, _)| *option == "--refine");
+    for value in values.filter_map(|(_, value)| value.to_str()) {
+        if displacement(value).is_ok() && !Path::new(value).exists() {
+            return Err(Failure::RefineValue { value: value.to_owned() });
+        }
+    }
+    Ok(())
 }

@@ -8,7 +8,7 @@ use panoweave::ops::stitch::{Colours, Lookup, Power, StitchOptions};
 use panoweave::warp::MAX_CAMERAS;
 
 use crate::options::lookup::LookupOption;
-use crate::options::values::{gain, gamma};
+use crate::options::values::{camera_number, gain, gamma};
 use crate::output::failure::Failure;
 
 /// The clap IDs of the options for gains and gammas. None of them may be given together with `--match-colour`.
@@ -52,8 +52,8 @@ pub(crate) struct Stitching {
     power: PowerChoice,
     /// Number of the camera, from 1, that keeps its exposure and white balance when colours are matched. The other cameras
     /// are matched to it. Default: all cameras share the changes.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    anchor: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = camera_number)]
+    anchor: Option<usize>,
     /// Rotates the panorama by 180°.
     #[arg(long)]
     flip: bool,
@@ -87,10 +87,8 @@ impl Stitching {
                 return Err(Failure::ColourCount { option, found, expected: cameras });
             }
         }
-        if self.anchor.is_some_and(|anchor| anchor as usize > cameras) {
-            return Err(Failure::Usage(
-                "--anchor is the number of a camera, from 1; there are fewer cameras",
-            ));
+        if let Some(anchor) = self.anchor.filter(|anchor| *anchor > cameras) {
+            return Err(Failure::Anchor { anchor, cameras });
         }
         let sides = [self.gain_left, self.gain_right].iter().any(Option::is_some)
             || [self.gamma_left, self.gamma_right].iter().any(Option::is_some);
@@ -132,7 +130,7 @@ impl Stitching {
                 "--anchor is for matched colours, but colours are not matched here; remove --anchor",
             ));
         }
-        Ok(self.anchor.map(|number| number as usize - 1))
+        Ok(self.anchor.map(|number| number - 1))
     }
 
     /// Returns whether `--keep-highlights` is given.

@@ -30,6 +30,8 @@ pub(crate) enum ValueError {
     Gain,
     #[error("a gamma must be greater than 0 and at most 100")]
     Gamma,
+    #[error("a camera is a whole number; the first camera is 1")]
+    Camera,
     #[error("a feather must be a number of pixels from 1 to 1000")]
     Feather,
     #[error("a displacement must be a number of pixels from 1 to 256")]
@@ -133,6 +135,11 @@ pub(crate) fn gain(text: &str) -> Result<Vec3, ValueError> {
 pub(crate) fn gamma(text: &str) -> Result<f32, ValueError> {
     let gamma: f32 = text.parse().map_err(|_| ValueError::Gamma)?;
     if gamma > 0.0 && gamma <= 100.0 { Ok(gamma) } else { Err(ValueError::Gamma) }
+}
+
+/// Parses the number of a camera, which is at least 1.
+pub(crate) fn camera_number(text: &str) -> Result<usize, ValueError> {
+    text.parse().ok().filter(|number| *number > 0).ok_or(ValueError::Camera)
 }
 
 /// Parses the width of the fade across a seam: a number of pixels from 1 to 1000.

@@ -140,15 +140,20 @@ impl WarpSource {
         if let Some(rig) = rig {
             return Ok(Plan::Render(Recipe::from_rig(rig, None, output)?));
         }
-        let two = || <[UVec2; 2]>::try_from(sources).map_err(|_| self.count(sources.len(), 2));
+        let two = <[UVec2; 2]>::try_from(sources);
         if let Some(homography) = homography {
-            return Ok(Plan::Render(Recipe::from_homography(homography, two()?)?));
+            let (found, file) = (sources.len(), homography.clone());
+            let two = two.map_err(|_| Failure::HomographyCount { homography: file, found })?;
+            return Ok(Plan::Render(Recipe::from_homography(homography, two)?));
         }
         let Some(path) = warp else {
             return Err(Failure::Usage("there is no warp; give --warp, --rig or --homography"));
         };
         let warp = match (path.is_dir(), self.size) {
-            (true, Some(size)) => Warp::import_raw(path, size, two()?)?,
+            (true, Some(size)) => {
+                let two = two.map_err(|_| self.count(sources.len(), 2))?;
+                Warp::import_raw(path, size, two)?
+            }
             (true, None) => return Err(Failure::RawSize { folder: path.clone() }),
             (false, Some(_)) => return Err(Failure::NeedlessSize { file: path.clone() }),
             (false, None) => Warp::open(path)?,

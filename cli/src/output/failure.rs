@@ -78,6 +78,21 @@ pub(crate) enum Failure {
         "{option}: found {found} values for {expected} cameras; give the option once per camera, in the order of the cameras"
     )]
     ColourCount { option: &'static str, found: usize, expected: usize },
+    #[error(
+        "--anchor {anchor}: there are only {cameras} cameras; give a number from 1 to {cameras}"
+    )]
+    Anchor { anchor: usize, cameras: usize },
+    #[error(
+        "--refine takes its value after an equals sign: --refine={value}; after a space, {value} would be an input file"
+    )]
+    RefineValue { value: String },
+    #[error(
+        "{}: the mask is {}×{} pixels, but the picture {} is {}×{} pixels; give a mask of the size of the picture",
+        mask.display(), found.x, found.y, picture.display(), expected.x, expected.y
+    )]
+    MaskSize { mask: PathBuf, found: UVec2, picture: PathBuf, expected: UVec2 },
+    #[error("{}: a homography is for exactly two pictures or videos, but {found} are given; give two, or a rig with --rig", homography.display())]
+    HomographyCount { homography: PathBuf, found: usize },
     #[error("{}: {reason}; give the cameras' pictures or videos with --cameras LEFT RIGHT", map.display())]
     NeedsCameras { map: PathBuf, reason: &'static str },
     #[error("{}: stopped by a second signal before it was finished", file.display())]
@@ -221,6 +236,8 @@ impl Failure {
             | Self::NeedsCameras { .. }
             | Self::SyncCount { .. }
             | Self::ColourCount { .. }
+            | Self::Anchor { .. }
+            | Self::RefineValue { .. }
             | Self::Gate { .. } => Kind::Usage,
             Self::OutputIsInput { .. }
             | Self::OutputIsFolder { .. }
@@ -240,6 +257,8 @@ impl Failure {
             ) => Kind::Output,
             Self::PictureSize { .. }
             | Self::PictureCount { .. }
+            | Self::MaskSize { .. }
+            | Self::HomographyCount { .. }
             | Self::Rig(_)
             | Self::Overlap(_)
             | Self::Homography(_)

@@ -6,6 +6,9 @@
 //!   temporary files. If the program still runs after `PATIENCE`, the signal thread removes the files and exits.
 //! - Other commands: a signal ends the program.
 //!
+//! SIGXFSZ does not end the program: a write beyond the limit on the file size fails instead, so the command removes its
+//! temporary file and reports the error.
+//!
 //! If the parent process ignores SIGHUP, as `nohup` does, this program also ignores it.
 
 use std::path::Path;
@@ -15,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use panoweave::io::video::Stop;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::output::failure::{Failure, Kind};
@@ -89,6 +92,12 @@ impl Interrupt {
     pub(crate) fn running(&self) {
         self.running.store(true, Ordering::Relaxed);
     }
+}
+
+/// Makes a write beyond the limit on the file size (`ulimit -f`) fail, instead of ending the program by SIGXFSZ.
+pub(crate) fn fail_large_writes() -> Result<(), Failure> {
+    // A signal with a handler does not end the program. Nothing reads the flag that this handler sets.
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(|_| ()).map_err(Failure::Signals)
 }
 
 /// Registers handlers for SIGINT, SIGTERM and SIGHUP. Does not handle SIGHUP if the parent process ignores it.

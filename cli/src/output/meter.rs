@@ -1,5 +1,6 @@
 //! Shows the progress of a video: as a bar if stderr is a terminal, otherwise as a log line every 5 s.
 
+use crate::output::log;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use panoweave::ops::colour::Colour;
 use panoweave::ops::colour::Colours;
 use panoweave::video::Progress;
-use tracing::Level;
 
 /// The interval between updates of the bar.
 const DRAWN: Duration = Duration::from_millis(500);
@@ -27,7 +27,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub(crate) fn new(expected: Option<u64>, cameras: usize) -> Self {
-        let wanted = tracing::enabled!(Level::INFO) && io::stderr().is_terminal();
+        let wanted = log::shows_info() && io::stderr().is_terminal();
         let bar = wanted.then(|| {
             let (bar, template) = match expected {
                 Some(frames) => {

@@ -300,10 +300,24 @@ fn a_foreign_picture_is_left_out_by_name() {
     assert!(difference(&panorama, &scene(2)) < 4.0);
     // The anchor is the number of a picture in the command, also behind one that is left out.
     let stitch = "stitch left.png foreign.png right.png -o made.png --device cpu --json --anchor";
-    let gain = |anchor: usize, kept: usize| {
-        folder.words(&format!("{stitch} {anchor}")).json()["colour"][kept]["gain"][0].as_f64()
+    let gain = |anchor: usize| {
+        let json = folder.words(&format!("{stitch} {anchor}")).json();
+        // Each input has an element, also the one that is left out.
+        for key in [&json["colour"], &json["coverage"]["cameras"]] {
+            assert!(key.as_array().unwrap().len() == 3 && key[1].is_null(), "{json}");
+        }
+        json["colour"][anchor - 1]["gain"][0].as_f64()
     };
-    assert_eq!((gain(1, 0), gain(3, 1)), (Some(1.0), Some(1.0)));
+    assert_eq!(gain(3), Some(1.0));
+    // The printed options apply to the same inputs.
+    let stitch = "stitch left.png foreign.png right.png -o made.png --device cpu";
+    let done = folder.words(&format!("{stitch} --anchor 1"));
+    let options = done.stdout.lines().find_map(|line| line.strip_prefix("colours: ")).unwrap();
+    let unchanged = "--gain 1.000,1.000,1.000 --gain 1.000,1.000,1.000 --gain ";
+    assert!(options.starts_with(unchanged), "{options}");
+    let again = folder.words(&format!("{stitch} {options}"));
+    assert_eq!(again.code, Some(0), "{again:?}");
+    let stitch = format!("{stitch} --json --anchor");
     let done = folder.words(&format!("{stitch} 2"));
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.stderr.contains("--anchor names a picture that was left out"), "{done:?}");

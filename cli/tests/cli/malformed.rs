@@ -66,6 +66,19 @@ fn option_values() {
         (format!("{stitch} --rig rig.toml --refine=257"), "from 1 to 256"),
         (format!("{stitch} --rig rig.toml --refine=nan"), "from 1 to 256"),
         (format!("{stitch} --rig rig.toml --refine=x"), "from 1 to 256"),
+        (
+            format!("{stitch} --rig rig.toml --refine 24"),
+            "--refine takes its value after an equals sign: --refine=24",
+        ),
+        (
+            "video --refine 9 a.mp4 b.mp4 -o p.mp4 --rig rig.toml".to_owned(),
+            "after a space, 9 would be an input file",
+        ),
+        (
+            format!("{stitch} --rig rig.toml --match-colour --anchor 3"),
+            "--anchor 3: there are only 2 cameras; give a number from 1 to 2",
+        ),
+        (format!("{stitch} --rig rig.toml --anchor 0"), "the first camera is 1"),
         ("features left.png --window 6".to_owned(), "odd number of pixels from 3 to 31"),
         ("features left.png --window 33".to_owned(), "odd number of pixels from 3 to 31"),
         ("features left.png --window=-7".to_owned(), "odd number of pixels from 3 to 31"),

@@ -177,6 +177,32 @@ fn reductions_are_reported() {
     assert_close(&deep(&eight, "out.png"), &panorama, 0.0);
 }
 
+/// A PNG chunk that states BT.2020 primaries and PQ.
+const PQ: &[u8] = b"\0\0\0\x04cICP\x09\x10\0\x01\x4d\x23\x23\xfe";
+
+/// A colour space is lost at every depth and by every command, which is reported.
+#[test]
+fn a_lost_colour_space_is_reported() {
+    let folder = folder();
+    let mut file = folder.read("left.png");
+    // The signature has 8 bytes, and the first chunk has 25.
+    file.splice(33..33, PQ.iter().copied());
+    folder.write("left.png", file);
+    let said = "left.png: BT.2020 primaries and the PQ transfer function: treated as sRGB";
+    for (line, kinds) in [
+        (format!("{BASE} --rig rig.toml"), &["colour_space"][..]),
+        (format!("{BASE} --rig rig.toml --depth 8"), &["colour_space", "depth", "depth"]),
+        ("compare left.png left.png --device cpu".to_owned(), &["colour_space", "depth"].repeat(2)),
+    ] {
+        let done = folder.words(&format!("--json {line}"));
+        assert!(done.code == Some(0) && done.stderr.contains(said), "{line}: {done:?}");
+        let json = done.json();
+        let found: Vec<_> =
+            json["conversions"].as_array().unwrap().iter().map(|it| it["kind"].clone()).collect();
+        assert_eq!(found, kinds, "{line}");
+    }
+}
+
 /// Pictures with 16 bits are calibrated by their upper 8 bits, and stitched with all of them.
 #[test]
 fn pictures_without_a_rig_are_calibrated() {

@@ -4,7 +4,7 @@
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
 
-use crate::Folder;
+use crate::{Done, Folder};
 
 const BASE: &str = "stitch left.png right.png --device cpu";
 
@@ -40,6 +40,22 @@ fn a_homography_leaves_the_left_picture_as_it_is() {
     }
     // Neither picture covers the panorama's bottom left corner.
     assert_eq!(at(0, 31), Rgba8::BLACK);
+}
+
+/// A limit on the file size ends the command with an error, and leaves no temporary file.
+#[test]
+fn a_file_that_is_too_large_is_an_error() {
+    let folder = Folder::new();
+    let panoweave = env!("CARGO_BIN_EXE_panoweave");
+    let script = format!("ulimit -f 1; exec {panoweave} {BASE} --rig rig.toml -o out.png");
+    let mut shell = std::process::Command::new("sh");
+    let done =
+        Done::from(shell.current_dir(folder.path("")).args(["-c", &script]).output().unwrap());
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("out.png: cannot be written: File too large"), "{done:?}");
+    let names = std::fs::read_dir(folder.path("")).unwrap();
+    let names: Vec<_> = names.map(|it| it.unwrap().file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".tmp")), "{names:?}");
 }
 
 #[test]
@@ -379,7 +395,9 @@ fn black_parts_of_a_mask_are_ignored() {
     }
     let done = folder.words(&format!("{line} --mask small.png"));
     assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.stderr.contains("small.png: 20×30 pixels"), "{done:?}");
+    insta::assert_snapshot!(done.stderr, @"error: small.png: the mask is 20×30 pixels, but the picture left.png is 40×30 pixels; give a mask of the size of the picture");
+    let done = folder.words("stitch left.png right.png left.png --homography shift.txt -o out.png");
+    insta::assert_snapshot!(done.stderr, @"error: shift.txt: a homography is for exactly two pictures or videos, but 3 are given; give two, or a rig with --rig");
     let done = folder.words(&format!("{line} --mask none.png --mask none.png --mask none.png"));
     assert!(done.stderr.contains("once for each picture"), "{done:?}");
     mask("all.png", [40, 30], |_| true);

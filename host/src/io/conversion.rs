@@ -27,6 +27,11 @@ pub enum Conversion {
     Alpha,
     /// The primaries and the transfer function of the video are lost: the levels are treated as BT.709.
     Tags(ColourTags),
+    /// The colour space of the picture is lost: the levels are treated as sRGB.
+    ColourSpace {
+        /// A description of the colour space that the file states, such as the name of its colour profile.
+        stored: String,
+    },
 }
 
 impl Conversion {
@@ -38,6 +43,7 @@ impl Conversion {
             Self::Chroma { .. } => "chroma",
             Self::Alpha => "alpha",
             Self::Tags(_) => "tags",
+            Self::ColourSpace { .. } => "colour_space",
         }
     }
 }
@@ -53,6 +59,10 @@ impl fmt::Display for Conversion {
             Self::Tags(tags) => write!(
                 f,
                 "{tags}: treated as BT.709 without tone mapping, so colours and brightness change"
+            ),
+            Self::ColourSpace { stored } => write!(
+                f,
+                "{stored}: treated as sRGB without conversion, so colours and brightness change"
             ),
         }
     }

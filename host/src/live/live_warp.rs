@@ -26,6 +26,8 @@ pub(super) struct LiveWarp {
     /// The overlaps, and the memory to analyse them. `None` if no cameras overlap.
     pub(super) overlaps: Option<(Overlaps, Mutex<Summing>)>,
     pub(super) seam: Option<Mutex<LiveSeam>>,
+    /// The reasons why overlaps have no seam although the blend asks for seams.
+    seamless: Vec<String>,
     /// A copy of the warp for a stitcher without seams. It follows the presences of cameras that fail. `None` if such
     /// cameras are not detected.
     pub(super) faded: Option<Mutex<FadedWarp>>,
@@ -68,10 +70,12 @@ impl LiveWarp {
             [] => None,
             _ => Some((overlaps, Mutex::new(Summing::new(stream.device())?))),
         };
+        let mut seamless = Vec::new();
         let seam = match blend.seam() {
             None => None,
-            Some(options) => LiveSeam::new(stream, &warp, options, inputs)?.map(Mutex::new),
+            Some(options) => LiveSeam::new(stream, &warp, options, inputs, &mut seamless)?,
         };
+        let seam = seam.map(Mutex::new);
         let multiband = match blend.levels() {
             None => None,
             Some(levels) => Multiband::new(stream, &warp, levels)?.map(Mutex::new),
@@ -80,7 +84,14 @@ impl LiveWarp {
             None if failures => Some(Mutex::new(FadedWarp::new(stream, &warp)?)),
             _ => None,
         };
-        Ok(Self { warp, overlaps, seam, faded, multiband, viewer })
+        Ok(Self { warp, overlaps, seam, seamless, faded, multiband, viewer })
+    }
+
+    /// Logs a warning for each overlap without a seam, except those of the warp that this one replaces.
+    pub(super) fn warn(&self, former: Option<&Self>) {
+        let known = former.map_or(&[][..], |former| &former.seamless);
+        let new = self.seamless.iter().filter(|reason| !known.contains(reason));
+        new.for_each(|reason| tracing::warn!("{reason}"));
     }
 }
 

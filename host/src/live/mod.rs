@@ -171,6 +171,7 @@ impl Stitcher {
             inputs: &formats.inputs,
         };
         let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, formats.output.size, follow)?);
+        warp.warn(None);
         stream.synchronize()?;
         // Sending to one of these channels never blocks: each item in a channel holds a token or an output buffer, and
         // the channel has room for as many items as there are tokens or output buffers.
@@ -283,6 +284,7 @@ impl Stitcher {
         let size = self.shared.formats.output.size;
         let warp = LiveWarp::new(&swap.stream, warp, viewer, size, follow)?;
         swap.stream.synchronize()?;
+        warp.warn(Some(&self.shared.current().warp));
         let former = std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp));
         swap.retired.free(former);
         Ok(())

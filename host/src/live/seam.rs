@@ -39,23 +39,24 @@ struct State {
 }
 
 impl LiveSeam {
-    /// Creates the seams. Logs a warning for each overlap that allows no seam. If none allows a seam, logs only the
-    /// first reason and returns `None`. Returns [`LiveError::SeamFormats`] if two cameras with a seam have different
+    /// Creates the seams. Adds the reason for each overlap that allows no seam to `seamless`. If none allows a seam, adds
+    /// only the first reason and returns `None`. Returns [`LiveError::SeamFormats`] if two cameras with a seam have different
     /// pixel formats in `inputs`: the kernels that compare both cameras read only one format.
     pub(super) fn new(
         stream: &Stream,
         warp: &DeviceWarp,
         options: SeamOptions,
         inputs: &[FrameFormat],
+        seamless: &mut Vec<String>,
     ) -> Result<Option<Self>, LiveError> {
         let seams = match Seams::new(stream, warp, options) {
             Err(reason) if reason.is_of_warp() => {
-                tracing::warn!("{reason}");
+                seamless.push(reason.to_string());
                 return Ok(None);
             }
             seams => {
                 let (seams, reasons) = seams?;
-                reasons.iter().for_each(|reason| tracing::warn!("{reason}"));
+                seamless.extend(reasons.iter().map(ToString::to_string));
                 seams
             }
         };

@@ -177,6 +177,25 @@ pub fn stitch_video(
     Ok(Summary { read, unpaired, repeated, ended_first, stopped, time, live, ..summary })
 }
 
+/// Checks that the frames of all videos have the same number of bits per sample, which stitching requires. Call this
+/// before expensive preparations; [`stitch_video`] also checks it.
+///
+/// # Errors
+/// Returns [`VideoError::InputDepths`] for the first video whose frames differ from those of the first one.
+pub fn check_depths(sources: &[VideoSource]) -> Result<(), VideoError> {
+    let bits = |source: &VideoSource| source.format().pixels.bits();
+    let Some(first) = sources.first() else { return Ok(()) };
+    match sources.iter().find(|source| bits(source) != bits(first)) {
+        Some(source) => Err(VideoError::InputDepths {
+            file: source.name().to_owned(),
+            found: bits(source),
+            first: first.name().to_owned(),
+            expected: bits(first),
+        }),
+        None => Ok(()),
+    }
+}
+
 /// Returns the refiner of the warp with its stream, or `None` if the options do not request one.
 fn refiner(
     device: &Device,
@@ -206,6 +225,7 @@ pub(super) fn start(
     if found != expected {
         return Err(LiveError::Cameras { found, expected }.into());
     }
+    check_depths(sources)?;
     // Wait before creating the stitcher, which allocates gigabytes for large frames.
     for source in &mut *sources {
         if !source.await_first()? {

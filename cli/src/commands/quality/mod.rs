@@ -31,6 +31,7 @@ use crate::options::warp::{Plan, WarpSource};
 use crate::output;
 use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
+use crate::output::log;
 use crate::output::stages::Stages;
 
 const AFTER_HELP: &str = "\
@@ -166,6 +167,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         json["kind"] = if pictures { "pictures" } else { "videos" }.into();
         json["files"] = files.iter().map(|file| file.to_string_lossy()).collect();
         json["device"] = device.to_string().into();
+        json["warnings"] = log::warnings().into();
         json["conversions"] = conversions.json();
         json["failed"] = judged.json();
         json["times_ms"] = stages.json();

@@ -183,8 +183,90 @@ fn a_program_that_is_no_ffmpeg_is_told() {
     command.args(format!("video a.y4m a.y4m {MAP} -o p.mp4").split(' '));
     command.env("PANOWEAVE_FFMPEG", "true");
     let said = failed(&Done::from(command.output().unwrap()), "true");
-    insta::assert_snapshot!(said, @"error: p.mp4: cannot be written: ffmpeg ended without an error before it had read all frames; check that the program is ffmpeg");
+    insta::assert_snapshot!(said, @"error: p.mp4: the program true does not work; install ffmpeg (apt install ffmpeg), or set PANOWEAVE_FFMPEG to the path of a working program");
     assert_eq!(leftovers(&folder), [""; 0]);
+}
+
+/// A program that is broken must not be mistaken for a broken video.
+#[test]
+fn broken_programs_are_blamed() {
+    let folder = Folder::new();
+    folder.write("l.mp4", "");
+    folder.write("a.y4m", flat("30:1", 0..2));
+    folder.write("unlinked", "#!/bin/sh\necho 'libavdevice.so.59: cannot open' >&2\nexit 127\n");
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path("unlinked"), mode).unwrap();
+    let run = |program: &str| {
+        let mut command = folder.command();
+        command.args(format!("video l.mp4 a.y4m {MAP} -o p.y4m").split(' '));
+        command.env("PANOWEAVE_FFPROBE", program);
+        failed(&Done::from(command.output().unwrap()), program)
+    };
+    for program in ["true", "false"] {
+        let said = run(program);
+        let start = format!("error: l.mp4: the program {program} does not work; install ffmpeg");
+        assert!(said.starts_with(&start), "{said}");
+    }
+    insta::assert_snapshot!(run("./unlinked"), @"error: l.mp4: the program ./unlinked does not work; it said: libavdevice.so.59: cannot open; install ffmpeg (apt install ffmpeg), or set PANOWEAVE_FFPROBE to the path of a working program");
+    insta::assert_snapshot!(run("./shift.txt"), @"error: l.mp4: the program ./shift.txt cannot be started: Permission denied (os error 13); check the program, or set PANOWEAVE_FFPROBE to the path of another one");
+}
+
+/// The rate of the output, not the video, is the reason why no frame is left.
+#[test]
+fn videos_without_a_frame_name_the_cause() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.run(&folder, "-f lavfi -i testsrc2=s=40x30:r=30 -frames:v 1 -c:v libx264 left.mp4");
+    std::fs::copy(folder.path("left.mp4"), folder.path("right.mp4")).unwrap();
+    let line = format!("video left.mp4 right.mp4 {MAP} -o p.mp4");
+    insta::assert_snapshot!(refused(&folder, &format!("{line} --fps 10")), @"error: left.mp4: the video lasts 0.033333 s, which is too short for a frame at 10 frames per second; give a higher --fps, or remove --fps to keep the rate of the video");
+    folder.quiet(&format!("{line} --no-colour"));
+    // ffmpeg itself does not work.
+    let mut command = folder.command();
+    command.args(line.split(' ')).env("PANOWEAVE_FFMPEG", "true");
+    let said = failed(&Done::from(command.output().unwrap()), "true");
+    insta::assert_snapshot!(said, @"error: left.mp4: the program true does not work; install ffmpeg (apt install ffmpeg), or set PANOWEAVE_FFMPEG to the path of a working program");
+    // The file ends before the first frame.
+    ffmpeg.run(&folder, "-f lavfi -i testsrc2=s=40x30:r=30 -t 1 -c:v libx264 whole.mkv");
+    folder.write("cut.mkv", &folder.read("whole.mkv")[..1500]);
+    let said = refused(&folder, &format!("video cut.mkv whole.mkv {MAP} -o p.mp4"));
+    assert!(
+        said.starts_with("error: cut.mkv: ffmpeg failed while decoding, exit status: 1"),
+        "{said}"
+    );
+    assert!(
+        said.contains("if the file is incomplete or damaged, copy or create it again"),
+        "{said}"
+    );
+}
+
+/// Depths that cannot be combined are reported before anything is stitched or written.
+#[test]
+fn depths_that_do_not_go_together() {
+    let folder = Folder::new();
+    folder.write("a.y4m", flat("30:1", 0..2));
+    folder.write("a.p010", [0; 2 * 3600]);
+    let frame = [&b"FRAME\n"[..], &[0; 3600]].concat();
+    folder.write("deep.y4m", [b"YUV4MPEG2 W40 H30 F30:1 C420p10\n", &frame[..]].concat());
+    let raw = "--input-size 40x30 --fps 30";
+    let said = |line: &str| {
+        let said = refused(&folder, &format!("video {line} {MAP} --no-colour"));
+        assert!(!["p.y4m", "p.nv12", "p.p010"].iter().any(|name| folder.path(name).exists()));
+        said
+    };
+    insta::assert_snapshot!(said(&format!("a.y4m a.p010 {raw} -o p.y4m")), @"error: a.p010: the frames have 10 bits per sample, but those of a.y4m have 8; Y4M and raw videos are not converted, so convert one of them with ffmpeg");
+    insta::assert_snapshot!(said("deep.y4m a.y4m -o p.y4m"), @"error: a.y4m: the frames have 8 bits per sample, but those of deep.y4m have 10; Y4M and raw videos are not converted, so convert one of them with ffmpeg");
+    insta::assert_snapshot!(said("a.y4m a.y4m -o p.p010"), @"error: p.p010: the output has 10 bits per sample, but the frames of a.y4m have 8; write 8 bits (.mp4, .m4v, .mov, .mkv, .y4m, .nv12, .rgba or pictures), or convert the inputs to 10 bits with ffmpeg");
+    insta::assert_snapshot!(said("a.y4m a.y4m -o p.p010 --depth 8"), @"error: --depth 8 does not go with raw P010, which has 10 bits; remove --depth, or write .nv12 or .y4m");
+    insta::assert_snapshot!(said(&format!("a.p010 a.p010 {raw} -o p.nv12")), @"error: p.nv12: the output has 8 bits per sample, but the frames of a.p010 have 10; write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without --depth 8), or convert the inputs to 8 bits with ffmpeg");
+    let deep = said("deep.y4m deep.y4m --depth 8 -o p.y4m");
+    assert!(
+        deep.contains(
+            "p.y4m: the output has 8 bits per sample, but the frames of deep.y4m have 10"
+        ),
+        "{deep}"
+    );
+    folder.quiet(&format!("video deep.y4m a.p010 {raw} {MAP} --no-colour -o p.p010"));
 }
 
 /// Returns the names of the temporary files in the folder, which the command should have removed.

@@ -164,8 +164,41 @@ fn losses_on_reading_are_reported() {
         json["conversions"].as_array().unwrap().iter().map(|one| &one["kind"]).collect();
     assert_eq!(kinds, ["tags", "depth", "chroma", "alpha"]);
     assert!(json["conversions"].as_array().unwrap().iter().all(|one| one["input"] == "deep.mkv"));
+    assert_eq!(json["warnings"], serde_json::json!([]), "conversions are not repeated");
     let line = "--json compare left.mp4 left.mp4 --device cpu";
     assert_eq!(folder.words(line).json()["conversions"], serde_json::json!([]));
+}
+
+/// The JSON has the warnings of the log, also if `-qq` hides them.
+#[test]
+fn videos_with_different_tags_are_reported() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    for (name, transfer) in [("left", "smpte2084"), ("right", "arib-std-b67")] {
+        ffmpeg.run(
+            &folder,
+            &format!(
+                "-f lavfi -i testsrc2=s=40x30:r=30 -frames:v 2 -c:v ffv1 -pix_fmt yuv420p10le \
+                 -color_primaries bt2020 -color_trc {transfer} -colorspace bt2020nc {name}.mkv"
+            ),
+        );
+    }
+    let line = format!("video left.mkv right.mkv {MAP} --no-colour -o p.y4m --json");
+    let done = folder.words(&line);
+    insta::assert_snapshot!(done.stderr, @r"
+     WARN right.mkv has BT.2020 primaries and the HLG transfer function, but left.mkv has BT.2020 primaries and the PQ transfer function; their levels are mixed without conversion
+     WARN p.y4m does not store the tags of the levels, BT.2020 primaries and the PQ transfer function
+    ");
+    let warnings = done.json()["warnings"].clone();
+    let logged: String = warnings
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| format!(" WARN {}\n", it.as_str().unwrap()))
+        .collect();
+    assert_eq!(logged, done.stderr);
+    let quiet = folder.words(&format!("{line} -qq"));
+    assert_eq!((quiet.stderr.as_str(), &quiet.json()["warnings"]), ("", &warnings));
 }
 
 /// Decodes, stitches and encodes a ramp of all 1,024 levels of 10 bits. Each level must survive in a lossless file, in
@@ -257,7 +290,7 @@ fn a_ramp_of_ten_bits_survives() {
     let done = folder
         .words("video p.y4m shallow.y4m --homography shift.txt --device cpu --no-colour -o q.mkv");
     assert_eq!(done.code, Some(2), "{done:?}");
-    insta::assert_snapshot!(done.stderr, @"error: live stitching: stitching: 1024×16 P010 (Bt601, Full) and 1024×16 NV12 (Bt601, Limited) cannot be combined here; use P010 for all frames and for the output, or for none of them");
+    insta::assert_snapshot!(done.stderr, @"error: shallow.y4m: the frames have 8 bits per sample, but those of p.y4m have 10; Y4M and raw videos are not converted, so convert one of them with ffmpeg");
 }
 
 /// Checks that an output file with lossless H.264 (`--crf 0`) contains the same frames as raw output.

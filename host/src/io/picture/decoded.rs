@@ -29,6 +29,8 @@ pub(crate) struct Decoded {
     pub(crate) samples: Vec<u8>,
     /// The rotation and mirroring that make the picture upright.
     pub(crate) orientation: Orientation,
+    /// The colour space, if it is not sRGB.
+    pub(crate) colour_space: Option<String>,
 }
 
 /// Rejects a picture that is too large, before memory is allocated for it. `held` is the number of bytes that the
@@ -56,12 +58,12 @@ pub(crate) fn admit<P: Pixel>(
 
 /// Converts decoded samples to an upright RGBA picture.
 pub(crate) fn convert<P: Pixel>(path: &Path, decoded: Decoded) -> Result<Picture<P>, PictureError> {
-    let Decoded { width, height, colour, samples, orientation } = decoded;
+    let Decoded { width, height, colour, samples, orientation, colour_space } = decoded;
     let pixels = to_rgba(&samples, colour)
         .ok_or_else(|| corrupt_because(path, format!("unsupported pixel type {colour:?}")))?;
     drop(samples);
     let picture = assemble(path, width, height, pixels, orientation)?;
-    Ok(Picture { stored_bits: bits(colour), ..picture })
+    Ok(Picture { stored_bits: bits(colour), colour_space, ..picture })
 }
 
 pub(super) fn assemble<P: Pixel>(

@@ -18,6 +18,7 @@ use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 
+use crate::io::picture::colour_space::of_profile;
 use crate::io::picture::decoded::{Decoded, admit, convert, corrupt_because, memory};
 use crate::io::picture::{MAX_SIDE, Picture, PictureError};
 
@@ -77,11 +78,12 @@ fn decode(content: &[u8], width: u32, height: u32) -> Result<Decoded, String> {
     };
     decoder.set_options(options.jpeg_set_out_colorspace(space));
     let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
+    let colour_space = decoder.icc_profile().and_then(|profile| of_profile(&profile));
     let bytes = width as usize * height as usize * usize::from(colour.bytes_per_pixel());
     let mut samples = vec![0; bytes];
     decoder.decode_into(&mut samples).map_err(|error| error.to_string())?;
     let orientation = orientation.unwrap_or(Orientation::NoTransforms);
-    Ok(Decoded { width, height, colour, samples, orientation })
+    Ok(Decoded { width, height, colour, samples, orientation, colour_space })
 }
 
 /// The maximum number of scans in a progressive JPEG. Each scan takes a pass over the whole picture, so a small file

@@ -1,8 +1,9 @@
 //! Pictures in memory, and their PNG and JPEG files.
 //!
-//! This module has no colour management. It ignores colour profiles, and does not convert pixel values to another
-//! colour space.
+//! This module has no colour management. It treats all levels as sRGB, and does not convert pixel values to another
+//! colour space. [`Picture::conversions`] reports a file that states another one.
 
+mod colour_space;
 mod decode;
 mod decoded;
 mod jpeg;
@@ -135,6 +136,8 @@ pub struct Picture<P = Rgba8> {
     pixels: Vec<P>,
     /// The number of bits per sample in the file, or of the pixels of a picture that was not read from a file.
     stored_bits: u8,
+    /// The colour space of the file, if it is not sRGB.
+    colour_space: Option<String>,
 }
 
 impl<P: PartialEq> PartialEq for Picture<P> {
@@ -210,6 +213,7 @@ impl<P: Pixel> Picture<P> {
             height,
             pixels,
             stored_bits: P::BITS,
+            colour_space: None,
         })
     }
 
@@ -217,7 +221,7 @@ impl<P: Pixel> Picture<P> {
     #[must_use]
     pub fn filled(width: u32, height: u32, colour: P) -> Self {
         let pixels = vec![colour; width as usize * height as usize];
-        Self { width, height, pixels, stored_bits: P::BITS }
+        Self { width, height, pixels, stored_bits: P::BITS, colour_space: None }
     }
 
     /// Writes the picture to a file and replaces the file atomically. The extension selects the format: PNG with the
@@ -290,11 +294,13 @@ impl<P: Pixel> Picture<P> {
         &self.pixels
     }
 
-    /// Returns the properties of the file that the pixels lack: [`Conversion::Depth`] if the file has more bits per
-    /// sample than the picture.
+    /// Returns the properties of the file that the pixels lack: [`Conversion::ColourSpace`] if it is not sRGB, and
+    /// [`Conversion::Depth`] if the file has more bits per sample than the picture.
     pub fn conversions(&self) -> impl Iterator<Item = Conversion> + use<P> {
         let from = self.stored_bits;
-        (from > P::BITS).then_some(Conversion::Depth { from, to: P::BITS }).into_iter()
+        let space = self.colour_space.clone().map(|stored| Conversion::ColourSpace { stored });
+        let depth = (from > P::BITS).then_some(Conversion::Depth { from, to: P::BITS });
+        space.into_iter().chain(depth)
     }
 
     /// Returns whether all pixels are opaque. Otherwise, an operation that ignores opacity loses it; see
@@ -312,8 +318,9 @@ impl<P: Pixel> Picture<P> {
         P: Into<Q>,
     {
         let Self { width, height, stored_bits, .. } = *self;
+        let colour_space = self.colour_space.clone();
         let pixels = self.pixels.iter().map(|&pixel| pixel.into()).collect();
-        Picture { width, height, pixels, stored_bits }
+        Picture { width, height, pixels, stored_bits, colour_space }
     }
 
     /// Returns the pictures with 8 bits per channel, for instance to match them. Does not copy pictures that have 8 bits.

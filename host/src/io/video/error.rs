@@ -8,7 +8,7 @@ use std::{fmt, io};
 use glam::UVec2;
 use thiserror::Error;
 
-use crate::frame::{FrameError, PixelFormat, RateError};
+use crate::frame::{FrameError, PixelFormat, Rate, RateError};
 use crate::io::picture::{MAX_SIDE, PictureError};
 
 /// The error for a video that could not be read or written.
@@ -42,17 +42,32 @@ pub enum VideoError {
         frames: u64,
     },
     /// The program `ffmpeg` or `ffprobe` cannot be started, or its state cannot be queried.
-    #[error("{}: {program} cannot be started: {source}", file.display())]
+    #[error("{}: the program {program} cannot be started: {source}; check the program, or set {variable} to the path of another one", file.display())]
     Start {
         /// The path of the video.
         file: PathBuf,
         /// The name or path of the program.
         program: String,
+        /// The environment variable with which the user can set the path of the program.
+        variable: &'static str,
         /// The error of the operating system.
         source: io::Error,
     },
+    /// The program that was started as `ffmpeg` or `ffprobe` does not print its version, so the video is not the cause of
+    /// the failure.
+    #[error("{}: the program {program} does not work{}; install ffmpeg (apt install ffmpeg), or set {variable} to the path of a working program", file.display(), quote(said))]
+    NotFfmpeg {
+        /// The path of the video.
+        file: PathBuf,
+        /// The name or path of the program.
+        program: String,
+        /// The environment variable with which the user can set the path of the program.
+        variable: &'static str,
+        /// The program's last messages.
+        said: String,
+    },
     /// ffmpeg or ffprobe failed or was killed.
-    #[error("{}: ffmpeg failed while {work}, {status}{}", file.display(), quote(said))]
+    #[error("{}: ffmpeg failed while {work}, {status}{}{}", file.display(), quote(said), work.remedy())]
     Ffmpeg {
         /// The path of the video.
         file: PathBuf,
@@ -92,7 +107,7 @@ pub enum VideoError {
         file: PathBuf,
     },
     /// ffmpeg does not recognise the file as a video.
-    #[error("{}: not a video that ffmpeg can read{}", file.display(), quote(said))]
+    #[error("{}: not a video that ffmpeg can read{}; if the file is incomplete or damaged, copy or create it again", file.display(), quote(said))]
     NotVideo {
         /// The path of the video.
         file: PathBuf,
@@ -165,6 +180,16 @@ pub enum VideoError {
         /// The path of the video.
         file: PathBuf,
     },
+    /// The video is shorter than the time of a frame at the requested rate.
+    #[error("{}: the video lasts {} s, which is too short for a frame at {rate} frames per second; give a higher --fps, or remove --fps to keep the rate of the video", file.display(), duration.as_secs_f64())]
+    TooShort {
+        /// The path of the video.
+        file: PathBuf,
+        /// The duration of the video.
+        duration: Duration,
+        /// The requested rate.
+        rate: Rate,
+    },
     /// A picture in the middle of a sequence is missing.
     #[error("{}: this picture is missing, but the sequence continues up to {}; add the picture, or number the others without a gap", missing.display(), last.display())]
     Gap {
@@ -211,6 +236,30 @@ pub enum VideoError {
         found: PixelFormat,
         /// The other video's pixel format.
         expected: PixelFormat,
+    },
+    /// The frames of two videos that are stitched have different numbers of bits per sample.
+    #[error("{}: the frames have {found} bits per sample, but those of {} have {expected}; Y4M and raw videos are not converted, so convert one of them with ffmpeg", file.display(), first.display())]
+    InputDepths {
+        /// The path of the video.
+        file: PathBuf,
+        /// The number of bits of its samples.
+        found: u8,
+        /// The path of the first video.
+        first: PathBuf,
+        /// The number of bits of the first video's samples.
+        expected: u8,
+    },
+    /// The output has another number of bits per sample than the frames of the inputs.
+    #[error("{}: the output has {bits} bits per sample, but the frames of {} have {found}; {}", file.display(), input.display(), other_output(*bits))]
+    OutputDepth {
+        /// The path of the output.
+        file: PathBuf,
+        /// The number of bits of the output's samples.
+        bits: u8,
+        /// The path of the first input.
+        input: PathBuf,
+        /// The number of bits of its samples.
+        found: u8,
     },
     /// The frame size of a raw stream is unknown.
     #[error("{}: the size of raw frames is unknown; give --input-size WxH", file.display())]
@@ -300,6 +349,18 @@ impl fmt::Display for FfmpegTask {
     }
 }
 
+impl FfmpegTask {
+    /// Returns the end of the message of a task that failed: the remedy, if the file is a likely cause.
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::Probing | Self::Decoding | Self::Listening => {
+                "; if the file is incomplete or damaged, copy or create it again"
+            }
+            Self::Encoding | Self::Sound => "",
+        }
+    }
+}
+
 impl VideoError {
     /// Returns whether the error is known to concern the output video rather than an input. Returns false for errors
     /// that both an input and the output can cause, such as [`Picture`](Self::Picture).
@@ -310,12 +371,22 @@ impl VideoError {
             | Self::NoEncoder { .. }
             | Self::Extension { .. }
             | Self::NoReader { .. }
+            | Self::OutputDepth { .. }
             | Self::TooSmall { .. } => true,
             Self::Ffmpeg { work, .. } | Self::TimedOut { work, .. } => {
                 matches!(work, FfmpegTask::Encoding | FfmpegTask::Sound)
             }
             _ => false,
         }
+    }
+}
+
+/// Returns the remedy for an output of `bits` bits per sample whose inputs have another number of bits.
+fn other_output(bits: u8) -> &'static str {
+    if bits > 8 {
+        "write 8 bits (.mp4, .m4v, .mov, .mkv, .y4m, .nv12, .rgba or pictures), or convert the inputs to 10 bits with ffmpeg"
+    } else {
+        "write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without --depth 8), or convert the inputs to 8 bits with ffmpeg"
     }
 }
 

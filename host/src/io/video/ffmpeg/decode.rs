@@ -36,7 +36,10 @@ pub(in crate::io::video) struct Decoder {
     rate: Rate,
     /// The number of frames read.
     read: u64,
+    /// The duration of the file, if the rate is below that of the file.
+    slowed: Option<Duration>,
     file: PathBuf,
+    stop: Stop,
 }
 
 /// A gap in the timestamps that is too long to fill.
@@ -77,7 +80,10 @@ impl Decoder {
             source: std::io::ErrorKind::BrokenPipe.into(),
         })?;
         let frames = RawReader::new(path, stdout);
-        Ok(Self { child, frames, rate, read: 0, file: path.to_owned() })
+        let is_slowed = probe.rate.is_some_and(|own| rate.per_second() < own.per_second());
+        let slowed = probe.duration.filter(|_| is_slowed);
+        let (file, stop) = (path.to_owned(), stop.clone());
+        Ok(Self { child, frames, rate, read: 0, slowed, file, stop })
     }
 
     /// Returns a handle that kills ffmpeg when the handle is dropped.
@@ -123,6 +129,21 @@ impl Decoder {
         self.read as f64 > (jump.time * self.rate.per_second()).round()
     }
 
+    /// Returns the error for a file from which ffmpeg made no frame although it succeeded. `said` has its last messages.
+    fn no_frames(&self, said: &str) -> VideoError {
+        let (file, rate) = (self.file.clone(), self.rate);
+        if !said.is_empty() {
+            return self.child.failed();
+        }
+        match self.slowed {
+            // ffmpeg rounds the time of the end, so a frame can be missing if the duration has half of one.
+            Some(duration) if !duration.is_zero() && rate.frames(duration) <= 1 => {
+                VideoError::TooShort { file, duration, rate }
+            }
+            _ => VideoError::NoFrames { file },
+        }
+    }
+
     fn jumped(&self, jump: &Jump) -> VideoError {
         let file = self.file.clone();
         VideoError::Jump { file, seconds: jump.seconds, most: MAX_HOLE }
@@ -149,9 +170,21 @@ impl ReadFrame for Decoder {
                 if let Some(jump) = self.jump() {
                     return Err(self.jumped(&jump));
                 }
+                // An exit code means that ffmpeg was not killed.
+                let failed = matches!(&waited, Err(VideoError::Ffmpeg { status, .. }) if status.code().is_some());
+                let is_empty = self.read == 0 && matches!(ended, Ok(false));
+                if failed || (waited.is_ok() && is_empty) {
+                    FFMPEG.check(&self.file, &self.stop)?;
+                }
                 waited?;
+                if is_empty {
+                    return Err(self.no_frames(&said));
+                }
                 if !said.is_empty() {
-                    tracing::warn!("ffmpeg reported errors while decoding: {said}");
+                    tracing::warn!(
+                        "{}: ffmpeg reported errors while decoding: {said}",
+                        self.file.display()
+                    );
                 }
                 ended
             }

@@ -214,10 +214,10 @@ impl Encoder {
         written.map_err(|source| {
             self.frames = None;
             // Prefer the error of ffmpeg, because its message explains why it stopped reading.
-            match self.ended() {
+            match self.ended().and_then(|()| FFMPEG.check(&self.output, &self.stop)) {
                 Err(error) => error,
                 Ok(()) => {
-                    let deaf = "ffmpeg ended without an error before it had read all frames; check that the program is ffmpeg";
+                    let deaf = "ffmpeg ended without an error before it had read all frames";
                     let source = match source.kind() {
                         kind @ io::ErrorKind::BrokenPipe => io::Error::new(kind, deaf),
                         _ => source,
@@ -254,6 +254,10 @@ impl Encoder {
         self.child.wait(None).map_err(|error| match error {
             VideoError::Ffmpeg { file, said, .. } if said.contains("Unknown encoder") => {
                 VideoError::NoEncoder { file, encoder: self.encoder }
+            }
+            // An exit code means that ffmpeg was not killed.
+            VideoError::Ffmpeg { status, .. } if status.code().is_some() => {
+                FFMPEG.check(&self.output, &self.stop).err().unwrap_or(error)
             }
             other => other,
         })

@@ -191,13 +191,18 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
         // An exit code means that ffprobe did not recognise the format. There is no exit code if a signal killed
         // ffprobe.
         Err(VideoError::Ffmpeg { file, status, said, .. }) if status.code().is_some() => {
+            FFPROBE.check(path, stop)?;
             return Err(VideoError::NotVideo { file, said });
         }
         done => done?,
     }
-    let answer: Answer = serde_json::from_slice(&answer)
-        .map_err(|error| VideoError::NotVideo { file: path.to_owned(), said: error.to_string() })?;
-    answer.probe(path)
+    match serde_json::from_slice::<Answer>(&answer) {
+        Ok(answer) => answer.probe(path),
+        Err(error) => {
+            FFPROBE.check(path, stop)?;
+            Err(VideoError::NotVideo { file: path.to_owned(), said: error.to_string() })
+        }
+    }
 }
 
 /// The part of ffprobe's JSON output that this module reads.

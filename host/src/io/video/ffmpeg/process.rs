@@ -44,6 +44,27 @@ impl Tool {
         let named = std::env::var_os(self.variable).filter(|name| !name.is_empty());
         Command::new(named.unwrap_or_else(|| OsString::from(self.name)))
     }
+
+    /// Checks that the program prints its version. Call this after a failure, to find out whether the program or the
+    /// video `file` is the cause.
+    ///
+    /// # Errors
+    /// Returns [`VideoError::NotFfmpeg`] if the program prints something else.
+    pub(super) fn check(self, file: &Path, stop: &Stop) -> Result<(), VideoError> {
+        let mut command = self.command();
+        let program = command.get_program().to_string_lossy().into_owned();
+        command.arg("-version").stdin(Stdio::null()).stdout(Stdio::piped());
+        let child = Child::start(self, &mut command, file, FfmpegTask::Probing, stop)?;
+        let expected = format!("{} version", self.name);
+        let mut found = vec![0; expected.len()];
+        let read = child.stdout().map(|mut stdout| stdout.read_exact(&mut found));
+        if stop.is_killed() || (matches!(read, Some(Ok(()))) && found == expected.as_bytes()) {
+            return Ok(());
+        }
+        child.kill();
+        let (file, variable) = (file.to_owned(), self.variable);
+        Err(VideoError::NotFfmpeg { file, program, variable, said: child.said() })
+    }
 }
 
 /// A handle to a child process. Dropping the last clone kills and reaps the process.
@@ -86,7 +107,10 @@ impl Child {
                 let variable = tool.variable;
                 return Err(VideoError::NoFfmpeg { file, program, variable });
             }
-            Err(source) => return Err(VideoError::Start { file, program, source }),
+            Err(source) => {
+                let variable = tool.variable;
+                return Err(VideoError::Start { file, program, variable, source });
+            }
         };
         let said = Mutex::new(Said::listen(child.stderr.take()));
         let child = Arc::new(Mutex::new(child));
@@ -114,6 +138,7 @@ impl Child {
             Err(source) => Err(VideoError::Start {
                 file: self.0.file.clone(),
                 program: self.0.tool.name.into(),
+                variable: self.0.tool.variable,
                 source,
             }),
         }
