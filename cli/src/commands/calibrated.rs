@@ -225,7 +225,9 @@ impl Calibrated {
 
     /// Returns the model, the number of matches, the errors and the overlap as a JSON object. For more than two
     /// pictures, these values are listed for each overlapping pair.
-    pub(crate) fn json(&self) -> Value {
+    ///
+    /// `files` are those of all pictures. A picture that was left out is listed by its file and its number from 1.
+    pub(crate) fn json(&self, files: &[&Path]) -> Value {
         match &self.figures {
             Figures::Pair(pair) => json!({
                 "homography_right_to_left":
@@ -254,8 +256,8 @@ impl Calibrated {
                     "seam_error_px": pair.seam_error_px,
                 })).collect::<Vec<_>>(),
                 "left_out": bundle.left_out.iter().map(|one| json!({
-                    "picture": one.index,
-                    "name": one.name,
+                    "picture": one.index + 1,
+                    "name": files[one.index].to_string_lossy(),
                     "reason": one.reason.to_string(),
                 })).collect::<Vec<_>>(),
                 "warnings": self.warnings,

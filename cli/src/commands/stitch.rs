@@ -228,7 +228,7 @@ impl Args {
                 "coverage": described(&coverage, &inputs),
                 "colour": inputs.spread(&panorama.colours.iter().map(colour::describe).collect::<Vec<_>>()),
                 "photometry": photometry,
-                "calibration": calibrated.as_ref().map(Calibrated::json),
+                "calibration": calibrated.as_ref().map(|found| found.json(&files)),
                 "warnings": log::warnings(),
                 "conversions": conversions.json(),
             }));

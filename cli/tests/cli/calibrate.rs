@@ -291,8 +291,8 @@ fn a_foreign_picture_is_left_out_by_name() {
         assert!(done.stderr.contains("foreign.png is left out: no other picture"), "{done:?}");
         let json = done.json();
         let found = if command == "stitch" { &json["calibration"] } else { &json };
-        assert_eq!(found["left_out"][0]["picture"], 1, "{json}");
-        assert_eq!(found["left_out"][0]["name"], "foreign", "{json}");
+        assert_eq!(found["left_out"][0]["picture"], 2, "{json}");
+        assert_eq!(found["left_out"][0]["name"], "foreign.png", "{json}");
         assert_eq!(found["pictures"], serde_json::json!(["left", "right"]), "{json}");
         assert!(found["warnings"][0].as_str().unwrap().contains("foreign.png"), "{json}");
     }

@@ -155,7 +155,7 @@ fn tell(
         "conversions": conversions.json(),
         "times_ms": stages.json(),
     });
-    let (mut all, figures) = (common, found.json());
+    let (mut all, figures) = (common, found.json(&args.pictures.files()));
     if let (Value::Object(all), Value::Object(figures)) = (&mut all, figures) {
         all.extend(figures);
     }

@@ -31,14 +31,7 @@ pub(crate) const FRAMES: u32 = 120;
 /// unless the previous analysis is still running.
 pub(crate) fn following() -> LiveOptions {
     let deadline = Duration::from_secs(60);
-    let colour = ColourOptions {
-        follow: true,
-        every: 1,
-        deadline,
-        anchor: None,
-        keep_highlights: false,
-        delay: 0,
-    };
+    let colour = ColourOptions { follow: true, every: 1, deadline, ..ColourOptions::default() };
     let blend = Blend::Seam(SeamOptions::default());
     LiveOptions { slots: 2, colour, blend, ..waiting() }
 }

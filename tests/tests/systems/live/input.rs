@@ -137,14 +137,8 @@ fn frames_on_the_device_wait_for_the_reader_where_pace_is_to_wait() {
 #[test]
 fn the_longest_times_are_options_like_others() {
     for device in panoweave_devices() {
-        let colour = ColourOptions {
-            follow: true,
-            every: 1,
-            deadline: Duration::MAX,
-            anchor: None,
-            keep_highlights: false,
-            delay: 0,
-        };
+        let deadline = Duration::MAX;
+        let colour = ColourOptions { follow: true, every: 1, deadline, ..ColourOptions::default() };
         let options = LiveOptions { colour, tolerance: Duration::MAX, ..waiting() };
         let stitcher = stitcher(&device, options);
         let mut panoramas = stitcher.panoramas();

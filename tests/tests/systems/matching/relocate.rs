@@ -1,5 +1,7 @@
 //! Relocates inexact correspondences of generated pictures, whose true positions are known.
 
+use std::f64::consts::TAU;
+
 use glam::{DMat2, DVec2, UVec2, dvec2, uvec2};
 use panoweave::geometry::calibrate::{CalibrateOptions, Correspondence, Photo, Views, pair};
 use panoweave::io::picture::Picture;
@@ -15,8 +17,9 @@ fn scene(seed: u64) -> impl Fn(DVec2) -> f64 {
     let mut next = |low: f32, high: f32| f64::from(random.between(low, high));
     let waves: Vec<_> = (0..24)
         .map(|_| {
-            let (angle, length) = (next(0.0, 6.28), next(7.0, 40.0));
-            (DVec2::from_angle(angle) * std::f64::consts::TAU / length, next(0.0, 6.28))
+            let mut turn = || TAU * next(0.0, 1.0);
+            let (angle, phase) = (turn(), turn());
+            (DVec2::from_angle(angle) * TAU / next(7.0, 40.0), phase)
         })
         .collect();
     move |at| 128.0 + waves.iter().map(|(k, phase)| 9.0 * (k.dot(at) + phase).sin()).sum::<f64>()
