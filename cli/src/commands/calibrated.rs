@@ -11,7 +11,7 @@ use panoweave::geometry::calibrate::{
 use panoweave::geometry::intrinsics::Intrinsics;
 use panoweave::geometry::rig::{LensName, MAX_CAMERAS, Rig};
 use panoweave::io::picture::Picture;
-use panoweave::ops::matching::{MatchOptions, links, recalibrate, relocate};
+use panoweave::ops::matching::{MatchOptions, links, recalibrate, recalibrate_pair};
 use serde_json::{Value, json};
 
 use crate::output::failure::Failure;
@@ -139,15 +139,13 @@ impl Calibrated {
         named.iter_mut().zip(lenses).for_each(|(picture, lens)| picture.lens = lens);
         let refused = |refusal| Failure::refused(files, refusal);
         stages.run("fit", "calibrating", || {
-            if let [PhotoPair { correspondences, .. }] = &links[..] {
-                let pair = |all: &[_]| pair(all, [&named[0], &named[1]], options);
-                let mut found = pair(correspondences).map_err(refused)?;
-                let map = |at| found.views.map(1, 0, at);
-                let located =
-                    relocate([&pictures[0], &pictures[1]], correspondences, &found.inliers, map);
-                if let Ok(again) = pair(&located) {
-                    (found, links[0].correspondences) = (again, located);
-                }
+            if let [one] = &mut links[..] {
+                let photos = [&named[0], &named[1]];
+                let first = pair(&one.correspondences, photos, options).map_err(refused)?;
+                let given = std::mem::take(&mut one.correspondences);
+                let found;
+                (found, one.correspondences) =
+                    recalibrate_pair([&pictures[0], &pictures[1]], given, first, options);
                 let rig = found.rig(rig).map_err(refused)?;
                 let warnings =
                     found.misaligned.then(|| misaligned(["left", "right"], found.seam_error_px));

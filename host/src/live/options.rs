@@ -44,7 +44,8 @@ pub struct ColourOptions {
     pub follow: bool,
     /// The number of frames from one analysis to the next, at least 1.
     pub every: u32,
-    /// How fast the colours change from frame to frame.
+    /// The options of the [`ColourTracker`], which limit the change of the colours from frame to frame.
+    /// [`at_rate`](Self::at_rate) adapts them to the frame rate.
     pub tracker: ColourTrackerOptions,
     /// The time limit for an analysis. An analysis that exceeds it counts as failed.
     pub deadline: Duration,

@@ -68,7 +68,8 @@ fn row(text: &mut String, class: &str, stitcher: &str, entries: Vec<&Entry>) {
     let _ = writeln!(text, " {wall} | {cpu} |");
 }
 
-/// The means per class of the first stitcher and of each other one, over the cases that both completed.
+/// Writes the means per class of the first stitcher and of each other one, over the cases that both completed and for
+/// which both have the score.
 fn equal_cases(report: &Report, text: &mut String) {
     let stitchers = report.stitchers();
     let Some((first, others)) = stitchers.split_first() else { return };
@@ -81,15 +82,17 @@ fn equal_cases(report: &Report, text: &mut String) {
         let _ = writeln!(text, "| class | cases | {} |", names.join(" | "));
         let _ = writeln!(text, "|---|---:|{}", "---:|".repeat(names.len()));
         for class in report.classes() {
-            let both = [first, other].map(|stitcher| {
-                let all = report.solved_by(&[first, other], stitcher);
-                all.into_iter().filter(|entry| entry.class == class).collect::<Vec<_>>()
-            });
-            let _ = write!(text, "| {class} | {} |", both[0].len());
+            let all = report.solved_by(&[first, other], first).into_iter();
+            let all = all.filter(|entry| entry.class == class);
+            let both: Vec<[&Entry; 2]> =
+                all.filter_map(|entry| Some([entry, report.rival(entry, other)?])).collect();
+            let _ = write!(text, "| {class} | {} |", both.len());
             for column in &COLUMNS {
-                let [a, b] = both
-                    .each_ref()
-                    .map(|entries| shown(mean(entries.iter().copied(), column), column));
+                let value = |entry: &Entry| entry.scores.as_ref().and_then(column.value);
+                let scored = both.iter().filter(|pair| pair.iter().all(|e| value(e).is_some()));
+                let scored: Vec<_> = scored.collect();
+                let [a, b] = [0, 1]
+                    .map(|side| shown(mean(scored.iter().map(|pair| pair[side]), column), column));
                 let _ = write!(text, " {a} / {b} |");
             }
             text.push('\n');

@@ -198,7 +198,20 @@ fn check(stream: &Stream, seed: u64) -> Result<String, String> {
     let options = CalibrateOptions::default();
     let found = bundle(&photos, &pairs, &options);
     let found = found.map_err(|refusal| wrong(refusal.to_string()))?;
-    let (found, _) = recalibrate(&pictures, &photos, pairs, found, &options);
+    let before = set.worst(&found);
+    let (found, pairs) = recalibrate(&pictures, &photos, pairs, found, &options);
+    for one in &found.pairs {
+        let link = [one.left, one.right].map(|i| found.indices[i]);
+        let pair = pairs.iter().find(|pair| [pair.left, pair.right] == link);
+        let all = &pair.ok_or_else(|| wrong(format!("no pair {link:?}")))?.correspondences;
+        let off = |&i: &usize| {
+            let mapped = found.views.map(one.right, one.left, all[i].left);
+            mapped.map_or(f64::INFINITY, |at| at.distance(all[i].right))
+        };
+        if one.inliers.iter().any(|i| off(i) > 6.0) {
+            return Err(wrong(format!("inliers of {link:?} do not fit")));
+        }
+    }
     let connected = set.connected();
     let left_out: Vec<usize> = found.left_out.iter().map(|one| one.index).collect();
     let foreign_is_left_out = set.foreign.is_none_or(|foreign| left_out.contains(&foreign));
@@ -215,6 +228,9 @@ fn check(stream: &Stream, seed: u64) -> Result<String, String> {
         }
     }
     let off = set.worst(&found);
+    if off > 0.6 * before + 0.05 {
+        return Err(wrong(format!("recalibrated from {before:.2} to {off:.2} px")));
+    }
     if off > 2.0 {
         return Err(wrong(format!("the positions are off by {off:.1} px")));
     }
@@ -236,7 +252,12 @@ fn check(stream: &Stream, seed: u64) -> Result<String, String> {
         return Err(wrong(format!("{coverage:?}, {:?}", panorama.unmatched)));
     }
     let size = geometry.canvas.size;
-    Ok(format!("{about}: {:?}, {}×{}, off by {off:.2} px", found.views.name(), size.x, size.y))
+    Ok(format!(
+        "{about}: {:?}, {}×{}, off by {off:.2} px instead of {before:.2} px",
+        found.views.name(),
+        size.x,
+        size.y
+    ))
 }
 
 #[test]

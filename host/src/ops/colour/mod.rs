@@ -24,6 +24,5 @@ pub(crate) use overlap::find_box;
 pub use overlap::{Overlap, Summing};
 pub use overlaps::{Overlaps, matched, matched_pictures};
 pub use shared_types::stitch::Colour;
-pub use tracker::{
-    ColourTracker, ColourTrackerOptions, EVERY, FRAME_RATE, SettingsError, every_at_rate,
-};
+pub(crate) use tracker::every_at_rate;
+pub use tracker::{ColourTracker, ColourTrackerOptions, EVERY, SettingsError};

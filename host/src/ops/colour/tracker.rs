@@ -10,12 +10,12 @@ use thiserror::Error;
 
 use super::Colours;
 
-/// The default number of frames from one estimate to the next. With this interval and [`FRAME_RATE`], a camera that
-/// doubles its brightness is corrected within 3 s.
+/// The default number of frames from one estimate to the next. With this interval and 30 frames/s, a camera that doubles
+/// its brightness is corrected within 3 s.
 pub const EVERY: u32 = 6;
 
 /// The number of frames per second for which the default options and [`EVERY`] are made.
-pub const FRAME_RATE: f64 = 30.0;
+const FRAME_RATE: f64 = 30.0;
 
 /// The approximate number of latest estimates that contribute to the average. Up to this number, all estimates have
 /// equal weight. From then on, each new estimate has a weight of 1 / `AVERAGED`.
@@ -56,9 +56,8 @@ impl ColourTrackerOptions {
     pub const DEFAULT: Self =
         Self { rate: 0.15, max_step: 0.99, dead_band: 1.0, snap_first: false };
 
-    /// Returns the default options for a video with another number of frames per second than [`FRAME_RATE`]. The colours
-    /// change as fast as with the default options, so a video with 10 frames per second changes them by up to 2.97 levels
-    /// per frame.
+    /// Returns the default options for `per_second` frames per second, with the same speed in time as at 30 frames per
+    /// second. Below 30, a step exceeds one level: it is up to 2.97 levels at 10.
     ///
     /// A number that is not finite and greater than 0 gives the default options. Numbers outside 0.5 to 2000 count as the
     /// nearest number inside.
@@ -74,7 +73,7 @@ impl ColourTrackerOptions {
     }
 }
 
-/// Returns the time of a frame of a video, in frames at [`FRAME_RATE`].
+/// Returns the duration of a frame in units of 1 / [`FRAME_RATE`].
 fn frames(per_second: f64) -> f64 {
     let valid = per_second.is_finite() && per_second > 0.0;
     if valid { FRAME_RATE / per_second.clamp(0.5, 2000.0) } else { 1.0 }
@@ -82,8 +81,7 @@ fn frames(per_second: f64) -> f64 {
 
 /// Returns the number of frames from one estimate to the next that takes as long as [`EVERY`] frames at [`FRAME_RATE`], at
 /// least 1.
-#[must_use]
-pub fn every_at_rate(per_second: f64) -> u32 {
+pub(crate) fn every_at_rate(per_second: f64) -> u32 {
     (f64::from(EVERY) / frames(per_second)).round().max(1.0) as u32
 }
 

@@ -12,7 +12,8 @@ const LEAST_CELL: u32 = 8;
 /// Maximum number of cells. More cells would take seconds per camera.
 const MOST_CELLS: u32 = 1 << 16;
 
-/// The smallest level of a channel that counts as clipped. Noise and chroma subsampling change the largest level a little.
+/// The smallest level of a channel that counts as clipped. It is higher than the limits of colour matching, because a pixel
+/// that wrongly counts as clipped moves the cut, and a missed one changes nothing.
 const CLIPPED: u8 = 254;
 
 /// Spacing in pixels of the samples in a cell.

@@ -4,7 +4,7 @@ use glam::{IVec2, UVec2, Vec3};
 use shared_types::colour::OverlapBox;
 use shared_types::seam::{ASIDE, BASE, BREACH, FREEDOM, LARGEST, MARGIN, NOISE, PER_LEVEL};
 
-use super::cells::{CellGrid, CellView, Look};
+use super::cells::{CellGrid, CellView};
 use super::min_cut::Graph;
 
 /// The label of a cell that no camera sees.
@@ -16,10 +16,14 @@ const ROUNDS: usize = 4;
 /// The cost of a camera in a cell that it does not see. It is higher than that of any cut around the cell.
 const BLIND: i64 = 1 << 32;
 
-/// The cost of a camera in a cell that is clipped in its picture, if another camera shows the cell unclipped. The true
-/// levels of clipped pixels are unknown, so correcting the colours cannot make them equal. The cost is that of a cut
-/// through one cell without differences.
-const CLIPPED: f32 = BASE as f32;
+/// The maximum cost of a cell whose samples are all clipped in this camera, but not in another one. Clipped pixels have
+/// lost their true levels, so colour correction cannot match them. The cost is half that of a cut between two cells that
+/// agree.
+const CLIPPED_COST: f32 = BASE as f32;
+
+/// The difference in levels from the camera with the fewest clipped samples, after subtraction of [`NOISE`], at which the
+/// cost of clipped samples is largest. Clipped samples that look right cost nothing.
+const VISIBLE: f32 = 8.0;
 
 /// The camera of each cell.
 #[derive(Clone, Debug)]
@@ -81,8 +85,8 @@ struct Search<'a> {
     reach: i32,
     /// For each cell, the largest number of samples that one camera sees.
     seen: Vec<u32>,
-    /// For each cell, the smallest clipped fraction in any camera that sees the cell.
-    clipped: Vec<f32>,
+    /// For each cell, the index of the camera that sees the cell with the smallest clipped fraction, or 0.
+    clearest: Vec<u8>,
     /// The costs of the pairs of cameras that were needed so far. The pair `a` < `b` has the index `a · cameras + b`.
     pairs: Vec<Option<PairCosts>>,
 }
@@ -93,13 +97,14 @@ impl<'a> Search<'a> {
         let seen =
             |cell| views.iter().filter_map(|view| view.look(cell)).map(|look| look.seen).max();
         let seen = every(whole).map(|cell| seen(cell).unwrap_or(0)).collect();
-        let clipped = |cell| {
-            let looks = views.iter().filter_map(|view| view.look(cell));
-            looks.map(Look::clipped).fold(1.0, f32::min)
+        let clearest = |cell| {
+            let looks = (0_u8..).zip(views).filter_map(|(i, view)| Some((i, view.look(cell)?)));
+            let least = looks.min_by(|(_, a), (_, b)| a.clipped().total_cmp(&b.clipped()));
+            least.map_or(0, |(camera, _)| camera)
         };
-        let clipped = every(whole).map(clipped).collect();
+        let clearest = every(whole).map(clearest).collect();
         let pairs = std::iter::repeat_with(|| None).take(views.len() * views.len()).collect();
-        Self { cells, views, reach, seen, clipped, pairs }
+        Self { cells, views, reach, seen, clearest, pairs }
     }
 
     fn index(&self, cell: UVec2) -> usize {
@@ -121,9 +126,15 @@ impl<'a> Search<'a> {
     /// camera does not, and one for clipped samples that another camera shows unclipped.
     fn own(&self, cell: UVec2, camera: u8) -> i64 {
         let Some(look) = self.views[usize::from(camera)].look(cell) else { return BLIND };
-        let (most, clipped) = (self.seen[self.index(cell)], self.clipped[self.index(cell)]);
-        let clipped = (CLIPPED * (look.clipped() - clipped)).round() as u32;
-        i64::from(BREACH * (most - look.seen) / most.max(1) + clipped)
+        let most = self.seen[self.index(cell)];
+        let blind = BREACH * (most - look.seen) / most.max(1);
+        let clearest = &self.views[usize::from(self.clearest[self.index(cell)])];
+        let clipped = clearest.look(cell).map_or(0.0, |clear| {
+            let levels = (look.levels - clear.levels).abs().element_sum() / 3.0;
+            let visible = ((levels - NOISE) / VISIBLE).clamp(0.0, 1.0);
+            CLIPPED_COST * visible * (look.clipped() - clear.clipped())
+        });
+        i64::from(blind + clipped.round() as u32)
     }
 
     /// Returns the cost of showing camera `a` in cell `p` and camera `b` in the adjacent cell `q`.
@@ -264,5 +275,56 @@ impl PairCosts {
         }
         let at = cell - self.place.min;
         self.costs[(at.y * self.place.size().x + at.x) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared_types::Rgba8;
+
+    use super::*;
+    use crate::io::picture::Picture;
+    use crate::ops::cut::SourcePlanes;
+
+    const SIZE: UVec2 = UVec2::new(160, 64);
+
+    /// Returns the cells that show the second of two cameras which both see the whole panorama. `levels` are the levels of
+    /// each camera in the left and the right half, before a correction by `gain`.
+    fn second(levels: [[u8; 2]; 2], gain: [f32; 2]) -> Vec<bool> {
+        let grid = CellGrid::new(SIZE);
+        let pixels = || (0..SIZE.element_product()).map(|i| UVec2::new(i % SIZE.x, i / SIZE.x));
+        let view = |camera: usize| {
+            let shown = |at: UVec2| levels[camera][usize::from(at.x >= SIZE.x / 2)];
+            let pixel = |at| Rgba8::opaque(shown(at), shown(at), shown(at));
+            let picture =
+                Picture::from_pixels(SIZE.x, SIZE.y, pixels().map(pixel).collect()).unwrap();
+            let x: Vec<f32> = pixels().map(|at| at.x as f32).collect();
+            let y: Vec<f32> = pixels().map(|at| at.y as f32).collect();
+            let margin = vec![20.0; x.len()];
+            let planes = SourcePlanes { x: &x, y: &y, margin: &margin };
+            CellView::new(&grid, &picture, planes, |pixel, _| {
+                Vec3::splat(gain[camera] * f32::from(pixel.r))
+            })
+        };
+        let labels = Labels::find(grid, &[view(0), view(1)], 4.0);
+        labels.of.iter().map(|&label| label == 1).collect()
+    }
+
+    #[test]
+    fn a_clipped_area_shows_the_camera_that_is_not_clipped() {
+        // The left half is 200 after correction, and the right half 230. The first camera shows 255 instead.
+        let found = second([[200, 255], [100, 115]], [1.0, 2.0]);
+        let columns = CellGrid::new(SIZE).cells().x as usize;
+        let right = |i: usize| i % columns > columns / 2;
+        assert!((0..found.len()).filter(|&i| right(i)).all(|i| found[i]), "{found:?}");
+    }
+
+    #[test]
+    fn clipped_cells_cost_nothing_if_the_cameras_agree() {
+        let nobody = |found: Vec<bool>| found.iter().all(|second| !second);
+        // Both are clipped, or the clipped one looks right, or the darker one is wrong but nothing is clipped.
+        assert!(nobody(second([[200, 255], [200, 255]], [1.0, 1.0])));
+        assert!(nobody(second([[200, 255], [200, 253]], [1.0, 1.0])));
+        assert!(nobody(second([[200, 253], [100, 115]], [1.0, 2.0])));
     }
 }

@@ -4,7 +4,7 @@
 //! 1. `describer` computes a pyramid, the salient points of each level, and their orientations and descriptors.
 //! 2. `spread` selects points that are spread over the whole picture.
 //! 3. `pairs` finds each point's nearest descriptors in the other picture, and returns the unambiguous matches.
-//! 4. `relocate` locates the matches more exactly, once a calibration relates the pictures.
+//! 4. `relocate` refines the matches with the map of a first calibration.
 //!
 //! Descriptors contain normalised gradients, so gain and offset of the levels have no effect. Many matches are wrong;
 //! [`calibrate`](crate::geometry::calibrate) selects a consistent subset. The first three steps do not use lenses or
@@ -25,7 +25,10 @@ use crate::ops::features::FeatureError;
 pub use describer::{Described, Describer, Keypoint};
 pub use links::links;
 pub use pairs::pairs;
-pub use relocate::{recalibrate, relocate};
+pub use relocate::{recalibrate, recalibrate_pair, relocate};
+
+/// The default of [`MatchOptions::pixels`].
+const PIXELS: u64 = 2_200_000;
 
 /// The maximum value of [`MatchOptions::points`].
 const MAX_POINTS: usize = 1_000_000;
@@ -45,7 +48,7 @@ pub struct MatchOptions {
 
 impl Default for MatchOptions {
     fn default() -> Self {
-        Self { points: 2000, pixels: 2_200_000, ratio: 0.9 }
+        Self { points: 2000, pixels: PIXELS, ratio: 0.9 }
     }
 }
 

@@ -1,18 +1,20 @@
-//! Locates correspondences more exactly, once a calibration relates the pictures.
+//! Refines correspondences to about a tenth of a pixel with the map of a first calibration.
 //!
-//! The detector finds each point in each picture on its own, so blur, noise and the steps between pyramid levels move
-//! the two points of a correspondence against each other by about half a pixel. The calibration predicts how the
+//! The detector finds each point in each picture on its own, so blur, noise and the steps between pyramid levels shift
+//! the two points of a correspondence by about 0.7 pixels relative to each other. The calibration predicts how the
 //! neighbourhood of a point appears in the other picture. So the neighbourhood in the left picture is a template, and
 //! its position in the right picture is the minimum of the squared differences (Lucas and Kanade 1981, in the inverse
 //! form of Baker and Matthews 2004). The template's mean and contrast are fitted too, so that exposure has no effect.
 //!
-//! The window is a disc of at most [`REACH`] pixels. Pictures larger than [`PIXELS`] are reduced by a whole factor. The
-//! host computes this in f64.
+//! The template is a disc with a radius of [`REACH`] pixels. Pictures are reduced by the whole factor that brings them
+//! closest to [`PIXELS`], so pictures of up to 4.9 megapixels are not reduced. The host computes this in f64.
 
 use glam::{DMat2, DVec2, IVec2, UVec2, dvec2, ivec2};
 
+use super::PIXELS;
 use crate::geometry::calibrate::{
-    Bundle, CalibrateOptions, Correspondence, PairFigures, Photo, PhotoPair, bundle,
+    Bundle, CalibrateOptions, Calibration, Correspondence, PairFigures, Photo, PhotoPair, bundle,
+    pair,
 };
 use crate::io::picture::{Picture, Pixel};
 use crate::ops::refine::Source;
@@ -23,16 +25,20 @@ const REACH: i32 = 8;
 /// The maximum distance of the result from the given point along each axis, in pixels of the reduced picture.
 const MOST_SHIFT: i32 = 3;
 
-/// The number of pixels above which a picture is reduced, the default of
-/// [`MatchOptions::pixels`](super::MatchOptions::pixels).
-const PIXELS: f64 = 2_200_000.0;
+/// The largest distance from the centre of the window to its edge along an axis, in pixels of the reduced picture. With
+/// it, the right picture shows the template up to three times as large.
+const MOST_REACH: f64 = 40.0;
 
 /// The smallest correlation of the template with the right picture. Where it is smaller, the pictures show different
-/// things, for instance because a near object hides the point.
+/// objects there, for instance because a near object hides the point.
 const SIMILAR: f64 = 0.8;
 
 /// The smallest standard deviation of the template in levels. Windows with less contrast show noise.
 const CONTRAST: f64 = 2.0;
+
+/// The smallest second moment of the gradients along any direction, as a fraction of the sum over two perpendicular
+/// directions. Along a straight edge, the position of the template is unknown.
+const LEAST_SHARE: f64 = 0.02;
 
 /// The maximum number of steps. Most correspondences take four.
 const STEPS: usize = 20;
@@ -40,8 +46,9 @@ const STEPS: usize = 20;
 /// The length of a step in pixels below which the result is found.
 const SMALL_STEP: f64 = 0.005;
 
-/// Returns the correspondences of two pictures. Those with the indices `inliers` have more exact positions, except where
-/// the pictures are not similar, show too little contrast, or do not contain the whole window.
+/// Returns `correspondences` with refined positions for `inliers`. A correspondence keeps its position if the pictures are
+/// not similar there, if the template has too little contrast or structure in only one direction, or if the window is not
+/// inside both pictures.
 ///
 /// `map` maps a pixel of the left picture to the right one, as the calibration found it. It determines the shape and the
 /// size of the window; the search starts at the given right point. The left point of a result is the centre of a pixel,
@@ -66,8 +73,11 @@ pub fn relocate<P: Pixel>(
 /// Calibrates pictures again from relocated correspondences of their calibration `found`. `photos` and `pairs` are those
 /// from which `found` was computed.
 ///
-/// Returns the new calibration, and the pairs that agree with `found`, to whose correspondences its indices refer. If the
-/// new calibration fails or leaves out more pictures, returns `found` and `pairs`.
+/// Returns the new calibration and the refined pairs. The indices in [`Bundle::pairs`] refer to these pairs. Pairs that
+/// contradict `found` are not among them. Returns `found` and `pairs` unchanged if the new calibration fails, contains
+/// fewer pictures or pairs, or selects another model. `pairs` must contain each pair of pictures at most once.
+///
+/// The second calibration takes at most as long as the first one, because it has no pairs without overlap.
 #[must_use]
 pub fn recalibrate<P: Pixel>(
     pictures: &[Picture<P>],
@@ -85,13 +95,43 @@ pub fn recalibrate<P: Pixel>(
         Some(PhotoPair { left, right, correspondences })
     };
     let relocated: Vec<_> = found.pairs.iter().filter_map(one).collect();
+    let alike = |again: &Bundle| {
+        again.indices == found.indices
+            && again.pairs.len() == found.pairs.len()
+            && again.views.name() == found.views.name()
+    };
     match bundle(photos, &relocated, options) {
-        Ok(again) if again.indices == found.indices => {
+        Ok(again) if alike(&again) => {
             let Bundle { left_out, mut false_pairs, .. } = found;
             false_pairs.extend(again.false_pairs);
             (Bundle { left_out, false_pairs, ..again }, relocated)
         }
-        _ => (found, pairs),
+        other => {
+            tracing::debug!(?other, "keeping the first calibration");
+            (found, pairs)
+        }
+    }
+}
+
+/// Calibrates two pictures again from relocated correspondences of their calibration `found`. Returns the new calibration
+/// and the correspondences to which its indices refer, or `found` and `correspondences` unchanged if the new calibration
+/// fails or selects another model.
+#[must_use]
+pub fn recalibrate_pair<P: Pixel>(
+    pictures: [&Picture<P>; 2],
+    correspondences: Vec<Correspondence>,
+    found: Calibration,
+    options: &CalibrateOptions,
+) -> (Calibration, Vec<Correspondence>) {
+    let map = |at| found.views.map(1, 0, at);
+    let relocated = relocate(pictures, &correspondences, &found.inliers, map);
+    let [left, right] = &found.pictures;
+    match pair(&relocated, [left, right], options) {
+        Ok(again) if again.views.name() == found.views.name() => (again, relocated),
+        other => {
+            tracing::debug!(?other, "keeping the first calibration");
+            (found, correspondences)
+        }
     }
 }
 
@@ -111,6 +151,9 @@ fn relocated(
     let template = Template::new(left, centre)?;
     // The bounds of the image of a square, in which the search may move the template.
     let reach = (shape.x_axis.abs() + shape.y_axis.abs()) * f64::from(REACH + MOST_SHIFT);
+    if reach.max_element() > MOST_REACH {
+        return None;
+    }
     let window = right.window((start - reach).floor(), (start + reach).ceil())?;
     let shift = template.find(&window, start, shape)?;
     let right = right.whole(start + shape * shift);
@@ -126,7 +169,7 @@ struct Reduced<'p> {
 impl<'p> Reduced<'p> {
     fn new<P: Pixel>(picture: &'p Picture<P>) -> Self {
         let area = picture.size().as_dvec2().element_product();
-        let factor = (area / PIXELS).sqrt().round().max(1.0) as u32;
+        let factor = (area / PIXELS as f64).sqrt().round().max(1.0) as u32;
         Self { source: Source::of_picture(picture), factor }
     }
 
@@ -147,7 +190,7 @@ impl<'p> Reduced<'p> {
         let sides = (self.source.size() / self.factor).as_dvec2();
         // These comparisons are false for NaN.
         let inside = low.cmpge(DVec2::ZERO).all() && high.cmplt(sides).all();
-        if !inside || low.cmpgt(high).any() {
+        if !inside {
             return None;
         }
         let (low, high) = (low.as_ivec2(), high.as_ivec2());
@@ -235,9 +278,10 @@ impl Template {
         for Sample { weight, gradient, .. } in &samples {
             moments += DMat2::from_cols(*gradient * gradient.x, *gradient * gradient.y) * *weight;
         }
-        let inverse = moments.inverse();
-        let clear = variance >= CONTRAST * CONTRAST && inverse.is_finite();
-        clear.then_some(Self { samples, variance, inverse })
+        let (sum, product) = (moments.x_axis.x + moments.y_axis.y, moments.determinant());
+        let least = 0.5 * (sum - (sum * sum - 4.0 * product).max(0.0).sqrt());
+        let clear = variance >= CONTRAST * CONTRAST && least > LEAST_SHARE * sum;
+        clear.then(|| Self { samples, variance, inverse: moments.inverse() })
     }
 
     /// Returns the shift, in pixels of the template, that moves the template to its image in the window. `shape` maps an
