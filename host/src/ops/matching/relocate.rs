@@ -13,8 +13,8 @@ use glam::{DMat2, DVec2, IVec2, UVec2, dvec2, ivec2};
 
 use super::PIXELS;
 use crate::geometry::calibrate::{
-    Bundle, CalibrateOptions, Calibration, Correspondence, PairFigures, Photo, PhotoPair, bundle,
-    pair,
+    Bundle, CalibrateOptions, Calibration, Correspondence, ModelChoice, PairFigures, Photo,
+    PhotoPair, Views, bundle, pair,
 };
 use crate::io::picture::{Picture, Pixel};
 use crate::ops::refine::Source;
@@ -74,8 +74,8 @@ pub fn relocate<P: Pixel>(
 /// from which `found` was computed.
 ///
 /// Returns the new calibration and the refined pairs. The indices in [`Bundle::pairs`] refer to these pairs. Pairs that
-/// contradict `found` are not among them. Returns `found` and `pairs` unchanged if the new calibration fails, contains
-/// fewer pictures or pairs, or selects another model. `pairs` must contain each pair of pictures at most once.
+/// contradict `found` are not among them. The model stays the same. Returns `found` and `pairs` unchanged if the new
+/// calibration fails, or contains fewer pictures or pairs. `pairs` must contain each pair of pictures at most once.
 ///
 /// The second calibration takes at most as long as the first one, because it has no pairs without overlap.
 #[must_use]
@@ -95,12 +95,9 @@ pub fn recalibrate<P: Pixel>(
         Some(PhotoPair { left, right, correspondences })
     };
     let relocated: Vec<_> = found.pairs.iter().filter_map(one).collect();
-    let alike = |again: &Bundle| {
-        again.indices == found.indices
-            && again.pairs.len() == found.pairs.len()
-            && again.views.name() == found.views.name()
-    };
-    match bundle(photos, &relocated, options) {
+    let alike =
+        |again: &Bundle| again.indices == found.indices && again.pairs.len() == found.pairs.len();
+    match bundle(photos, &relocated, &with_model_of(&found.views, options)) {
         Ok(again) if alike(&again) => {
             let Bundle { left_out, mut false_pairs, .. } = found;
             false_pairs.extend(again.false_pairs);
@@ -115,7 +112,7 @@ pub fn recalibrate<P: Pixel>(
 
 /// Calibrates two pictures again from relocated correspondences of their calibration `found`. Returns the new calibration
 /// and the correspondences to which its indices refer, or `found` and `correspondences` unchanged if the new calibration
-/// fails or selects another model.
+/// fails. The model stays the same.
 #[must_use]
 pub fn recalibrate_pair<P: Pixel>(
     pictures: [&Picture<P>; 2],
@@ -126,13 +123,22 @@ pub fn recalibrate_pair<P: Pixel>(
     let map = |at| found.views.map(1, 0, at);
     let relocated = relocate(pictures, &correspondences, &found.inliers, map);
     let [left, right] = &found.pictures;
-    match pair(&relocated, [left, right], options) {
-        Ok(again) if again.views.name() == found.views.name() => (again, relocated),
-        other => {
-            tracing::debug!(?other, "keeping the first calibration");
+    match pair(&relocated, [left, right], &with_model_of(&found.views, options)) {
+        Ok(again) => (again, relocated),
+        Err(refusal) => {
+            tracing::debug!(%refusal, "keeping the first calibration");
             (found, correspondences)
         }
     }
+}
+
+/// Returns options that require the model of a calibration.
+fn with_model_of(views: &Views, options: &CalibrateOptions) -> CalibrateOptions {
+    let model = match views {
+        Views::Planes(_) => ModelChoice::Homography,
+        Views::Cameras(_) => ModelChoice::Rotation,
+    };
+    CalibrateOptions { model, ..options.clone() }
 }
 
 /// Returns a correspondence with more exact positions; see [`relocate`].
