@@ -143,9 +143,9 @@ impl Calibrated {
                 let photos = [&named[0], &named[1]];
                 let first = pair(&one.correspondences, photos, options).map_err(refused)?;
                 let given = std::mem::take(&mut one.correspondences);
-                let found;
-                (found, one.correspondences) =
+                let (found, refined) =
                     recalibrate_pair([&pictures[0], &pictures[1]], given, first, options);
+                one.correspondences = refined;
                 let rig = found.rig(rig).map_err(refused)?;
                 let warnings =
                     found.misaligned.then(|| misaligned(["left", "right"], found.seam_error_px));
