@@ -98,13 +98,11 @@ impl Case {
     pub fn photograph(&self, index: usize) -> Picture {
         let camera = &self.cameras[index];
         let [width, height] = camera.size;
-        let corner = camera.centre().length_squared();
         let light = Grid::from_fn(width, height, |x, y| {
             let pixel = DVec2::new(x as f64, y as f64);
-            let loss = camera.vignette * (pixel - camera.centre()).length_squared() / corner;
             let see =
                 |p| Some(self.scene.light(camera.position, camera.direction(p), camera.time).0);
-            let light = supersampled(pixel, see) * camera.gain * (1.0 - loss);
+            let light = supersampled(pixel, see) * camera.gain * camera.transmission(pixel);
             light.as_vec3().to_array()
         });
         let mut channels = [0, 1, 2].map(|c| light.channel(c));

@@ -50,6 +50,8 @@ pub struct Class {
     pub white: f64,
     /// Light lost in the corners.
     pub vignette: (f64, f64),
+    /// Largest part of the light that haze adds at its middle, which is at another place in each picture.
+    pub haze: f64,
     /// Strength of the S-shaped response of all cameras, from 0 to 1.
     pub response: f64,
     /// Standard deviation of the noise at white, as a part of white.
@@ -82,6 +84,7 @@ const PLAIN: Class = Class {
     stops: 0.0,
     white: 0.0,
     vignette: (0.0, 0.0),
+    haze: 0.0,
     response: 0.0,
     noise: 0.0,
     blur: (0.0, 0.0),
@@ -92,7 +95,7 @@ const PLAIN: Class = Class {
 };
 
 /// All classes, in the order of the report.
-pub const CLASSES: [Class; 15] = [
+pub const CLASSES: [Class; 16] = [
     Class { seeds: 4, ..PLAIN },
     Class {
         name: "exposure",
@@ -158,6 +161,14 @@ pub const CLASSES: [Class; 15] = [
         backgrounds: &[Sky],
         stops: 0.4,
         vignette: (0.1, 0.25),
+        ..PLAIN
+    },
+    Class {
+        name: "haze",
+        what: "haze brightens a part of each picture by up to 35 %, and ±0.2 stops",
+        backgrounds: &[Sky, City, Foliage],
+        haze: 0.35,
+        stops: 0.2,
         ..PLAIN
     },
     Class {

@@ -24,6 +24,10 @@ pub struct Camera {
     pub gain: DVec3,
     /// The part of the light that the corners lose.
     pub vignette: f64,
+    /// The part of the light that haze adds at its middle.
+    pub haze: f64,
+    /// The middle of the haze in pixels.
+    pub haze_at: DVec2,
     /// Strength of the S-shaped response from 0 to 1. The truth has the same.
     pub response: f64,
     /// Standard deviation of the noise at white, as a part of white.
@@ -45,12 +49,23 @@ impl Camera {
     pub fn resize(&mut self, factor: f64) {
         self.size = self.size.map(|size| (size as f64 * factor).round() as usize);
         self.focal *= factor;
+        self.haze_at *= factor;
     }
 
     /// Returns the horizontal field of view in radians, without the distortion.
     #[must_use]
     pub fn view(&self) -> f64 {
         2.0 * (self.size[0] as f64 / 2.0 / self.focal).atan()
+    }
+
+    /// Returns the factor of the light that reaches a pixel: haze adds to it, vignetting takes from it.
+    #[must_use]
+    pub fn transmission(&self, pixel: DVec2) -> f64 {
+        let centre = self.centre();
+        let corner = centre.length_squared();
+        let from = (pixel - self.haze_at).length_squared() / (0.4 * corner);
+        let loss = self.vignette * (pixel - centre).length_squared() / corner;
+        (1.0 + self.haze * (-from).exp()) * (1.0 - loss)
     }
 
     /// Returns the middle of the picture.
@@ -140,10 +155,20 @@ pub fn random(class: &Class, rng: &mut Rng) -> Vec<Camera> {
             distortion: bend * (2.0 * focal / size[0] as f64).powi(2),
             gain: DVec3::from_array(tint.map(|t| gain * t.exp())),
             vignette: between(rng, class.vignette),
+            haze: 0.0,
+            haze_at: DVec2::ZERO,
             response: class.response,
             noise: class.noise,
             blur: between(rng, class.blur),
         });
+    }
+    // A class without haze draws no numbers for it, so that its scenes stay the same.
+    if class.haze > 0.0 {
+        for camera in &mut cameras {
+            camera.haze = class.haze * between(rng, (0.4, 1.0));
+            let size = DVec2::new(size[0] as f64, size[1] as f64);
+            camera.haze_at = size * DVec2::new(rng.f64(), rng.f64());
+        }
     }
     cameras
 }

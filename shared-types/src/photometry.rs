@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::KernelArg;
-use glam::{Vec2, Vec3};
+use glam::{UVec2, Vec2, Vec3};
 
 /// Threads per block in x and y.
 pub const BLOCK: [u32; 2] = [32, 8];
@@ -67,4 +67,26 @@ pub struct Correction {
     pub response: Response,
     /// The vignette of the lens.
     pub vignette: Vignette,
+}
+
+/// The grid of a gain field: a factor of light that varies smoothly over a still picture.
+///
+/// The field is a uniform quadratic B-spline. Square cells cover the picture from its top left corner. There is a node at
+/// the middle of each cell and of each cell of a border around them, in row-major order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, KernelArg)]
+#[repr(C)]
+pub struct FieldGrid {
+    /// The columns and rows of nodes, at least 3, or 0 without a field.
+    pub nodes: UVec2,
+    /// The number of cells per pixel.
+    pub cells_per_pixel: f32,
+}
+
+impl FieldGrid {
+    /// Returns the number of nodes.
+    #[inline(always)]
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.nodes.x.saturating_mul(self.nodes.y)
+    }
 }

@@ -82,7 +82,8 @@ pub fn vignette(vignette: &Vignette, u: f64, v: f64) -> f64 {
 }
 
 /// Applies a camera's gain, its shoulder and then its gamma to a level `c` of a channel:
-/// `255 · clamp(gain · c / 255, 0, 1)^gamma`. If there is a shoulder, it is applied before the clamp.
+/// `255 · clamp(gain · c / 255, 0, 1)^gamma`. If there is a shoulder, it is applied before the clamp, and the pixel must be
+/// gray; see [`grade_pixel`] for others.
 #[must_use]
 pub fn grade(colour: &Colour, channel: usize, level: f64) -> f64 {
     grade_vignetted(colour, channel, level, 1.0)
@@ -91,30 +92,41 @@ pub fn grade(colour: &Colour, channel: usize, level: f64) -> f64 {
 /// Applies [`grade`] to a level that is multiplied by the factor of a vignette.
 #[must_use]
 pub fn grade_vignetted(colour: &Colour, channel: usize, level: f64, factor: f64) -> f64 {
+    grade_channel(colour, channel, level, factor, level / 255.0)
+}
+
+/// Applies [`grade`] to the levels of a pixel of any colour.
+#[must_use]
+pub fn grade_pixel(colour: &Colour, levels: [f64; 3]) -> [f64; 3] {
+    let least = levels.into_iter().fold(f64::INFINITY, f64::min) / 255.0;
+    std::array::from_fn(|c| grade_channel(colour, c, levels[c], 1.0, least))
+}
+
+/// Applies [`grade`] to a level of a pixel. `least` is the smallest level of its channels, as a part of white.
+fn grade_channel(colour: &Colour, channel: usize, level: f64, factor: f64, least: f64) -> f64 {
     let gain = f64::from(colour.gain.to_array()[channel]) * factor;
     let gained = gain * level / 255.0;
     let limited = match f64::from(colour.shoulder) {
         0.0 => gained,
-        limit => shoulder(gained, gain, limit),
+        limit => shoulder(gained, gain, limit, least),
     };
     255.0 * limited.clamp(0.0, 1.0).powf(f64::from(colour.gamma))
 }
 
-/// Maps colours from 0 to `white` to colours from 0 to `limit`.
+/// Maps colours of a channel from 0 to `white` to colours from 0 to `limit`. `least` is the smallest part of white of all
+/// channels of the pixel.
 ///
 /// If `white` exceeds `limit`, the colours above 0.9 times `limit` follow the curve `L·(1 + L / W²) / (1 + L)` (equation 4 of
 /// Reinhard et al. 2002), where `L` and `W` are the parts of the colour and of white above that colour. Otherwise, a
-/// parabola raises the highest 4 % of the range.
+/// parabola raises pixels that have at least 85 % of white in all channels.
 #[must_use]
-pub fn shoulder(colour: f64, white: f64, limit: f64) -> f64 {
+pub fn shoulder(colour: f64, white: f64, limit: f64, least: f64) -> f64 {
     if white > limit {
         let knee = 0.9 * limit;
         let [l, w] = [colour, white].map(|c| (c - knee) / (0.1 * limit));
         if l <= 0.0 { colour } else { knee + 0.1 * limit * l * (1.0 + l / w.powi(2)) / (1.0 + l) }
-    } else if white == 0.0 {
-        colour
     } else {
-        let raise = ((colour / white - 0.96) / 0.04).max(0.0).powi(2);
+        let raise = ((least - 0.85) / 0.15).max(0.0).powi(2);
         colour + (limit - white) * raise
     }
 }

@@ -7,6 +7,7 @@ use panoweave::device::{DeviceName, Stream};
 use panoweave::geometry::calibrate::CalibrateOptions;
 use panoweave::io::picture::{Picture, PictureFormat, Pixel, StoredPicture};
 use panoweave::ops::colour::Colour;
+use panoweave::ops::photometry::GainField;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::{Colours, Lookup, Vignettes};
 use panoweave::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stitch_warp};
@@ -66,6 +67,9 @@ pub(crate) struct Args {
     /// --rig, --homography, a gain or a gamma is given.
     #[arg(long, conflicts_with_all = COLOURS)]
     match_colour: bool,
+    /// Stitches without matching the colours of the pictures.
+    #[arg(long, conflicts_with = "match_colour")]
+    no_colour: bool,
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
@@ -108,13 +112,14 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     }
 }
 
+/// The difference between overlaps, in levels, above which pictures probably do not show the same scene. Parallax, moving
+/// objects and noise rarely let the median exceed half of it.
+const MISMATCH: f32 = 20.0;
+
 /// Logs warnings about a panorama. `masked` states whether masks were given.
-fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, homography: bool, masked: bool) {
-    if coverage.any == 0.0 && masked {
-        tracing::warn!(
-            "the panorama is black, because the masks hide all pixels; a mask is white where its picture is used",
-        );
-    } else if coverage.overlap == 0.0 && masked {
+fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, map: &WarpSource, masked: bool) {
+    let homography = map.is_homography();
+    if coverage.overlap == 0.0 && masked {
         tracing::warn!(
             "the pictures do not overlap in this panorama; check that the masks are white where their pictures are used, \
              and that the order of the pictures is that of the cameras",
@@ -132,6 +137,13 @@ fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, homography: bool, masked
         tracing::warn!(
             "no two pictures overlap in this panorama; check that their order is that of the cameras, which \
              `panoweave rig` shows",
+        );
+    }
+    let mismatch = panorama.photometry.as_ref().map_or(0.0, |found| found.mismatch);
+    if map.path().is_some() && mismatch > MISMATCH {
+        tracing::warn!(
+            "the pictures do not agree in their overlaps: they differ by {mismatch:.0} of 255 levels; check that their \
+             order is that of the cameras",
         );
     }
     if !panorama.unmatched.is_empty() {
@@ -205,7 +217,7 @@ impl Args {
         stages.run("save", "writing", || Ok(panorama.picture.save(&self.output)?))?;
 
         let masked = self.masks.files().next().is_some();
-        warn(&panorama, &coverage, self.map.is_homography(), masked);
+        warn(&panorama, &coverage, &self.map, masked);
         let Coverage { any, overlap, .. } = coverage;
         let size = [panorama.picture.width(), panorama.picture.height()];
         // The results have an element for each input, also for those that are left out.
@@ -215,9 +227,12 @@ impl Args {
         };
         if as_json {
             let photometry = panorama.photometry.as_ref().map(|found| {
-                let mut json = colour::photometry(found);
-                json["vignetting"] = json!(inputs.spread(&found.vignetting));
-                json
+                let fields: Vec<_> = found.fields.iter().map(GainField::limits).collect();
+                json!({
+                    "vignetting": inputs.spread(&found.vignetting),
+                    "response": [found.response.a, found.response.b],
+                    "gain_fields": inputs.spread(&fields),
+                })
             });
             return output::print_json(&json!({
                 "output": self.output.to_string_lossy(),
@@ -236,7 +251,11 @@ impl Args {
         let calibration = calibrated.map(|found| format!("calibrated: {}\n", found.summary()));
         let colours = inputs.spread(&panorama.colours).into_iter();
         let colours: Vec<_> = colours.map(|colour| colour.unwrap_or(Colour::IDENTITY)).collect();
-        let matched = options.match_colour.then(|| colour::text(&colours));
+        let matched = options.match_colour.then(|| {
+            let photometry = panorama.photometry.as_ref();
+            let described = photometry.and_then(|found| colour::photometry(found));
+            colour::text(&colours, described.is_none()) + &described.unwrap_or_default()
+        });
         output::print(&format!(
             "{}{}{}: {}×{} pixels, {:.1} % filled, {:.1} % seen by several cameras, {:.0} ms on {device}\n",
             calibration.unwrap_or_default(),
@@ -287,7 +306,8 @@ impl Args {
                 "--lookup mesh supports only two pictures; remove --lookup to stitch more",
             ));
         }
-        let match_colour = self.match_colour || (calibrates && self.look.leaves_colours());
+        let match_colour =
+            self.match_colour || (calibrates && !self.no_colour && self.look.leaves_colours());
         Ok(PanoramaOptions {
             stitch: self.look.options(Lookup::Cubic),
             match_colour,

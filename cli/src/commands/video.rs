@@ -216,6 +216,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         }
         done => Ok(done?),
     }?;
+    // An encoder drops an odd last column or row.
+    let size = if video.medium == Medium::File { size & !UVec2::ONE } else { size };
     let limited = viewed.map(|viewed| viewed.limited.get());
     if as_json {
         let mut json = describe(&done);

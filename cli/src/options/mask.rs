@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use panoweave::frame::Rgba8;
 use panoweave::io::picture::{Picture, Pixel};
 
 use crate::output::failure::Failure;
@@ -41,6 +42,11 @@ impl Masks {
                     picture: file.to_path_buf(),
                     expected: picture.size(),
                 });
+            }
+            let is_hidden = |&pixel: &P| Into::<Rgba8>::into(pixel).a == 0;
+            if picture.pixels().iter().all(is_hidden) {
+                let (mask, picture) = (self.mask[at].clone(), file.to_path_buf());
+                return Err(Failure::MaskAll { mask, picture });
             }
         }
         Ok(())

@@ -1,30 +1,52 @@
 //! Formats colour corrections as text and as JSON.
 
+use panoweave::geometry::Vignetting;
 use panoweave::ops::colour::Colour;
-use panoweave::ops::photometry::{Photometry, Vignette};
+use panoweave::ops::photometry::{GainField, Photometry, Response, Vignette};
 use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
-
-/// Returns the vignetting of each picture as in a rig, and the coefficients of the response, as JSON.
-pub(crate) fn photometry(Photometry { vignetting, response, .. }: &Photometry) -> Value {
-    json!({ "vignetting": vignetting, "response": [response.a, response.b] })
-}
 
 /// Returns a camera's gains and gamma as JSON. The numbers can be passed to `--gain` and `--gamma`.
 pub(crate) fn describe(Colour { gain, gamma, .. }: &Colour) -> Value {
     json!({ "gain": gain.to_array(), "gamma": gamma })
 }
 
-/// Formats the colour corrections as one line with the command line options for the nearest correction, such as
-/// `--gain-left` or, for more than two pictures, `--gain`. It omits vignetting and the response. For more pictures than
-/// these options support, the line contains only the gains.
-pub(crate) fn text(colours: &[Colour]) -> String {
+/// Formats what a correction contains besides gains as one line, or returns `None` if it contains nothing else.
+pub(crate) fn photometry(found: &Photometry) -> Option<String> {
+    let percent = |part: f64| format!("{:.0} %", 100.0 * part);
+    let mut parts = Vec::new();
+    if found.vignetting.iter().any(|of| *of != Vignetting::NONE) {
+        let corners: Vec<_> = found.vignetting.iter().map(|of| percent(of.light(1.0))).collect();
+        parts.push(format!("vignetting, the corners keep {} of the light", corners.join(" and ")));
+    }
+    if found.response != Response::default() {
+        parts.push(format!("response {:.2}, {:.2}", found.response.a, found.response.b));
+    }
+    let fields = found.fields.iter().filter(|field| !field.is_uniform()).map(GainField::limits);
+    let limits = fields.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]);
+    if let Some(limits) = limits {
+        let [least, most] = limits.map(|limit| percent(limit.into()));
+        parts.push(format!("gain fields from {least} to {most}"));
+    }
+    (!parts.is_empty()).then(|| format!("also corrected: {}\n", parts.join("; ")))
+}
+
+/// Formats the colour corrections as one line. If `complete`, it contains the command line options for this correction,
+/// such as `--gain-left` or, for more than two pictures, `--gain`. Otherwise, or for more pictures than these options
+/// support, it contains only the gains.
+pub(crate) fn text(colours: &[Colour], complete: bool) -> String {
     let gain = |Colour { gain, .. }: &Colour| gain.to_array().map(|g| format!("{g:.3}")).join(",");
     let keep = if colours.iter().any(|of| of.has_shoulder(&Vignette::NONE)) {
         " --keep-highlights"
     } else {
         ""
     };
+    if !complete || colours.len() > MAX_CAMERAS {
+        return format!(
+            "colours: gains {}\n",
+            colours.iter().map(gain).collect::<Vec<_>>().join(" and ")
+        );
+    }
     if let [left, right] = colours {
         return format!(
             "colours: --gain-left {} --gain-right {} --gamma-left {:.3} --gamma-right {:.3}{keep}\n",
@@ -34,12 +56,9 @@ pub(crate) fn text(colours: &[Colour]) -> String {
             right.gamma
         );
     }
-    if colours.len() <= MAX_CAMERAS {
-        let mut options: Vec<_> = colours.iter().map(|of| format!("--gain {}", gain(of))).collect();
-        if colours.iter().any(|of| of.gamma != 1.0) {
-            options.extend(colours.iter().map(|of| format!("--gamma {:.3}", of.gamma)));
-        }
-        return format!("colours: {}{keep}\n", options.join(" "));
+    let mut options: Vec<_> = colours.iter().map(|of| format!("--gain {}", gain(of))).collect();
+    if colours.iter().any(|of| of.gamma != 1.0) {
+        options.extend(colours.iter().map(|of| format!("--gamma {:.3}", of.gamma)));
     }
-    format!("colours: gains {}\n", colours.iter().map(gain).collect::<Vec<_>>().join(" and "))
+    format!("colours: {}{keep}\n", options.join(" "))
 }

@@ -75,7 +75,8 @@ pub(crate) enum Failure {
     )]
     SyncCount { found: usize, expected: usize },
     #[error(
-        "{option}: found {found} values for {expected} cameras; give the option once per camera, in the order of the cameras"
+        "{option}: given {found} time{} for {expected} cameras; give the option once per camera, in the order of the cameras",
+        if *found == 1 { "" } else { "s" }
     )]
     ColourCount { option: &'static str, found: usize, expected: usize },
     #[error(
@@ -91,6 +92,11 @@ pub(crate) enum Failure {
         mask.display(), found.x, found.y, picture.display(), expected.x, expected.y
     )]
     MaskSize { mask: PathBuf, found: UVec2, picture: PathBuf, expected: UVec2 },
+    #[error(
+        "{}: the mask hides the whole picture {}; a mask is white where its picture is used",
+        mask.display(), picture.display()
+    )]
+    MaskAll { mask: PathBuf, picture: PathBuf },
     #[error("{}: a homography is for exactly two pictures or videos, but {found} are given; give two, or a rig with --rig", homography.display())]
     HomographyCount { homography: PathBuf, found: usize },
     #[error("{}: {reason}; give the cameras' pictures or videos with --cameras LEFT RIGHT", map.display())]
@@ -258,6 +264,7 @@ impl Failure {
             Self::PictureSize { .. }
             | Self::PictureCount { .. }
             | Self::MaskSize { .. }
+            | Self::MaskAll { .. }
             | Self::HomographyCount { .. }
             | Self::Rig(_)
             | Self::Overlap(_)

@@ -47,7 +47,8 @@ pub(crate) fn start(verbose: u8, quiet: u8) {
         .log_internal_errors(false)
         .with_writer(io::stderr)
         .with_filter(targets);
-    registry().with(lines).with(Collector.with_filter(filter_fn(is_of_job))).init();
+    let of_job = filter_fn(is_of_job).with_max_level_hint(LevelFilter::WARN);
+    registry().with(lines).with(Collector.with_filter(of_job)).init();
     if let Some(Err(error)) = parsed {
         tracing::warn!("RUST_LOG is invalid and ignored: {error}");
     }

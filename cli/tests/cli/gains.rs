@@ -172,9 +172,9 @@ fn gains_for_another_number_of_cameras_are_rejected() {
     let sides = "are for two cameras; give --gain and --gamma once per camera";
     for line in [STITCH, &video, quality] {
         for (options, said) in [
-            ("--gain 2", "--gain: found 1 values for 3 cameras; give the option once per camera"),
-            ("--gain 1 --gain 1 --gain 1 --gain 1", "--gain: found 4 values for 3 cameras"),
-            ("--gamma 2 --gamma 1", "--gamma: found 2 values for 3 cameras"),
+            ("--gain 2", "--gain: given 1 time for 3 cameras; give the option once per camera"),
+            ("--gain 1 --gain 1 --gain 1 --gain 1", "--gain: given 4 times for 3 cameras"),
+            ("--gamma 2 --gamma 1", "--gamma: given 2 times for 3 cameras"),
             ("--gain-left 2", sides),
             ("--gamma-right 1", sides),
             ("--gain 2 --gain-left 2", "cannot be used with"),

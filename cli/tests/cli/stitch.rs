@@ -401,14 +401,17 @@ fn black_parts_of_a_mask_are_ignored() {
     let done = folder.words(&format!("{line} --mask none.png --mask none.png --mask none.png"));
     assert!(done.stderr.contains("once for each picture"), "{done:?}");
     mask("all.png", [40, 30], |_| true);
-    for (masks, said) in [
-        ("--mask all.png", "the masks hide all pixels"),
-        ("--mask all.png --mask none.png", "check that the masks are white"),
-    ] {
-        let done = folder.words(&format!("{line} {masks} --json"));
-        assert!(done.stderr.contains(said), "{done:?}");
-        assert!(done.json()["warnings"][0].as_str().unwrap().contains(said), "{done:?}");
+    for masks in ["--mask all.png", "--mask none.png --mask all.png"] {
+        let done = folder.words(&format!("{line} {masks}"));
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains("all.png: the mask hides the whole picture"), "{done:?}");
     }
+    // The overlap begins at column 25 of the left picture.
+    mask("apart.png", [40, 30], |x| x >= 20);
+    let done = folder.words(&format!("{line} --mask apart.png --mask none.png --json"));
+    let said = "check that the masks are white";
+    assert!(done.stderr.contains(said), "{done:?}");
+    assert!(done.json()["warnings"][0].as_str().unwrap().contains(said), "{done:?}");
 }
 
 /// Pixels that a mask hides do not influence the panorama, however it is blended.

@@ -70,10 +70,9 @@ impl LiveWarp {
             [] => None,
             _ => Some((overlaps, Mutex::new(Summing::new(stream.device())?))),
         };
-        let mut seamless = Vec::new();
-        let seam = match blend.seam() {
-            None => None,
-            Some(options) => LiveSeam::new(stream, &warp, options, inputs, &mut seamless)?,
+        let (seam, seamless) = match blend.seam() {
+            None => (None, Vec::new()),
+            Some(options) => LiveSeam::new(stream, &warp, options, inputs)?,
         };
         let seam = seam.map(Mutex::new);
         let multiband = match blend.levels() {

@@ -39,27 +39,20 @@ struct State {
 }
 
 impl LiveSeam {
-    /// Creates the seams. Adds the reason for each overlap that allows no seam to `seamless`. If none allows a seam, adds
-    /// only the first reason and returns `None`. Returns [`LiveError::SeamFormats`] if two cameras with a seam have different
+    /// Creates the seams, and returns the reasons why overlaps allow none. If no overlap allows a seam, returns `None` and
+    /// only the first reason. Returns [`LiveError::SeamFormats`] if two cameras with a seam have different
     /// pixel formats in `inputs`: the kernels that compare both cameras read only one format.
     pub(super) fn new(
         stream: &Stream,
         warp: &DeviceWarp,
         options: SeamOptions,
         inputs: &[FrameFormat],
-        seamless: &mut Vec<String>,
-    ) -> Result<Option<Self>, LiveError> {
-        let seams = match Seams::new(stream, warp, options) {
-            Err(reason) if reason.is_of_warp() => {
-                seamless.push(reason.to_string());
-                return Ok(None);
-            }
-            seams => {
-                let (seams, reasons) = seams?;
-                seamless.extend(reasons.iter().map(ToString::to_string));
-                seams
-            }
+    ) -> Result<(Option<Self>, Vec<String>), LiveError> {
+        let (seams, reasons) = match Seams::new(stream, warp, options) {
+            Err(reason) if reason.is_of_warp() => return Ok((None, vec![reason.to_string()])),
+            seams => seams?,
         };
+        let seamless = reasons.iter().map(ToString::to_string).collect();
         for seam in seams.pairs() {
             let formats = seam.cameras().map(|camera| inputs[camera].pixels);
             if formats[0] != formats[1] {
@@ -73,7 +66,7 @@ impl LiveSeam {
             Ok::<_, DeviceError>(State { tracker, part: 0.0, costs, searching: false })
         };
         let states = seams.pairs().iter().map(state).collect::<Result<_, _>>()?;
-        Ok(Some(Self { seams, states, seamed, unwritten: false }))
+        Ok((Some(Self { seams, states, seamed, unwritten: false }), seamless))
     }
 
     /// Advances the fades between two paths to the next frame.

@@ -48,6 +48,7 @@ pub use error::PanoramaError;
 
 use crate::device::{Image, Stream};
 use crate::geometry::Geometry;
+use crate::geometry::Vignetting;
 use crate::geometry::rig::MAX_CAMERAS;
 use crate::io::picture::{Mask, Picture, Pixel};
 use crate::ops::colour::Colours;
@@ -239,18 +240,20 @@ pub fn stitch_geometry<P: Pixel>(
     Ok((sources.panorama(picture, owners), seen.coverage()))
 }
 
-/// Estimates the exposures, the vignetting and the response of pictures, one for each camera of the geometry. Uses only
-/// the CPU.
+/// Estimates the vignetting of pictures, one for each camera of the geometry. Uses only the CPU.
+///
+/// A stitch that matches colours also estimates a response ([`Panorama::photometry`]), with which vignetting has other
+/// values. This estimate is for stitches that undo vignetting but no response, such as those of live video.
 ///
 /// # Errors
 /// Returns [`PanoramaError`] if the pictures do not match the geometry.
-pub fn photometry<P: Pixel>(
+pub fn vignetting<P: Pixel>(
     pictures: &[Picture<P>],
     geometry: &Geometry,
-) -> Result<Photometry, PanoramaError> {
+) -> Result<Vec<Vignetting>, PanoramaError> {
     check(pictures, geometry, &PanoramaOptions::default())?;
     let pictures: Vec<_> = pictures.iter().collect();
-    Ok(Photometry::estimate(&pictures, &places_of_geometry(geometry), None))
+    Ok(Photometry::vignetting(&pictures, &places_of_geometry(geometry)))
 }
 
 /// Checks that the pictures and the options match the cameras of the geometry.

@@ -10,25 +10,32 @@ use glam::{Vec3, vec3};
 /// The colour, as a fraction of the limit, above which the shoulder of a brightened picture begins.
 const KNEE: f32 = 0.9;
 
-/// The fraction of white from which a darkened picture is raised. Levels above it may be clipped.
-const NEARLY_CLIPPED: f32 = 0.96;
+/// The fraction of white from which a darkened picture is raised. A narrower range would make the noise of a nearly white
+/// sky visible.
+const NEARLY_CLIPPED: f32 = 0.85;
 
 /// Maps each channel of `colour` from the range 0 to `white` to the range 0 to `limit`. `white` is the corrected colour of
 /// white. Larger colours are mapped to larger values than `limit`; the caller clamps them.
 ///
 /// If `white` exceeds `limit`, the colours above [`KNEE`] are compressed (the extended curve of Reinhard et al. 2002). If
-/// it is below `limit`, the highest ones are raised. All other colours stay as they are.
+/// it is below `limit`, pixels that are nearly white in all channels are raised. All other colours stay as they are.
 #[inline(always)]
 pub(crate) fn shoulder(colour: Vec3, white: Vec3, limit: Vec3) -> Vec3 {
+    // A pixel whose channels were raised separately would change its hue: only its clipped channels would become white.
+    // `min` and `max` ignore the NaN of a white of 0.
+    let part = |colour: f32, white: f32| colour * white.fast_recip();
+    let least = part(colour.x, white.x).min(part(colour.y, white.y)).min(part(colour.z, white.z));
+    let t = ((least - NEARLY_CLIPPED) * (1.0 / (1.0 - NEARLY_CLIPPED))).max(0.0);
     vec3(
-        channel(colour.x, white.x, limit.x),
-        channel(colour.y, white.y, limit.y),
-        channel(colour.z, white.z, limit.z),
+        channel(colour.x, white.x, limit.x, t * t),
+        channel(colour.y, white.y, limit.y, t * t),
+        channel(colour.z, white.z, limit.z, t * t),
     )
 }
 
+/// Maps one channel. `raise` is the part of the way to `limit` by which it is raised if `white` is below it.
 #[inline(always)]
-fn channel(colour: f32, white: f32, limit: f32) -> f32 {
+fn channel(colour: f32, white: f32, limit: f32, raise: f32) -> f32 {
     if white > limit {
         let knee = KNEE * limit;
         let room = limit - knee;
@@ -37,9 +44,6 @@ fn channel(colour: f32, white: f32, limit: f32) -> f32 {
         let compressed = u * (1.0 + u * (per_most * per_most)) * (1.0 + u).fast_recip();
         if colour > knee { knee + room * compressed } else { colour }
     } else {
-        // `max` turns the NaN of a white of 0 into 0.
-        let part = colour * white.fast_recip();
-        let t = ((part - NEARLY_CLIPPED) * (1.0 / (1.0 - NEARLY_CLIPPED))).max(0.0);
-        colour + (limit - white) * t * t
+        colour + (limit - white) * raise
     }
 }

@@ -6,16 +6,17 @@ use kernels_gpu::photometry::{PhotometryCorrect, PhotometryCorrectRgba16, level}
 use panoweave::device::{Buffer, Device, Image, LaunchConfig};
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::io::picture::{Picture, Rgba16};
+use panoweave::ops::photometry::{GainField, Photometry};
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::{StitchOptions, Vignettes};
-use panoweave::panorama::{Panorama, PanoramaOptions, photometry, stitch_geometry};
+use panoweave::panorama::{Panorama, PanoramaOptions, stitch_geometry, vignetting};
 use panoweave_tests::random::Random;
-use panoweave_tests::{by_planes, panoweave_devices};
+use panoweave_tests::{by_planes, oracle, panoweave_devices};
 use shared_types::Rgba8;
-use shared_types::photometry::{BLOCK, Correction, Response, Vignette};
+use shared_types::photometry::{BLOCK, Correction, FieldGrid, Response, Vignette};
 
-/// Returns the corrected level (0 to 1) of a channel by the formula of the kernel's documentation.
-fn exact(light: f64, gain: f64, response: Response) -> f64 {
+/// Returns the corrected levels (0 to 1) of a pixel by the formula of the kernel's documentation.
+fn exact(lights: [f64; 3], gains: [f64; 3], response: Response) -> [f64; 3] {
     let (a, b) = (f64::from(response.a), f64::from(response.b));
     let level = |e: f64| {
         if e > 1.0 {
@@ -24,13 +25,31 @@ fn exact(light: f64, gain: f64, response: Response) -> f64 {
             e + e * (1.0 - e) * (a + b * (2.0 * e - 1.0))
         }
     };
-    let (at, most) = (level(light * gain), level(gain));
-    if most > 1.0 {
-        let [u, white] = [at, most].map(|level| (level - 0.9) / 0.1);
-        if at <= 0.9 { at } else { 0.9 + 0.1 * u * (1.0 + u / white.powi(2)) / (1.0 + u) }
-    } else {
-        at + (1.0 - most) * ((at / most - 0.96) / 0.04).max(0.0).powi(2)
+    let at: [f64; 3] = std::array::from_fn(|c| level(lights[c] * gains[c]));
+    let most = gains.map(level);
+    let least = (0..3).map(|c| at[c] / most[c]).fold(f64::INFINITY, f64::min);
+    std::array::from_fn(|c| oracle::shoulder(at[c], most[c], 1.0, least).clamp(0.0, 1.0))
+}
+
+/// Returns the factor of a gain field at a position by the definition of a B-spline: the convolution of three boxes of one
+/// cell. Returns 1 without a field, and `None` outside the cells.
+fn field(grid: FieldGrid, factors: &[f32], at: DVec2) -> Option<f64> {
+    if grid == FieldGrid::default() {
+        return Some(1.0);
     }
+    let at = (at + 0.5) * f64::from(grid.cells_per_pixel);
+    // The convolution of three boxes, at a distance from its middle.
+    let spline = |distance: f64| match distance.abs() {
+        d if d < 0.5 => 0.75 - d * d,
+        d if d < 1.5 => 0.5 * (1.5 - d).powi(2),
+        _ => 0.0,
+    };
+    let node = |(i, factor): (usize, &f32)| {
+        let place = uvec2(i as u32 % grid.nodes.x, i as u32 / grid.nodes.x).as_dvec2() - 0.5;
+        f64::from(*factor) * spline(at.x - place.x) * spline(at.y - place.y)
+    };
+    let inside = at.cmplt((grid.nodes - 2).as_dvec2()).all();
+    inside.then(|| factors.iter().enumerate().map(node).sum())
 }
 
 #[test]
@@ -57,9 +76,24 @@ fn corrected_pictures_are_within_half_a_level_of_f64() {
                 .collect();
             let mut image = Image::from_slice(&stream, size.x, size.y, &pixels).unwrap();
             let table = Buffer::from_slice(&stream, &lights).unwrap();
+            let grid = match seed % 4 {
+                0 => FieldGrid::default(),
+                _ => FieldGrid {
+                    nodes: uvec2(3 + r.below(8) as u32, 3 + r.below(8) as u32),
+                    cells_per_pixel: r.between(0.02, 0.2),
+                },
+            };
+            let factors: Vec<f32> = (0..grid.count()).map(|_| r.between(0.7, 1.4)).collect();
+            // A buffer must not be empty.
+            let nodes = Buffer::from_slice(&stream, &[&factors[..], &[1.0]].concat()).unwrap();
             let correction = Correction { gain, response, vignette };
-            let (lights_view, picture) = (table.view(), image.view_mut());
-            let kernel = PhotometryCorrect { correction, lights: lights_view, picture };
+            let kernel = PhotometryCorrect {
+                correction,
+                lights: table.view(),
+                grid,
+                nodes: nodes.view(),
+                picture: image.view_mut(),
+            };
             stream.launch(&LaunchConfig::cover(size.x, size.y, BLOCK), &kernel).unwrap();
             let found = image.download(&stream).unwrap();
             for (i, (found, pixel)) in found.iter().zip(&pixels).enumerate() {
@@ -68,15 +102,14 @@ fn corrected_pictures_are_within_half_a_level_of_f64() {
                     * f64::from(vignette.per_corner);
                 let [a, b, c] = vignette.terms.to_array().map(f64::from);
                 let factor = 1.0 + a * q + b * q * q + c * q * q * q;
+                let Some(field) = field(grid, &factors, at) else { continue };
                 assert_eq!(found.a, pixel.a);
-                for (c, (found, level)) in [found.r, found.g, found.b]
-                    .into_iter()
-                    .zip([pixel.r, pixel.g, pixel.b])
-                    .enumerate()
-                {
-                    let light = f64::from(lights[usize::from(level)]);
-                    let exact = 255.0 * exact(light, f64::from(gain[c]) * factor, response);
-                    let off = (f64::from(found) - exact.clamp(0.0, 255.0)).abs();
+                let light = |level: u8| f64::from(lights[usize::from(level)]);
+                let gains = gain.to_array().map(|gain| f64::from(gain) * factor * field);
+                let exact = exact([pixel.r, pixel.g, pixel.b].map(light), gains, response);
+                for (found, exact) in [found.r, found.g, found.b].into_iter().zip(exact) {
+                    let exact = 255.0 * exact;
+                    let off = (f64::from(found) - exact).abs();
                     assert!(off < 0.51, "{device}, seed {seed}: {found}, exact {exact}");
                 }
             }
@@ -94,7 +127,9 @@ fn a_table_that_is_too_short_changes_nothing() {
         let correction =
             Correction { gain: Vec3::ONE, response: Response::default(), vignette: Vignette::NONE };
         let (lights, picture) = (table.view(), image.view_mut());
-        let kernel = PhotometryCorrect { correction, lights, picture };
+        let (grid, nodes) = (FieldGrid::default(), Buffer::new(&device, 1).unwrap());
+        let nodes = nodes.view();
+        let kernel = PhotometryCorrect { correction, lights, grid, nodes, picture };
         stream.launch(&LaunchConfig::cover(8, 8, BLOCK), &kernel).unwrap();
         assert_eq!(image.download(&stream).unwrap(), pixels);
     }
@@ -112,6 +147,8 @@ struct Shots {
     response: Response,
     /// Whether an object is at another place in each picture.
     moving: bool,
+    /// The part of the light that haze adds at the middle of the left side of each second picture.
+    haze: f64,
 }
 
 /// Returns the encoded light of the scene.
@@ -130,7 +167,9 @@ impl Shots {
         let pixel = |i: u32| {
             let at = dvec2((i % PICTURE.x).into(), (i / PICTURE.x).into());
             let q = at.distance_squared(centre) / centre.length_squared();
-            let factor = self.exposures[index] * (1.0 - self.vignette * q);
+            let from = at.distance(dvec2(0.0, centre.y)) / 80.0;
+            let haze = if index % 2 == 1 { self.haze * (-from * from).exp() } else { 0.0 };
+            let factor = self.exposures[index] * (1.0 - self.vignette * q) * (1.0 + haze);
             let object = self.moving && at.x < 80.0 && at.y > 60.0 + 30.0 * index as f64;
             let light = if object {
                 [0.9, 0.1, 0.1]
@@ -197,6 +236,7 @@ const PLAIN: Shots = Shots {
     vignette: 0.0,
     response: Response { a: 0.0, b: 0.0 },
     moving: false,
+    haze: 0.0,
 };
 
 fn blends() -> [Blend; 2] {
@@ -220,14 +260,43 @@ fn panoramas_show_neither_exposures_nor_vignetting() {
     }
 }
 
+/// Gain fields share the difference between the pictures and fade away from the overlap, so the panorama keeps half of
+/// the haze, but has no step at the cut.
+#[test]
+fn haze_leaves_no_step() {
+    for device in panoweave_devices() {
+        let shots = Shots { exposures: vec![1.0, 0.9], haze: 0.2, ..PLAIN };
+        let panorama = shots.stitch(&device, Blend::Seam(SeamOptions::default()), None);
+        let photometry = panorama.photometry.as_ref().unwrap();
+        let (_, pictures) = shots.set();
+        let stream = device.stream().unwrap();
+        let uniform = Photometry { fields: vec![GainField::default(); 2], ..photometry.clone() };
+        let [before, after] = [&uniform, photometry].map(|photometry| {
+            let corrected = photometry.corrected(&stream, &pictures).unwrap();
+            let mut differences = Vec::new();
+            for y in (4..PICTURE.y - 4).step_by(3) {
+                for x in (STEP + 4..PICTURE.x - 4).step_by(3) {
+                    let level = |picture: usize, x: u32| {
+                        let pixel = corrected[picture].pixels()[(y * PICTURE.x + x) as usize];
+                        f64::from(pixel.g)
+                    };
+                    differences.push((level(1, x - STEP) - level(0, x)).powi(2));
+                }
+            }
+            (differences.iter().sum::<f64>() / differences.len() as f64).sqrt()
+        });
+        assert!(before > 3.0 && after < 0.4 * before, "{device}: {before}, {after} levels");
+    }
+}
+
 /// A rig's vignetting, estimated from pictures, is undone by a stitch that does not match colours.
 #[test]
 fn calibrated_vignetting_is_undone_by_stitches() {
     for device in panoweave_devices() {
         let shots = Shots { exposures: vec![1.0; 3], vignette: 0.3, ..PLAIN };
         let (geometry, pictures) = shots.set();
-        let found = photometry(&pictures, &geometry).unwrap();
-        let vignettes: Vec<_> = found.vignetting.iter().map(|of| of.vignette(PICTURE)).collect();
+        let found = vignetting(&pictures, &geometry).unwrap();
+        let vignettes: Vec<_> = found.iter().map(|of| of.vignette(PICTURE)).collect();
         let stitch = StitchOptions { vignettes: Vignettes::of(vignettes), ..by_planes() };
         let stream = device.stream().unwrap();
         let stitched = |stitch: StitchOptions| {
@@ -301,6 +370,31 @@ fn highlights_stay_white_and_are_not_clipped_earlier() {
     }
 }
 
+/// A pixel of which only one channel is clipped keeps its hue: a gain below 1 does not leave that channel at white. A bright
+/// pixel is raised by 255 · 0.4 · ((238 / 255 − 0.85) / 0.15)² = 31 levels in all channels.
+#[test]
+fn pixels_that_are_clipped_in_one_channel_keep_their_hue() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let model = Photometry {
+            gains: vec![Vec3::splat(0.6)],
+            vignetting: vec![panoweave::geometry::Vignetting::NONE],
+            response: Response::default(),
+            mismatch: 0.0,
+            fields: vec![GainField::default()],
+            unmatched: Vec::new(),
+        };
+        let pixels = vec![Rgba8::opaque(255, 240, 238), Rgba8::opaque(255, 170, 60)];
+        let picture = Picture::from_pixels(2, 1, pixels).unwrap();
+        let found = model.corrected(&stream, &[picture]).unwrap().remove(0);
+        assert_eq!(
+            found.pixels(),
+            [Rgba8::opaque(153 + 31, 144 + 31, 143 + 31), Rgba8::opaque(153, 102, 36)],
+            "{device}"
+        );
+    }
+}
+
 /// A picture with every level, corrected with 16 bits, is within half a step of the formula in f64, apart from the error
 /// of f32 arithmetic.
 #[test]
@@ -313,10 +407,12 @@ fn sixteen_bits_are_corrected_to_sixteen_bits() {
             let mut r = Random::new(seed as u64);
             let gains = vec![Vec3::new(1.3, 0.8, r.between(0.7, 1.4)); 2];
             let vignetting = vec![panoweave::geometry::Vignetting::NONE; 2];
-            let model = panoweave::ops::photometry::Photometry {
+            let model = Photometry {
                 gains: gains.clone(),
                 vignetting,
                 response,
+                mismatch: 0.0,
+                fields: vec![GainField::default(); 2],
                 unmatched: Vec::new(),
             };
             let pixels = (0..=u16::MAX).map(|v| Rgba16 { r: v, g: v, b: u16::MAX - v, a: v });
@@ -325,10 +421,10 @@ fn sixteen_bits_are_corrected_to_sixteen_bits() {
             let mut most = 0.0_f64;
             for (found, pixel) in found.pixels().iter().zip(ramp.pixels()) {
                 assert_eq!(found.a, pixel.a);
-                let of = [found.r, found.g, found.b].into_iter().zip([pixel.r, pixel.g, pixel.b]);
-                for (c, (found, level)) in of.enumerate() {
-                    let light = inverse(response, f64::from(level) / 65_535.0);
-                    let exact = exact(light, f64::from(gains[0][c]), response).clamp(0.0, 1.0);
+                let lights = [pixel.r, pixel.g, pixel.b];
+                let lights = lights.map(|level| inverse(response, f64::from(level) / 65_535.0));
+                let exact = exact(lights, gains[0].to_array().map(f64::from), response);
+                for (found, exact) in [found.r, found.g, found.b].into_iter().zip(exact) {
                     most = most.max((f64::from(found) - 65_535.0 * exact).abs());
                 }
             }
@@ -359,7 +455,9 @@ fn a_table_that_is_too_short_for_sixteen_bits_changes_nothing() {
         let correction =
             Correction { gain: Vec3::ONE, response: Response::default(), vignette: Vignette::NONE };
         let (lights, picture) = (table.view(), image.view_mut());
-        let kernel = PhotometryCorrectRgba16 { correction, lights, picture };
+        let (grid, nodes) = (FieldGrid::default(), Buffer::new(&device, 1).unwrap());
+        let nodes = nodes.view();
+        let kernel = PhotometryCorrectRgba16 { correction, lights, grid, nodes, picture };
         stream.launch(&LaunchConfig::cover(8, 8, BLOCK), &kernel).unwrap();
         assert_eq!(image.download(&stream).unwrap(), pixels);
     }

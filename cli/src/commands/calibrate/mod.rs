@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use panoweave::device::DeviceName;
 use panoweave::geometry::calibrate::{CalibrateOptions, Drift, PhotoPair, check};
 use panoweave::geometry::rig::Rig;
-use panoweave::io::picture::Picture;
-use panoweave::panorama::photometry;
+use panoweave::io::picture::{Picture, PictureFormat};
+use panoweave::panorama::vignetting;
 use serde_json::{Value, json};
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures, matched, open};
@@ -77,6 +77,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     if let Some(preview) = &args.preview {
         Picture::check_name(preview)?;
     }
+    if args.output.as_ref().is_some_and(|file| PictureFormat::of_file(file).is_ok()) {
+        return Err(Failure::Usage(
+            "--output is a rig file (TOML), but its name is that of a picture; choose another name, or use --preview",
+        ));
+    }
     let mut stages = Stages::new();
     let rig =
         args.check.as_ref().map(|file| Ok::<_, Failure>((file, Rig::open(file)?))).transpose()?;
@@ -112,11 +117,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     )?;
     found.warn();
     let pictures = found.select(pictures);
-    let light = stages.run("light", "comparing the exposures", || {
-        Ok(photometry(&pictures, &found.rig.geometry()?)?)
+    let found_vignetting = stages.run("light", "comparing the exposures", || {
+        Ok(vignetting(&pictures, &found.rig.geometry()?)?)
     })?;
-    for (camera, vignetting) in found.rig.cameras.iter_mut().zip(&light.vignetting) {
-        camera.vignetting = *vignetting;
+    for (camera, vignetting) in found.rig.cameras.iter_mut().zip(found_vignetting) {
+        camera.vignetting = vignetting;
     }
     if let Some(file) = &args.output {
         stages.run("save", "writing", || Ok(found.rig.save(file)?))?;

@@ -1,4 +1,4 @@
-//! Fits the photometric model to samples by iteratively reweighted least squares.
+//! Fits the photometric model to samples by iteratively reweighted least squares, then the gain fields to what it leaves.
 //!
 //! In logarithms the model is linear, except for the response:
 //!
@@ -20,6 +20,8 @@ use glam::{UVec2, Vec3};
 use kernels_gpu::photometry::{level, slope};
 use nalgebra::{DMatrix, DVector};
 use shared_types::photometry::Response;
+
+mod fields;
 
 use super::Photometry;
 use super::response;
@@ -51,6 +53,9 @@ const RESPONSE: f64 = 0.5;
 /// one. Residuals of half a level have this loss.
 const BETTER: f64 = 0.015;
 
+/// The smallest logarithm of the levels that a lens keeps at a corner: a loss of two stops.
+const LEAST_FALLOFF: f64 = -2.0 * std::f64::consts::LN_2 / 2.2;
+
 /// The range of gains.
 const GAIN: [f64; 2] = [0.25, 4.0];
 
@@ -59,18 +64,7 @@ pub(super) fn fit(sizes: &[UVec2], samples: &[Sample], anchor: Option<usize>) ->
     let samples = enough(samples, sizes.len());
     let group = groups(sizes.len(), &samples);
     let mut problem = Problem::new(sizes, &samples);
-    let mut best = problem.solve();
-    for models in [&[(true, false), (false, true)][..], &[(true, true)]] {
-        let simpler = best.loss;
-        for &(vignette, response) in models {
-            problem.vignette = vignette;
-            problem.response = response;
-            let solved = problem.solve();
-            if solved.loss < best.loss.min(simpler - BETTER) && solved.plausible() {
-                best = solved;
-            }
-        }
-    }
+    let best = problem.best(&[&[(true, false), (false, true)], &[(true, true)]]);
     let exposure = |picture: usize| best.exposures[picture];
     let shift = |picture: usize| match anchor {
         Some(anchor) if group[anchor] == group[picture] => exposure(anchor),
@@ -81,14 +75,25 @@ pub(super) fn fit(sizes: &[UVec2], samples: &[Sample], anchor: Option<usize>) ->
         let gain = [0, 1, 2].map(|c| (shift[c] - exposure[c]).exp().clamp(GAIN[0], GAIN[1]));
         Vec3::from_array(gain.map(|gain| gain as f32))
     };
+    let fields = fields::fit(&problem, &best, sizes, anchor);
     let pictures = 0..sizes.len();
     let matched = |picture: usize| samples.iter().any(|sample| sample.pictures.contains(&picture));
     Photometry {
         gains: pictures.clone().map(gain).collect(),
         vignetting: pictures.clone().map(|picture| best.vignetting(picture)).collect(),
         response: best.response,
+        mismatch: problem.mismatch(&best),
+        fields,
         unmatched: pictures.filter(|&picture| !matched(picture)).collect(),
     }
+}
+
+/// Fits the vignetting of pictures with these sizes if the response is that of an ideal camera. The result is what a
+/// stitch has to undo that undoes no response.
+pub(super) fn fit_vignetting(sizes: &[UVec2], samples: &[Sample]) -> Vec<Vignetting> {
+    let samples = enough(samples, sizes.len());
+    let best = Problem::new(sizes, &samples).best(&[&[(true, false)]]);
+    (0..sizes.len()).map(|picture| best.vignetting(picture)).collect()
 }
 
 /// Returns evenly distributed samples of each pair that has enough of them.
@@ -181,6 +186,24 @@ impl<'a> Problem<'a> {
         self.lens(self.lens_count) + 2
     }
 
+    /// Returns the solution of the simplest model that explains the samples well. `stages` contains models in the order of
+    /// their complexity: whether they have vignetting and a response.
+    fn best(&mut self, stages: &[&[(bool, bool)]]) -> Solution {
+        let mut best = self.solve();
+        for models in stages {
+            let simpler = best.loss;
+            for &(vignette, response) in *models {
+                self.vignette = vignette;
+                self.response = response;
+                let solved = self.solve();
+                if solved.loss < best.loss.min(simpler - BETTER) && solved.plausible() {
+                    best = solved;
+                }
+            }
+        }
+        best
+    }
+
     fn solve(&self) -> Solution {
         let mut at = Solution {
             exposures: vec![[0.0; 3]; self.pictures],
@@ -250,6 +273,37 @@ impl<'a> Problem<'a> {
         Some(matrix.cholesky()?.solve(&side))
     }
 
+    /// Predicts the level of one channel of a sample on the other side than `from`. `ratio` is the logarithm of the ratio
+    /// of both sides' light that the model does not contain.
+    fn predict(
+        &self,
+        at: &Solution,
+        curve: &Curve,
+        sample: &Sample,
+        channel: usize,
+        from: usize,
+        ratio: f64,
+    ) -> Prediction {
+        let to = 1 - from;
+        let brightness = |side: usize| {
+            let picture = sample.pictures[side];
+            at.exposures[picture][channel] + at.falloff(picture, sample.radii[side])
+        };
+        let source = curve.at(sample.levels[from][channel]);
+        let factor = (brightness(to) - brightness(from) + ratio).exp();
+        let light = source.light * factor;
+        let steepness = f64::from(slope(&at.response, light.min(1.0) as f32));
+        let predicted = f64::from(level(&at.response, light as f32));
+        Prediction {
+            source,
+            factor,
+            light,
+            steepness,
+            residual: 255.0 * (sample.levels[to][channel] - predicted),
+            change: -255.0 * steepness * light,
+        }
+    }
+
     /// Returns the residual of one channel of a sample in levels, and its derivatives. The picture on side `from`
     /// predicts the level on the other side.
     fn row(
@@ -261,18 +315,8 @@ impl<'a> Problem<'a> {
         from: usize,
     ) -> Row {
         let sides = [from, 1 - from];
-        let brightness = |side: usize| {
-            let picture = sample.pictures[side];
-            at.exposures[picture][channel] + at.falloff(picture, sample.radii[side])
-        };
-        let source = curve.at(sample.levels[from][channel]);
-        let factor = (brightness(sides[1]) - brightness(sides[0])).exp();
-        let light = source.light * factor;
-        let steepness = f64::from(slope(&at.response, light.min(1.0) as f32));
-        let predicted = f64::from(level(&at.response, light as f32));
-        let residual = 255.0 * (sample.levels[sides[1]][channel] - predicted);
-        // The derivative by the logarithm of the factor.
-        let change = -255.0 * steepness * light;
+        let Prediction { source, factor, light, steepness, residual, change } =
+            self.predict(at, curve, sample, channel, from, 0.0);
         let mut terms = [(0, 0.0); TERMS];
         for (terms, (side, change)) in
             terms.chunks_exact_mut(5).zip([(sides[0], -change), (sides[1], change)])
@@ -325,13 +369,42 @@ impl<'a> Problem<'a> {
         next
     }
 
+    /// Returns the median difference between a level and the one that the other picture predicts, or 0 without samples.
+    fn mismatch(&self, at: &Solution) -> f32 {
+        let curve = Curve::new(&at.response);
+        let residual = |sample, (channel, from)| {
+            self.predict(at, &curve, sample, channel, from, 0.0).residual.abs()
+        };
+        let samples = self.samples.iter();
+        let mut residuals: Vec<f64> =
+            samples.flat_map(|sample| DIRECTIONS.map(|of| residual(sample, of))).collect();
+        let middle = residuals.len() / 2;
+        if residuals.is_empty() {
+            return 0.0;
+        }
+        *residuals.select_nth_unstable_by(middle, f64::total_cmp).1 as f32
+    }
+
     /// Returns the mean loss of a sample. Residuals of `scale` levels have the loss ln 2.
     fn loss(&self, at: &Solution, scale: f64) -> f64 {
-        let curve = Curve::new(&at.response);
+        self.mean_loss(at, &Curve::new(&at.response), scale, |_| 0.0)
+    }
+
+    /// Returns the mean loss of a sample. `ratio` returns the logarithm of the ratio of the light on side 1 of a sample to
+    /// that on side 0 that the model does not contain.
+    fn mean_loss(
+        &self,
+        at: &Solution,
+        curve: &Curve,
+        scale: f64,
+        ratio: impl Fn(usize) -> f64,
+    ) -> f64 {
         let (mut sum, mut weights) = (0.0, f64::MIN_POSITIVE);
-        for sample in self.samples {
+        for (i, sample) in self.samples.iter().enumerate() {
+            let ratio = ratio(i);
             for (channel, from) in DIRECTIONS {
-                let residual = self.row(at, &curve, sample, channel, from).residual;
+                let ratio = if from == 0 { ratio } else { -ratio };
+                let residual = self.predict(at, curve, sample, channel, from, ratio).residual;
                 sum += sample.weight * (1.0 + (residual / scale).powi(2)).ln();
                 weights += sample.weight;
             }
@@ -346,6 +419,21 @@ const DIRECTIONS: [(usize, usize); 6] = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1),
 /// The maximum number of parameters on which a residual depends.
 const TERMS: usize = 12;
 
+/// The light of one picture, predicted from another one.
+struct Prediction {
+    /// The other picture's light.
+    source: Point,
+    /// The ratio of the lights.
+    factor: f64,
+    /// The predicted light, and the slope of the response there.
+    light: f64,
+    steepness: f64,
+    /// The difference between the level of the picture and the predicted one, in levels.
+    residual: f64,
+    /// The derivative of the residual by the logarithm of the factor.
+    change: f64,
+}
+
 /// A residual, and its derivatives by the parameters of these indices. Unused elements are 0.
 struct Row {
     residual: f64,
@@ -359,12 +447,13 @@ impl Solution {
         q * (a + self.deviations[picture] + q * (b + q * c))
     }
 
-    /// Returns whether no picture becomes brighter away from its centre, except for errors of the estimate.
+    /// Returns whether no picture becomes brighter away from its centre, except for errors of the estimate, and its corners
+    /// do not lose more light than a lens takes.
     fn plausible(&self) -> bool {
         let pictures = 0..self.exposures.len();
         pictures.into_iter().all(|picture| {
             let falloff = |i: i32| self.falloff(picture, f64::from(i) / 8.0);
-            (1..=8).all(|i| falloff(i) < falloff(i - 1) + 0.01 && falloff(i) > -2.0)
+            (1..=8).all(|i| falloff(i) < falloff(i - 1) + 0.01 && falloff(i) > LEAST_FALLOFF)
         })
     }
 

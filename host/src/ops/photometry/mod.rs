@@ -2,7 +2,7 @@
 //! overlaps of the pictures and corrected in each picture.
 //!
 //! ```text
-//! level = response(light · exposure · vignetting)        of each channel
+//! level = response(light · exposure · vignetting / field)        of each channel
 //! ```
 //!
 //! Light is the light of the scene, encoded with the gamma of an ideal camera. Each picture has an exposure per channel.
@@ -11,11 +11,15 @@
 //! vignetting if the point is at different distances from the centres of the pictures, and the response if the exposures
 //! differ or if there is vignetting (Goldman and Chen 2005).
 //!
+//! A [`GainField`] corrects smooth differences that remain, which depend on the scene and not on the camera.
+//!
 //! `Photometry::estimate` compares local means of the pictures (`samples`), fits the model robustly (`fit`), and uses
-//! vignetting and response only if they explain the overlaps better. [`PictureCorrection`] launches the kernel. The
-//! colours of live video are estimated from sums on the GPU instead; see [`colour`](super::colour).
+//! vignetting, response and gain fields only if they explain the overlaps better. [`PictureCorrection`] launches the
+//! kernel. The colours of live video are estimated from sums on the GPU instead; see [`colour`](super::colour). Live video
+//! has no gain fields; multiband blending hides the differences.
 
 mod fit;
+mod gain_field;
 mod response;
 mod samples;
 
@@ -26,6 +30,8 @@ use kernels_gpu::photometry::{PhotometryCorrect, PhotometryCorrectRgba16, correc
 use shared_types::Rgba8;
 use shared_types::photometry::{BLOCK, Correction};
 pub use shared_types::photometry::{Response, Vignette};
+
+pub use self::gain_field::GainField;
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use crate::geometry::Vignetting;
@@ -40,6 +46,12 @@ pub struct Photometry {
     pub vignetting: Vec<Vignetting>,
     /// The response that all pictures share.
     pub response: Response,
+    /// The median difference, in levels, between the overlaps of the pictures that exposure, vignetting and response leave.
+    /// It is 0 if no pictures share enough to be matched. It is large if the pictures do not show the same scene where the
+    /// geometry says so.
+    pub mismatch: f32,
+    /// The gain field of each picture.
+    pub fields: Vec<GainField>,
     /// The indices of the pictures that share too little with other pictures to be matched.
     pub unmatched: Vec<usize>,
 }
@@ -63,6 +75,15 @@ impl Photometry {
         fit::fit(&sizes, &samples, anchor)
     }
 
+    /// Estimates the vignetting of each picture like [`estimate`](Self::estimate), but for cameras with an ideal response.
+    pub(crate) fn vignetting<P: Pixel>(
+        pictures: &[&Picture<P>],
+        places: &[Places],
+    ) -> Vec<Vignetting> {
+        let sizes: Vec<UVec2> = pictures.iter().map(|picture| picture.size()).collect();
+        fit::fit_vignetting(&sizes, &samples::compare(pictures, places))
+    }
+
     /// Returns the correction of a picture of `size` pixels.
     #[must_use]
     pub fn correction(&self, picture: usize, size: UVec2) -> PictureCorrection {
@@ -71,7 +92,11 @@ impl Photometry {
             response: self.response,
             vignette: self.vignetting[picture].vignette(size),
         };
-        PictureCorrection { correction, lights: response::lights(&self.response, 8) }
+        PictureCorrection {
+            correction,
+            field: self.fields[picture].clone(),
+            lights: response::lights(&self.response, 8),
+        }
     }
 
     /// Returns corrected copies of the pictures, in the order of [`gains`](Self::gains), and waits until they are done.
@@ -98,6 +123,7 @@ impl Photometry {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PictureCorrection {
     correction: Correction,
+    field: GainField,
     /// The light of each 8-bit level.
     lights: Vec<f32>,
 }
@@ -108,7 +134,7 @@ impl PictureCorrection {
     pub fn of_vignette(vignette: Vignette) -> Self {
         let response = Response::default();
         let correction = Correction { gain: Vec3::ONE, response, vignette };
-        Self { correction, lights: response::lights(&response, 8) }
+        Self { correction, field: GainField::default(), lights: response::lights(&response, 8) }
     }
 
     /// Returns a corrected copy of a picture, and waits until it is done.
@@ -137,22 +163,23 @@ impl PictureCorrection {
         image: &mut Image<P>,
     ) -> Result<(), DeviceError> {
         let Correction { gain, vignette, .. } = self.correction;
-        if gain == Vec3::ONE && vignette == Vignette::NONE {
+        if gain == Vec3::ONE && vignette == Vignette::NONE && self.field.is_uniform() {
             return Ok(());
         }
         let config = LaunchConfig::cover(image.width(), image.height(), BLOCK);
-        let (table, correction) =
-            (Buffer::from_slice(stream, &self.lights::<P>())?, self.correction);
-        let lights = table.view();
+        let (grid, nodes) = self.field.parts();
+        let lights = Buffer::from_slice(stream, &self.lights::<P>())?;
+        let nodes = Buffer::from_slice(stream, nodes)?;
+        let (correction, lights, nodes) = (self.correction, lights.view(), nodes.view());
         match P::view_mut(image) {
-            RgbaViewMut::Rgba8(picture) => {
-                stream.launch(&config, &PhotometryCorrect { correction, lights, picture })
-            }
+            RgbaViewMut::Rgba8(picture) => stream
+                .launch(&config, &PhotometryCorrect { correction, lights, grid, nodes, picture }),
             RgbaViewMut::Rgba16(picture) => {
-                stream.launch(&config, &PhotometryCorrectRgba16 { correction, lights, picture })
+                let kernel = PhotometryCorrectRgba16 { correction, lights, grid, nodes, picture };
+                stream.launch(&config, &kernel)
             }
         }?;
-        // The buffer must outlive the launch.
+        // The buffers must outlive the launch.
         stream.synchronize()
     }
 
@@ -168,6 +195,6 @@ impl PictureCorrection {
     pub(crate) fn levels(&self, pixel: Rgba8, place: Vec2) -> Vec3 {
         let light = |level: u8| self.lights[usize::from(level)];
         let lights = Vec3::new(light(pixel.r), light(pixel.g), light(pixel.b));
-        255.0 * corrected(&self.correction, lights, place)
+        255.0 * corrected(&self.correction, lights, self.field.factor(place), place)
     }
 }

@@ -3,7 +3,7 @@
 //! A mean over a small window depends little on noise and on misalignment by a pixel. Windows with outlines have less
 //! weight, and windows that may be clipped or are nearly black do not count.
 
-use glam::{IVec2, UVec2, Vec2, Vec3};
+use glam::{DVec2, IVec2, UVec2, Vec2, Vec3};
 use shared_types::Rgba8;
 
 use super::Places;
@@ -28,6 +28,8 @@ pub(super) struct Sample {
     pub(super) pictures: [usize; 2],
     /// The mean levels of red, green and blue in both pictures, from 0 to 1.
     pub(super) levels: [[f64; 3]; 2],
+    /// The positions in both pictures: the column and row in pixels.
+    pub(super) places: [DVec2; 2],
     /// The squared distances from the centres of the pictures, as fractions of that of the corners.
     pub(super) radii: [f64; 2],
     /// The weight, greater than 0 and at most 1.
@@ -48,6 +50,7 @@ pub(super) fn compare<P: Pixel>(pictures: &[&Picture<P>], places: &[Places]) -> 
                     samples.push(Sample {
                         pictures: [left, right],
                         levels: [a.levels, b.levels],
+                        places: [a.place, b.place],
                         radii: [a.radius, b.radius],
                         weight: a.weight * b.weight,
                     });
@@ -61,6 +64,7 @@ pub(super) fn compare<P: Pixel>(pictures: &[&Picture<P>], places: &[Places]) -> 
 /// The mean of a window.
 struct Window {
     levels: [f64; 3],
+    place: DVec2,
     radius: f64,
     weight: f64,
 }
@@ -90,6 +94,7 @@ impl Window {
         let variance = (squares / count - mean * mean).max_element().max(0.0);
         (mean.min_element() >= LEAST).then(|| Self {
             levels: mean.to_array().map(|level| f64::from(level) / 255.0),
+            place: place.as_dvec2(),
             radius: radius(picture.size(), place),
             weight: f64::from((1.0 + variance / (TEXTURE * TEXTURE)).recip()),
         })

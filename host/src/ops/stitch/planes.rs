@@ -3,7 +3,6 @@
 use cuda_std::DeviceTexture;
 use glam::Vec4;
 use kernels_gpu::stitch::planes as kernels;
-use shared_types::photometry::Vignette;
 use shared_types::stitch::BLOCK;
 use shared_types::texture::DeviceTexturedCameraPlanes;
 
@@ -70,10 +69,8 @@ pub(super) fn launch(
     warp.await_ready(stream)?;
     let (left, right) = (warp.planes(0)?, warp.planes(1)?);
     let params = options.params(l.format().pixels, out.format().pixels);
-    // A table has no place for the factor of a vignette, on which the shoulder depends.
-    let exact = (0..2).any(|camera| {
-        options.colours[camera].shoulder != 0.0 && options.vignettes[camera] != Vignette::NONE
-    });
+    // A table maps each channel by itself, but a shoulder depends on all channels and on the vignette.
+    let exact = (0..2).any(|camera| options.colours[camera].shoulder != 0.0);
     let gamma = match (table, options.power) {
         (Some(_), _) if exact => Gamma::Exact,
         (Some(table), _) => {

@@ -106,9 +106,7 @@ impl Scene {
             (inside && weight > f64::from(0.001_f32)).then_some((u, v, weight))
         };
         let colour = |camera: usize, u: f64, v: f64| {
-            let levels = sample(camera, u, v);
-            let of = |c: usize| oracle::grade(&self.options.colours[camera], c, levels[c]);
-            [0, 1, 2].map(of)
+            oracle::grade_pixel(&self.options.colours[camera], sample(camera, u, v))
         };
         let weight = |camera: usize, at: usize| {
             let weight = self.weighted.plane(Plane::Weight(camera))[at];

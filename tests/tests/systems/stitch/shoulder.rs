@@ -42,10 +42,11 @@ fn pixels() -> impl Iterator<Item = UVec2> {
     (0..SIZE.y).flat_map(|y| (0..SIZE.x).map(move |x| uvec2(x, y)))
 }
 
-/// Returns a picture with a patch for each level. Blue has other levels, so that channels are distinguished.
+/// Returns a picture with a patch for each level. Blue differs by up to 5 levels, so that channels are distinguished, and a
+/// channel may be clipped where another one is not.
 fn picture(format: PixelFormat) -> Raster {
     if format == PixelFormat::Rgba8 {
-        let pixel = |at| Rgba8::opaque(level(at), level(at), 255 - level(at));
+        let pixel = |at| Rgba8::opaque(level(at), level(at), level(at) ^ 5);
         return Raster { size: SIZE, pixels: Pixels::Rgba8(pixels().map(pixel).collect()) };
     }
     let uv = vec![Chroma { u: 128, v: 128 }; chroma_size(SIZE).element_product() as usize];
@@ -100,17 +101,23 @@ fn warp(cameras: usize) -> Warp {
     Warp::new(SIZE, vec![SIZE; cameras], planes).unwrap()
 }
 
-/// Returns the expected level of a channel if `part` of the camera is covered with `cover`, which is from 0 to 1.
-fn expected(colour: &Colour, channel: usize, level: f64, (cover, part): (f64, f64)) -> f64 {
-    let (gamma, gain) = (f64::from(colour.gamma), f64::from(colour.gain[channel]));
-    let (keep, offset) = (1.0 - part, cover.powf(1.0 / gamma) * part);
-    let mixed = keep * gain * level / 255.0 + offset;
-    let limit = keep * f64::from(colour.shoulder) + offset;
-    let limited = match colour.shoulder {
-        0.0 => mixed,
-        _ => oracle::shoulder(mixed, keep * gain + offset, limit),
+/// Returns the expected levels of a pixel if `part` of the camera is covered with `cover`, which is from 0 to 1.
+fn expected(colour: &Colour, levels: [f64; 3], cover: [f64; 3], part: f64) -> [f64; 3] {
+    let (gamma, keep) = (f64::from(colour.gamma), 1.0 - part);
+    let offset = cover.map(|cover| cover.powf(1.0 / gamma) * part);
+    let mixed = |levels: [f64; 3]| -> [f64; 3] {
+        std::array::from_fn(|c| keep * f64::from(colour.gain[c]) * levels[c] / 255.0 + offset[c])
     };
-    255.0 * limited.clamp(0.0, 1.0).powf(gamma)
+    let (mixed, white) = (mixed(levels), mixed([255.0; 3]));
+    let least = (0..3).map(|c| mixed[c] / white[c]).fold(f64::INFINITY, f64::min);
+    std::array::from_fn(|c| {
+        let limit = keep * f64::from(colour.shoulder) + offset[c];
+        let limited = match colour.shoulder {
+            0.0 => mixed[c],
+            _ => oracle::shoulder(mixed[c], white[c], limit, least),
+        };
+        255.0 * limited.clamp(0.0, 1.0).powf(gamma)
+    })
 }
 
 /// Stitches pictures with patches, and returns the largest difference from the formula in levels. Ignores the borders
@@ -137,16 +144,15 @@ fn worst(
         if inner.min_element() < 2 || inner.max_element() > PATCH - 3 {
             continue;
         }
+        let shown = (0..cameras).filter(|camera| is_shown(*camera, at, cameras));
+        let Covers { colour: cover, parts } = options.covers;
+        let cover = cover.to_array().map(f64::from);
+        let shown: Vec<[f64; 3]> = shown
+            .map(|of| expected(&options.colours[of], source[i], cover, parts[of].into()))
+            .collect();
         for channel in 0..3 {
-            let shown = (0..cameras).filter(|camera| is_shown(*camera, at, cameras));
-            let shown: Vec<f64> = shown
-                .map(|camera| {
-                    let Covers { colour: cover, parts } = options.covers;
-                    let cover = (f64::from(cover[channel]), f64::from(parts[camera]));
-                    expected(&options.colours[camera], channel, source[i][channel], cover)
-                })
-                .collect();
-            let mean = shown.iter().sum::<f64>() / shown.len() as f64;
+            let sum: f64 = shown.iter().map(|levels| levels[channel]).sum();
+            let mean = sum / shown.len() as f64;
             worst = worst.max((found[i][channel] - mean).abs());
         }
     }
