@@ -11,9 +11,9 @@ use shared_types::stitch::{Colour, StitchParams};
 
 use crate::raster::{Pixels, Raster};
 
-/// A function that applies a camera's colour correction to a level (0 to 255) of a channel, and to the factor of the
-/// vignette. The `usize` is the channel: 0 for red, 1 for green, 2 for blue.
-pub type Grade = fn(&Colour, usize, f64, f64) -> f64;
+/// A function that applies a camera's colour correction to the levels (0 to 255) of a pixel, and to the factor of the
+/// vignette.
+pub type Grade = fn(&Colour, [f64; 3], f64) -> [f64; 3];
 
 /// Stitches two pictures by the formula of the specification. Returns the R'G'B' levels of each panorama pixel before
 /// rounding, row by row, or `None` where no camera contributes. `size` is the panorama's size. The `planes` are left x,
@@ -42,9 +42,8 @@ pub fn stitch(
                     let sample = bilinear(sources[camera], u, v);
                     let factor =
                         vignette([&params.left_vignette, &params.right_vignette][camera], u, v);
-                    for c in 0..3 {
-                        sum[c] += weight * grade(colour, c, sample[c], factor);
-                    }
+                    let graded = grade(colour, sample, factor);
+                    (0..3).for_each(|c| sum[c] += weight * graded[c]);
                     weights += weight;
                 }
             }
@@ -81,36 +80,30 @@ pub fn vignette(vignette: &Vignette, u: f64, v: f64) -> f64 {
     1.0 + a * q + b * q.powi(2) + c * q.powi(3)
 }
 
-/// Applies a camera's gain, its shoulder and then its gamma to a level `c` of a channel:
-/// `255 · clamp(gain · c / 255, 0, 1)^gamma`. If there is a shoulder, it is applied before the clamp, and the pixel must be
-/// gray; see [`grade_pixel`] for others.
+/// Applies a camera's gain and then its gamma to a level `c` of a channel: `255 · clamp(gain · c / 255, 0, 1)^gamma`. If
+/// there is a shoulder, it is applied before the clamp, and the pixel is gray.
 #[must_use]
 pub fn grade(colour: &Colour, channel: usize, level: f64) -> f64 {
-    grade_vignetted(colour, channel, level, 1.0)
+    grade_pixel(colour, [level; 3], 1.0)[channel]
 }
 
-/// Applies [`grade`] to a level that is multiplied by the factor of a vignette.
+/// Applies a camera's gain, its shoulder and then its gamma to the levels of a pixel, which are multiplied by the factor of
+/// a vignette.
 #[must_use]
-pub fn grade_vignetted(colour: &Colour, channel: usize, level: f64, factor: f64) -> f64 {
-    grade_channel(colour, channel, level, factor, level / 255.0)
-}
-
-/// Applies [`grade`] to the levels of a pixel of any colour.
-#[must_use]
-pub fn grade_pixel(colour: &Colour, levels: [f64; 3]) -> [f64; 3] {
-    let least = levels.into_iter().fold(f64::INFINITY, f64::min) / 255.0;
-    std::array::from_fn(|c| grade_channel(colour, c, levels[c], 1.0, least))
-}
-
-/// Applies [`grade`] to a level of a pixel. `least` is the smallest level of its channels, as a part of white.
-fn grade_channel(colour: &Colour, channel: usize, level: f64, factor: f64, least: f64) -> f64 {
-    let gain = f64::from(colour.gain.to_array()[channel]) * factor;
-    let gained = gain * level / 255.0;
-    let limited = match f64::from(colour.shoulder) {
-        0.0 => gained,
-        limit => shoulder(gained, gain, limit, least),
-    };
-    255.0 * limited.clamp(0.0, 1.0).powf(f64::from(colour.gamma))
+pub fn grade_pixel(colour: &Colour, levels: [f64; 3], factor: f64) -> [f64; 3] {
+    let gains = colour.gain.to_array().map(f64::from);
+    // A channel without gain says nothing about white.
+    let lit = (0..3).filter(|c| gains[*c] != 0.0);
+    let least = lit.map(|c| levels[c] / 255.0).reduce(f64::min).unwrap_or(0.0);
+    std::array::from_fn(|c| {
+        let gain = gains[c] * factor;
+        let gained = gain * levels[c] / 255.0;
+        let limited = match f64::from(colour.shoulder) {
+            0.0 => gained,
+            limit => shoulder(gained, gain, limit, least),
+        };
+        255.0 * limited.clamp(0.0, 1.0).powf(f64::from(colour.gamma))
+    })
 }
 
 /// Maps colours of a channel from 0 to `white` to colours from 0 to `limit`. `least` is the smallest part of white of all
@@ -133,8 +126,8 @@ pub fn shoulder(colour: f64, white: f64, limit: f64, least: f64) -> f64 {
 
 /// Clamps the level to 0–255 and applies [`grade`], because a gamma table has entries only for levels from 0 to 255.
 #[must_use]
-pub fn grade_cut_off(colour: &Colour, channel: usize, level: f64, factor: f64) -> f64 {
-    grade(colour, channel, (factor * level).clamp(0.0, 255.0))
+pub fn grade_cut_off(colour: &Colour, levels: [f64; 3], factor: f64) -> [f64; 3] {
+    std::array::from_fn(|c| grade(colour, c, (factor * levels[c]).clamp(0.0, 255.0)))
 }
 
 /// Interpolates a picture bilinearly at column `u` and row `v`. Returns R'G'B' levels.

@@ -106,7 +106,7 @@ impl Scene {
             (inside && weight > f64::from(0.001_f32)).then_some((u, v, weight))
         };
         let colour = |camera: usize, u: f64, v: f64| {
-            oracle::grade_pixel(&self.options.colours[camera], sample(camera, u, v))
+            oracle::grade_pixel(&self.options.colours[camera], sample(camera, u, v), 1.0)
         };
         let weight = |camera: usize, at: usize| {
             let weight = self.weighted.plane(Plane::Weight(camera))[at];

@@ -76,7 +76,7 @@ fn exact(sources: &[Raster; 2], planes: &[Vec<f32>], grid: SeamGrid) -> Vec<[f64
         let mut planes = planes.to_vec();
         planes[5 - camera].fill(0.0);
         let size = uvec2(PANORAMA[0] as u32, PANORAMA[1] as u32);
-        oracle::stitch(size, [&sources[0], &sources[1]], &planes, &params, oracle::grade_vignetted)
+        oracle::stitch(size, [&sources[0], &sources[1]], &planes, &params, oracle::grade_pixel)
     };
     let (left, right) = (one(0), one(1));
     let cells = grid.cells();

@@ -20,7 +20,6 @@ use panoweave_tests::random::Random;
 use panoweave_tests::raster::{DevicePlanes, Pixels, Raster, chroma_size};
 use panoweave_tests::{by_planes, gpu, panoweave_devices};
 use shared_types::colour::{TABLE_BLOCK, TABLE_LEN};
-use shared_types::photometry::Vignette;
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
 use shared_types::{Chroma, Rgba8};
 
@@ -132,13 +131,8 @@ impl Case {
             (self.params.left.gamma, self.params.right.gamma) = (1.0, 1.0);
         }
         if let Gamma::Table = gamma {
-            // The library uses other kernels for a shoulder with a vignette.
-            let StitchParams { left, right, left_vignette, right_vignette, .. } = &mut self.params;
-            for (colour, vignette) in [(left, left_vignette), (right, right_vignette)] {
-                if colour.shoulder != 0.0 {
-                    *vignette = Vignette::NONE;
-                }
-            }
+            // The library uses other kernels for a shoulder.
+            (self.params.left.shoulder, self.params.right.shoulder) = (0.0, 0.0);
         }
         self
     }
@@ -167,7 +161,7 @@ impl Case {
         let found = self.run(stream, gamma);
         let (grade, most): (Grade, _) = match gamma {
             Gamma::Table => (oracle::grade_cut_off, self.table_error()),
-            _ => (oracle::grade_vignetted, 0.0),
+            _ => (oracle::grade_pixel, 0.0),
         };
         let sources = self.sources.each_ref();
         let exact = oracle::stitch(self.size, sources, &self.planes, &self.params, grade);
@@ -190,13 +184,9 @@ impl Case {
 /// - At black, a power is steep or flat. From 0 to 1, the error is c(1)·|xᵗ − x| for t = gamma. It is largest at x =
 ///   t^(1/(1 − t)).
 ///
-/// - In a shoulder, it is an eighth of the second derivative of p(s(x)), which is at most p'·s'' + |p''|·s'² for the power
-///   p and the shoulder s. The parabola that raises white by r over 4 % of the levels has s' ≤ 2·r / 0.04 and s'' =
-///   2·r / 0.04². The curve that compresses has s' ≤ gain and s'' ≤ 2·gain² / (0.1·limit).
-///
 /// Elsewhere, the error is an eighth of the second derivative, which is under 0.01.
 fn table_error(colour: &Colour) -> f64 {
-    let (t, limit) = (f64::from(colour.gamma), f64::from(colour.shoulder));
+    let t = f64::from(colour.gamma);
     let channel = |gain: f32| {
         let gain = f64::from(gain);
         let bend = (255.0 / gain).fract();
@@ -204,16 +194,7 @@ fn table_error(colour: &Colour) -> f64 {
         let x = t.powf(1.0 / (1.0 - t));
         let first = 255.0 * (gain / 255.0).powf(t);
         let black = if t == 1.0 { 0.0 } else { first * (x.powf(t) - x).abs() };
-        let raised = (limit - gain).max(0.0);
-        let [first, second] = if gain < limit {
-            [50.0 * raised, 1250.0 * raised]
-        } else {
-            [gain, 2.0 * gain.powi(2) / (0.1 * limit)]
-        };
-        let power = |t: f64, n: f64| gain.min(limit).powf(t - n).max(gain.max(limit).powf(t - n));
-        let bend = t * power(t, 1.0) * second + t * (t - 1.0).abs() * power(t, 2.0) * first.powi(2);
-        let bent = if gain == 0.0 || limit == 0.0 { 0.0 } else { bend / 8.0 / 255.0 };
-        white.max(black).max(bent)
+        white.max(black)
     };
     colour.gain.to_array().map(channel).into_iter().fold(0.0, f64::max) + 0.01
 }

@@ -151,9 +151,8 @@ impl Case {
                     let levels = sample(camera, u, v);
                     let colour = &self.options.colours[camera];
                     let factor = oracle::vignette(&self.options.vignettes[camera], u, v);
-                    for (c, sum) in sum.iter_mut().enumerate() {
-                        *sum += weight * oracle::grade_vignetted(colour, c, levels[c], factor);
-                    }
+                    let graded = oracle::grade_pixel(colour, levels, factor);
+                    sum.iter_mut().zip(graded).for_each(|(sum, level)| *sum += weight * level);
                     weights += weight;
                 }
             }

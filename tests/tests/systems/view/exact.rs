@@ -6,7 +6,7 @@ use panoweave::geometry::rig::{CameraPose as Mounted, LensName, Rig, RigCamera};
 use panoweave::ops::stitch::StitchOptions;
 use panoweave::ops::view::ViewPose;
 use panoweave_tests::made_up::turn;
-use panoweave_tests::oracle::{bilinear, grade_vignetted, vignette};
+use panoweave_tests::oracle::{bilinear, grade_pixel, vignette};
 use panoweave_tests::raster::Raster;
 use shared_types::warp::{Canvas, Projection};
 
@@ -167,8 +167,8 @@ impl<'a> Cameras<'a> {
                 let levels = bilinear(self.pictures[i], at.x, at.y);
                 let colour = &self.options.colours[i];
                 let factor = vignette(&self.options.vignettes[i], at.x, at.y);
-                (0..3)
-                    .for_each(|c| sum[c] += share * grade_vignetted(colour, c, levels[c], factor));
+                let graded = grade_pixel(colour, levels, factor);
+                (0..3).for_each(|c| sum[c] += share * graded[c]);
                 counted += share;
             }
         }

@@ -36,7 +36,7 @@ fn meshes_show_what_the_formula_says() {
                 [left, right],
                 case.warp.planes(),
                 &params,
-                oracle::grade_vignetted,
+                oracle::grade_pixel,
             );
             let off = oracle::worst(&found, &exact);
             // The mesh may shift a source position by up to 1/32 pixel, and the texture unit rounds a fraction by up to
@@ -93,7 +93,7 @@ fn meshes_undo_vignetting() {
                 [left, right],
                 case.warp.planes(),
                 &params,
-                oracle::grade_vignetted,
+                oracle::grade_pixel,
             );
             let off = oracle::worst(&found, &exact);
             // Chroma, which four pixels share, adds to the difference in NV12.
