@@ -253,7 +253,7 @@ impl Args {
         let colours: Vec<_> = colours.map(|colour| colour.unwrap_or(Colour::IDENTITY)).collect();
         let matched = options.match_colour.then(|| {
             let photometry = panorama.photometry.as_ref();
-            let described = photometry.and_then(|found| colour::photometry(found));
+            let described = photometry.and_then(colour::photometry);
             colour::text(&colours, described.is_none()) + &described.unwrap_or_default()
         });
         output::print(&format!(

@@ -13,7 +13,7 @@ use super::super::gain_field::{GainField, grid, taps};
 use super::{Curve, DIRECTIONS, FINE, Problem, Solution};
 
 /// Standard deviations of the priors: the logarithm at a node, and its difference between neighbouring nodes.
-const SIZE: f64 = 0.1;
+const SIZE: f64 = 0.2;
 const SLOPE: f64 = 0.03;
 
 /// The largest magnitude of the logarithm at a node.
