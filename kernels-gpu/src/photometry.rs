@@ -86,7 +86,8 @@ pub fn field_factor(grid: &FieldGrid, node: impl Fn(u32) -> f32, place: Vec2) ->
     if grid.nodes.min_element() < 3 {
         return 1.0;
     }
-    let at = (place + 0.5) * grid.cells_per_pixel;
+    // Positions outside the cells have the factor of the nearest edge.
+    let at = ((place + 0.5) * grid.cells_per_pixel).clamp(Vec2::ZERO, (grid.nodes - 2).as_vec2());
     let first = at.as_uvec2().min(grid.nodes - 3);
     // The position in the cell, from 0 to 1.
     let Vec2 { x, y } = at - first.as_vec2();
@@ -110,5 +111,6 @@ pub fn corrected(correction: &Correction, lights: Vec3, field: f32, place: Vec2)
         let level = |light| level(&correction.response, light);
         vec3(level(lights.x), level(lights.y), level(lights.z))
     };
-    shoulder(levels(lights * gain), levels(gain), Vec3::ONE).clamp(Vec3::ZERO, Vec3::ONE)
+    shoulder(levels(lights * gain), levels(gain), Vec3::ONE, Vec3::ZERO)
+        .clamp(Vec3::ZERO, Vec3::ONE)
 }

@@ -56,8 +56,8 @@ pub struct Response {
 
 /// The correction of a still picture: exposure, white balance, vignetting and response.
 ///
-/// A level is converted to light with the inverse of the response, multiplied by the gain and by the factor of the
-/// vignette, and converted back.
+/// A level is converted to light with the inverse of the response, multiplied by the gain and by the factors of the
+/// vignette and of the gain field ([`FieldGrid`]), and converted back.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Correction {

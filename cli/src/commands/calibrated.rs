@@ -283,7 +283,7 @@ fn warnings(found: &Bundle, files: &[&Path]) -> Vec<String> {
 fn misaligned([left, right]: [&str; 2], pixels: f64) -> String {
     format!(
         "outlines may be broken at the seam between {left} and {right}: the expected misalignment is {pixels:.1} px, \
-         mostly because of parallax; try another --model, or for new pictures keep the camera at one position"
+         mostly because of parallax; try another --model, or retake the pictures from one position"
     )
 }
 

@@ -67,7 +67,7 @@ pub(crate) struct Args {
     /// --rig, --homography, a gain or a gamma is given.
     #[arg(long, conflicts_with_all = COLOURS)]
     match_colour: bool,
-    /// Stitches without matching the colours of the pictures.
+    /// Does not match the colours of the pictures. This is the default with --warp, --rig, --homography, a gain or a gamma.
     #[arg(long, conflicts_with = "match_colour")]
     no_colour: bool,
     #[command(flatten)]
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     }
 }
 
-/// The difference between overlaps, in levels, above which pictures probably do not show the same scene. Parallax, moving
+/// The median difference between pictures in their overlaps, in levels, above which pictures probably do not show the same scene. Parallax, moving
 /// objects and noise rarely let the median exceed half of it.
 const MISMATCH: f32 = 20.0;
 
@@ -142,8 +142,8 @@ fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, map: &WarpSource, masked
     let mismatch = panorama.photometry.as_ref().map_or(0.0, |found| found.mismatch);
     if map.path().is_some() && mismatch > MISMATCH {
         tracing::warn!(
-            "the pictures do not agree in their overlaps: they differ by {mismatch:.0} of 255 levels; check that their \
-             order is that of the cameras",
+            "the pictures differ by {mismatch:.0} of 255 levels (median) in their overlaps; check that their order is that of \
+             the cameras",
         );
     }
     if !panorama.unmatched.is_empty() {

@@ -17,7 +17,7 @@ pub(crate) fn photometry(found: &Photometry) -> Option<String> {
     let mut parts = Vec::new();
     if found.vignetting.iter().any(|of| *of != Vignetting::NONE) {
         let corners: Vec<_> = found.vignetting.iter().map(|of| percent(of.light(1.0))).collect();
-        parts.push(format!("vignetting, the corners keep {} of the light", corners.join(" and ")));
+        parts.push(format!("vignetting: corners keep {} of the light", corners.join(", ")));
     }
     if found.response != Response::default() {
         parts.push(format!("response {:.2}, {:.2}", found.response.a, found.response.b));
@@ -25,8 +25,8 @@ pub(crate) fn photometry(found: &Photometry) -> Option<String> {
     let fields = found.fields.iter().filter(|field| !field.is_uniform()).map(GainField::limits);
     let limits = fields.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]);
     if let Some(limits) = limits {
-        let [least, most] = limits.map(|limit| percent(limit.into()));
-        parts.push(format!("gain fields from {least} to {most}"));
+        let [least, most] = limits;
+        parts.push(format!("gain fields: factors of levels from {least:.2} to {most:.2}"));
     }
     (!parts.is_empty()).then(|| format!("also corrected: {}\n", parts.join("; ")))
 }

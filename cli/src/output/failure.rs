@@ -93,7 +93,7 @@ pub(crate) enum Failure {
     )]
     MaskSize { mask: PathBuf, found: UVec2, picture: PathBuf, expected: UVec2 },
     #[error(
-        "{}: the mask hides the whole picture {}; a mask is white where its picture is used",
+        "{}: the mask leaves no visible pixel of the picture {}; a mask is white where its picture is used",
         mask.display(), picture.display()
     )]
     MaskAll { mask: PathBuf, picture: PathBuf },

@@ -404,7 +404,10 @@ fn black_parts_of_a_mask_are_ignored() {
     for masks in ["--mask all.png", "--mask none.png --mask all.png"] {
         let done = folder.words(&format!("{line} {masks}"));
         assert_eq!(done.code, Some(2), "{done:?}");
-        assert!(done.stderr.contains("all.png: the mask hides the whole picture"), "{done:?}");
+        assert!(
+            done.stderr.contains("all.png: the mask leaves no visible pixel of the picture"),
+            "{done:?}"
+        );
     }
     // The overlap begins at column 25 of the left picture.
     mask("apart.png", [40, 30], |x| x >= 20);

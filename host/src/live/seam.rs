@@ -39,7 +39,7 @@ struct State {
 }
 
 impl LiveSeam {
-    /// Creates the seams, and returns the reasons why overlaps allow none. If no overlap allows a seam, returns `None` and
+    /// Creates the seams, and returns the reason of each overlap that allows none. If no overlap allows a seam, returns `None` and
     /// only the first reason. Returns [`LiveError::SeamFormats`] if two cameras with a seam have different
     /// pixel formats in `inputs`: the kernels that compare both cameras read only one format.
     pub(super) fn new(

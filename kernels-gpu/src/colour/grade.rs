@@ -120,7 +120,7 @@ fn limited(colours: Vec3, colour: &Colour, factor: f32, offset: Vec3) -> Vec3 {
     if colour.shoulder == 0.0 {
         return colours;
     }
-    shoulder(colours, colour.gain * factor + offset, offset + colour.shoulder)
+    shoulder(colours, colour.gain * factor + offset, offset + colour.shoulder, offset)
 }
 
 /// A camera's colour correction for samples on a given scale: white is 255, or 1 if the samples come from a texture.
@@ -161,7 +161,7 @@ impl Scaled {
                 let limit = offset + colour.shoulder;
                 unroll!(4, |i| {
                     let white = colour.gain * samples[i].w + offset;
-                    colours[i] = shoulder(colours[i], white, limit);
+                    colours[i] = shoulder(colours[i], white, limit, offset);
                 });
             }
         }
@@ -239,7 +239,7 @@ impl Table {
     }
 }
 
-/// The table contains the shoulder for pictures without a vignette.
+/// The table has no shoulder; a stitch with a shoulder uses [`Exact`].
 impl Grade for Table {
     #[inline(always)]
     fn apply(&self, levels: Vec3, _: f32) -> Vec3 {

@@ -15,16 +15,17 @@ const KNEE: f32 = 0.9;
 const NEARLY_CLIPPED: f32 = 0.85;
 
 /// Maps each channel of `colour` from the range 0 to `white` to the range 0 to `limit`. `white` is the corrected colour of
-/// white. Larger colours are mapped to larger values than `limit`; the caller clamps them.
+/// white, and `offset` that of black. Larger colours are mapped to larger values than `limit`; the caller clamps them.
 ///
 /// If `white` exceeds `limit`, the colours above [`KNEE`] are compressed (the extended curve of Reinhard et al. 2002). If
 /// it is below `limit`, pixels that are nearly white in all channels are raised. All other colours stay as they are.
 #[inline(always)]
-pub(crate) fn shoulder(colour: Vec3, white: Vec3, limit: Vec3) -> Vec3 {
+pub(crate) fn shoulder(colour: Vec3, white: Vec3, limit: Vec3, offset: Vec3) -> Vec3 {
     // A pixel whose channels were raised separately would change its hue: only its clipped channels would become white.
-    // `min` and `max` ignore the NaN of a white of 0.
-    let part = |colour: f32, white: f32| colour * white.fast_recip();
-    let least = part(colour.x, white.x).min(part(colour.y, white.y)).min(part(colour.z, white.z));
+    // `min` and `max` ignore the NaN of a channel without gain.
+    let (level, range) = (colour - offset, white - offset);
+    let part = |level: f32, range: f32| level * range.fast_recip();
+    let least = part(level.x, range.x).min(part(level.y, range.y)).min(part(level.z, range.z));
     let t = ((least - NEARLY_CLIPPED) * (1.0 / (1.0 - NEARLY_CLIPPED))).max(0.0);
     vec3(
         channel(colour.x, white.x, limit.x, t * t),

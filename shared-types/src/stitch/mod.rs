@@ -27,11 +27,12 @@ pub const MIN_WEIGHT: f32 = 0.001;
 /// The colour correction of one camera. It maps the level `c` (0 to 255) of a channel to
 /// `255 · clamp(gain · c / 255, 0, 1)^gamma`, or with a shoulder to `255 · s(gain · c / 255)^gamma`.
 ///
-/// The shoulder `s` keeps highlights. It maps colours from 0 to `gain` to the range 0 to [`shoulder`](Self::shoulder):
+/// The shoulder `s` depends on all three channels and keeps highlights. It maps colours from 0 to `gain` to the range 0 to [`shoulder`](Self::shoulder):
 ///
 /// - If the gain exceeds 1, it compresses the colours above 0.9 instead of clipping those above 1, so that bright areas
 ///   keep their hue and texture.
-/// - If the gain is below 1, it raises the highest 4 % of the levels, so that clipped areas stay white.
+/// - If the gain is below 1, it raises pixels that have at least 85 % of white in all channels, so that clipped areas stay
+///   white. A pixel with only one clipped channel keeps its hue.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Colour {

@@ -118,20 +118,28 @@ fn corrected_pictures_are_within_half_a_level_of_f64() {
 }
 
 #[test]
-fn a_table_that_is_too_short_changes_nothing() {
+fn tables_that_are_too_short_change_nothing() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        let pixels = vec![Rgba8 { r: 9, g: 99, b: 199, a: 255 }; 64];
-        let mut image = Image::from_slice(&stream, 8, 8, &pixels).unwrap();
-        let table = Buffer::from_slice(&stream, &[0.5; 255]).unwrap();
-        let correction =
-            Correction { gain: Vec3::ONE, response: Response::default(), vignette: Vignette::NONE };
-        let (lights, picture) = (table.view(), image.view_mut());
-        let (grid, nodes) = (FieldGrid::default(), Buffer::new(&device, 1).unwrap());
-        let nodes = nodes.view();
-        let kernel = PhotometryCorrect { correction, lights, grid, nodes, picture };
-        stream.launch(&LaunchConfig::cover(8, 8, BLOCK), &kernel).unwrap();
-        assert_eq!(image.download(&stream).unwrap(), pixels);
+        for (lights, nodes) in [(255, 9), (256, 8)] {
+            let pixels = vec![Rgba8 { r: 9, g: 99, b: 199, a: 255 }; 64];
+            let mut image = Image::from_slice(&stream, 8, 8, &pixels).unwrap();
+            let [lights, nodes] = [lights, nodes]
+                .map(|length| Buffer::from_slice(&stream, &vec![0.5; length]).unwrap());
+            let kernel = PhotometryCorrect {
+                correction: Correction {
+                    gain: Vec3::ONE,
+                    response: Response::default(),
+                    vignette: Vignette::NONE,
+                },
+                lights: lights.view(),
+                grid: FieldGrid { nodes: uvec2(3, 3), cells_per_pixel: 0.1 },
+                nodes: nodes.view(),
+                picture: image.view_mut(),
+            };
+            stream.launch(&LaunchConfig::cover(8, 8, BLOCK), &kernel).unwrap();
+            assert_eq!(image.download(&stream).unwrap(), pixels, "{device}");
+        }
     }
 }
 

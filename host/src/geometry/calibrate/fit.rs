@@ -131,7 +131,7 @@ impl Equations {
         let (mut information, mut gradient) =
             (DMatrix::zeros(freedom, freedom), DVector::zeros(freedom));
         let mut moving = Vec::with_capacity(freedom);
-        for (slopes, here) in slopes.chunks_exact(freedom).zip(&here) {
+        for (slopes, here) in slopes.chunks_exact(freedom.max(1)).zip(&here) {
             // A correspondence depends on the parameters of two pictures only.
             let all = slopes.iter().copied().enumerate();
             moving.clear();
@@ -148,14 +148,16 @@ impl Equations {
     }
 
     /// Returns a residual of one more element than there are parameters, and its derivatives, with the same sums as all
-    /// residuals. A solver makes the same steps with both, but decomposes a matrix of a few hundred rows instead of ten
-    /// thousands. Returns `None` if a number is not finite.
+    /// residuals. A solver makes the same steps with both, except for rounding, but decomposes a matrix of a few hundred rows
+    /// instead of tens of thousands. Returns `None` if a number is not finite or the sums have no Cholesky decomposition.
     fn compressed(&self) -> Option<(DVector<f64>, DMatrix<f64>)> {
         let freedom = self.gradient.len();
         // Without this small part, the matrix of a model with a parameter that moves nothing has no decomposition.
-        let least = 1e-13 * self.information.diagonal().max().max(f64::MIN_POSITIVE);
-        let information =
-            &self.information + DMatrix::from_diagonal_element(freedom, freedom, least);
+        let mut information = self.information.clone();
+        for k in 0..freedom {
+            let own = information[(k, k)];
+            information[(k, k)] = if own > 0.0 { own * (1.0 + 1e-13) } else { 1.0 };
+        }
         let lower = information.cholesky()?.unpack();
         let residual = lower.solve_lower_triangular(&self.gradient)?;
         let rest = (self.squares - residual.norm_squared()).max(0.0).sqrt();
@@ -231,6 +233,10 @@ pub(super) fn fit<M: Model>(
         }
         let solver = LevenbergMarquardt::new().with_tol(TOLERANCE).with_patience(PATIENCE);
         let (done, _) = solver.minimize(Problem::new(&model, &weighed));
+        if done.compressed.is_none() {
+            // The solver stopped at a step that it could not evaluate.
+            break;
+        }
         let moved = done.step.amax();
         model = model.moved(done.step.as_slice());
         if moved < 1e-9 {

@@ -1,4 +1,5 @@
-//! Fits the photometric model to samples by iteratively reweighted least squares, then the gain fields to what it leaves.
+//! Fits the photometric model to samples by iteratively reweighted least squares, then fits gain fields to the
+//! remaining differences.
 //!
 //! In logarithms the model is linear, except for the response:
 //!
@@ -88,8 +89,8 @@ pub(super) fn fit(sizes: &[UVec2], samples: &[Sample], anchor: Option<usize>) ->
     }
 }
 
-/// Fits the vignetting of pictures with these sizes if the response is that of an ideal camera. The result is what a
-/// stitch has to undo that undoes no response.
+/// Fits the vignetting of pictures with these sizes if the response is that of an ideal camera. Stitches
+/// that do not undo a response need this vignetting.
 pub(super) fn fit_vignetting(sizes: &[UVec2], samples: &[Sample]) -> Vec<Vignetting> {
     let samples = enough(samples, sizes.len());
     let best = Problem::new(sizes, &samples).best(&[&[(true, false)]]);
@@ -447,8 +448,8 @@ impl Solution {
         q * (a + self.deviations[picture] + q * (b + q * c))
     }
 
-    /// Returns whether no picture becomes brighter away from its centre, except for errors of the estimate, and its corners
-    /// do not lose more light than a lens takes.
+    /// Returns whether no picture becomes brighter away from its centre, except for errors of the estimate, and no
+    /// corner loses more than two stops.
     fn plausible(&self) -> bool {
         let pictures = 0..self.exposures.len();
         pictures.into_iter().all(|picture| {

@@ -44,7 +44,16 @@ impl GainField {
         field_factor(&self.grid, |node| self.nodes[node as usize], place)
     }
 
-    /// Returns limits of the factors: the smallest and the largest factor of a node.
+    /// Returns the field of the same picture at another size.
+    pub(super) fn resized(&self, size: UVec2) -> Self {
+        let mut field = self.clone();
+        if field.grid.nodes != UVec2::ZERO {
+            field.grid.cells_per_pixel = cells_per_pixel(size);
+        }
+        field
+    }
+
+    /// Returns bounds of the factor: the smallest and the largest factor of a node.
     #[must_use]
     pub fn limits(&self) -> [f32; 2] {
         let limits = |[least, most]: [f32; 2], node: &f32| [least.min(*node), most.max(*node)];
@@ -61,7 +70,11 @@ impl GainField {
 pub(super) fn grid(size: UVec2) -> FieldGrid {
     let longer = size.max_element();
     let cells = (size * CELLS).map(|side| side.div_ceil(longer));
-    FieldGrid { nodes: cells + 2, cells_per_pixel: CELLS as f32 / longer as f32 }
+    FieldGrid { nodes: cells + 2, cells_per_pixel: cells_per_pixel(size) }
+}
+
+fn cells_per_pixel(size: UVec2) -> f32 {
+    CELLS as f32 / size.max_element() as f32
 }
 
 /// Returns the nodes on which the factor at a position depends, and their weights. The weights sum to 1.

@@ -46,9 +46,8 @@ pub struct Photometry {
     pub vignetting: Vec<Vignetting>,
     /// The response that all pictures share.
     pub response: Response,
-    /// The median difference, in levels, between the overlaps of the pictures that exposure, vignetting and response leave.
-    /// It is 0 if no pictures share enough to be matched. It is large if the pictures do not show the same scene where the
-    /// geometry says so.
+    /// The median difference, in levels, between pictures in their overlaps, after exposure, vignetting and response are
+    /// corrected. It is 0 if no pictures share enough to be matched, and large if the overlaps do not show the same scene.
     pub mismatch: f32,
     /// The gain field of each picture.
     pub fields: Vec<GainField>,
@@ -84,7 +83,10 @@ impl Photometry {
         fit::fit_vignetting(&sizes, &samples::compare(pictures, places))
     }
 
-    /// Returns the correction of a picture of `size` pixels.
+    /// Returns the correction of a picture of `size` pixels, whose sides have the ratio of those of the estimate.
+    ///
+    /// # Panics
+    /// Panics if there is no such picture.
     #[must_use]
     pub fn correction(&self, picture: usize, size: UVec2) -> PictureCorrection {
         let correction = Correction {
@@ -94,7 +96,7 @@ impl Photometry {
         };
         PictureCorrection {
             correction,
-            field: self.fields[picture].clone(),
+            field: self.fields[picture].resized(size),
             lights: response::lights(&self.response, 8),
         }
     }

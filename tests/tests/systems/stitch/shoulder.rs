@@ -109,7 +109,7 @@ fn expected(colour: &Colour, levels: [f64; 3], cover: [f64; 3], part: f64) -> [f
         std::array::from_fn(|c| keep * f64::from(colour.gain[c]) * levels[c] / 255.0 + offset[c])
     };
     let (mixed, white) = (mixed(levels), mixed([255.0; 3]));
-    let least = (0..3).map(|c| mixed[c] / white[c]).fold(f64::INFINITY, f64::min);
+    let least = levels.into_iter().fold(f64::INFINITY, f64::min) / 255.0;
     std::array::from_fn(|c| {
         let limit = keep * f64::from(colour.shoulder) + offset[c];
         let limited = match colour.shoulder {

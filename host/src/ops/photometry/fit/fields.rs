@@ -2,8 +2,8 @@
 //!
 //! The logarithm of a field is linear in its nodes. It is the same for red, green and blue, so an object that moved, whose
 //! colour differs from the background's, does not look like a change of the light. The priors keep a field close to 1 and
-//! make neighbouring nodes similar. In parts of a picture without overlap, the field therefore returns to 1 over about
-//! [`SLOPE`] / [`SIZE`] nodes.
+//! make neighbouring nodes similar. Without overlap, the logarithm of a field therefore decays by a factor of e every [`SIZE`]
+//! / [`SLOPE`] nodes, about 7.
 
 use glam::UVec2;
 use nalgebra::DVector;
@@ -19,7 +19,8 @@ const SLOPE: f64 = 0.03;
 /// The largest magnitude of the logarithm at a node.
 const MOST: f64 = 0.25;
 
-/// The amount by which the mean loss must fall for fields to be used. Objects that moved let it fall by less.
+/// The amount by which the mean loss must fall for fields to be used. Moving objects reduce the loss by
+/// less than this.
 const BETTER: f64 = 0.03;
 
 /// The scale of the loss in the first iteration, in levels. It falls to [`FINE`] in the first half of the iterations.
@@ -30,8 +31,8 @@ const ITERATIONS: i32 = 10;
 /// one.
 const STEPS: usize = 60;
 
-/// Returns the gain field of each picture. The fields are uniform if others do not explain the samples better. The anchor
-/// has a uniform field.
+/// Returns the gain field of each picture. All fields are uniform if fitted ones do not reduce the loss by [`BETTER`]. The
+/// anchor has a uniform field.
 pub(super) fn fit(
     problem: &Problem,
     model: &Solution,
@@ -49,7 +50,9 @@ pub(super) fn fit(
     let nodes = nodes.map(|node: f64| node.clamp(-MOST, MOST));
     let loss = system.loss(model, &curve, &nodes);
     tracing::debug!(before = model.loss, after = loss, "fitted gain fields");
-    if loss > model.loss - BETTER {
+    // The comparison is false for NaN.
+    let is_better = loss <= model.loss - BETTER;
+    if !is_better {
         return vec![GainField::default(); sizes.len()];
     }
     let field = |(grid, &first): (&FieldGrid, &usize)| {
