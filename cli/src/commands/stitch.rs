@@ -112,8 +112,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     }
 }
 
-/// The median difference between pictures in their overlaps, in levels, above which pictures probably do not show the same scene. Parallax, moving
-/// objects and noise rarely let the median exceed half of it.
+/// The median difference between pictures in their overlaps, in levels, above which they probably do not show the same
+/// scene. Parallax, moving objects and noise rarely let the median exceed half of it.
 const MISMATCH: f32 = 20.0;
 
 /// Logs warnings about a panorama. `masked` states whether masks were given.

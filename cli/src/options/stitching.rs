@@ -29,8 +29,8 @@ pub(crate) struct Stitching {
     gamma: Vec<f32>,
     /// Keeps highlights where a gain is not 1, given by --gain or found by colour matching. A gain above 1 compresses the
     /// levels above 90 % of white instead of clipping those above white, so that bright skies keep their hue and texture.
-    /// With a gain below 1, pixels that are nearly white in all channels stay white. Stitches by the lookup `planes`. Matching the
-    /// colours of still pictures keeps highlights without this option.
+    /// With a gain below 1, pixels that are nearly white in all channels stay white. Stitches by the lookup `planes`.
+    /// Matching the colours of still pictures keeps highlights without this option.
     #[arg(long)]
     keep_highlights: bool,
     /// For two cameras: --gain of the left picture. Default: 1.

@@ -215,8 +215,7 @@ impl<'a> Problem<'a> {
             loss: 0.0,
         };
         for i in 0..ITERATIONS {
-            let progress = (f64::from(2 * i) / f64::from(ITERATIONS)).min(1.0);
-            let scale = COARSE * (FINE / COARSE).powf(progress);
+            let scale = scale(COARSE, i, ITERATIONS);
             let Some(step) = self.step(&at, scale) else { break };
             let before = self.loss(&at, scale);
             // Shorten a step after which the response does not rise or the samples fit less well.
@@ -226,7 +225,7 @@ impl<'a> Problem<'a> {
             };
             match { steps }.find(better) {
                 Some(next) => at = next,
-                None if progress == 1.0 => break,
+                None if 2 * i >= ITERATIONS => break,
                 None => {}
             }
         }
@@ -242,12 +241,12 @@ impl<'a> Problem<'a> {
         let curve = Curve::new(&at.response);
         for sample in self.samples {
             for (channel, from) in DIRECTIONS {
-                let row = self.row(at, &curve, sample, channel, from);
-                let robust = 1.0 / (1.0 + (row.residual / scale).powi(2));
-                let weight = self.evidence * sample.weight * robust;
-                for &(i, a) in &row.terms {
-                    side[i] -= weight * a * row.residual;
-                    for &(j, b) in &row.terms {
+                let predicted = self.predict(at, &curve, sample, channel, from, 0.0);
+                let terms = self.derivatives(&predicted, sample, channel, from);
+                let weight = self.evidence * sample.weight * predicted.robust_weight(scale);
+                for &(i, a) in &terms {
+                    side[i] -= weight * a * predicted.residual;
+                    for &(j, b) in &terms {
                         matrix[(i, j)] += weight * a * b;
                     }
                 }
@@ -305,19 +304,15 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Returns the residual of one channel of a sample in levels, and its derivatives. The picture on side `from`
-    /// predicts the level on the other side.
-    fn row(
+    /// Returns the derivatives of the residual of a prediction by the parameters of these indices. Unused elements are 0.
+    fn derivatives(
         &self,
-        at: &Solution,
-        curve: &Curve,
+        &Prediction { source, factor, light, steepness, change, .. }: &Prediction,
         sample: &Sample,
         channel: usize,
         from: usize,
-    ) -> Row {
+    ) -> [(usize, f64); TERMS] {
         let sides = [from, 1 - from];
-        let Prediction { source, factor, light, steepness, residual, change } =
-            self.predict(at, curve, sample, channel, from, 0.0);
         let mut terms = [(0, 0.0); TERMS];
         for (terms, (side, change)) in
             terms.chunks_exact_mut(5).zip([(sides[0], -change), (sides[1], change)])
@@ -347,7 +342,7 @@ impl<'a> Problem<'a> {
                 terms[10 + i] = (last + i, -255.0 * (of_light[i] + steepness * factor * inverse));
             }
         }
-        Row { residual, terms }
+        terms
     }
 
     /// Returns the parameters after `factor` times a step.
@@ -435,10 +430,17 @@ struct Prediction {
     change: f64,
 }
 
-/// A residual, and its derivatives by the parameters of these indices. Unused elements are 0.
-struct Row {
-    residual: f64,
-    terms: [(usize, f64); TERMS],
+impl Prediction {
+    /// Returns the factor by which the Cauchy loss reduces the weight of the residual.
+    fn robust_weight(&self, scale: f64) -> f64 {
+        1.0 / (1.0 + (self.residual / scale).powi(2))
+    }
+}
+
+/// Returns the scale of the loss in an iteration, in levels. It falls from `coarse` to [`FINE`] in the first half.
+fn scale(coarse: f64, iteration: i32, iterations: i32) -> f64 {
+    let progress = (f64::from(2 * iteration) / f64::from(iterations)).min(1.0);
+    coarse * (FINE / coarse).powf(progress)
 }
 
 impl Solution {

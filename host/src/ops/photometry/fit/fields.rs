@@ -10,7 +10,7 @@ use nalgebra::DVector;
 use shared_types::photometry::FieldGrid;
 
 use super::super::gain_field::{GainField, grid, taps};
-use super::{Curve, DIRECTIONS, FINE, Problem, Solution};
+use super::{Curve, DIRECTIONS, FINE, Problem, Solution, scale};
 
 /// Standard deviations of the priors: the logarithm at a node, and its difference between neighbouring nodes.
 const SIZE: f64 = 0.2;
@@ -43,8 +43,7 @@ pub(super) fn fit(
     let curve = Curve::new(&model.response);
     let mut nodes = DVector::zeros(system.unknowns);
     for i in 0..ITERATIONS {
-        let progress = (f64::from(2 * i) / f64::from(ITERATIONS)).min(1.0);
-        let scale = COARSE * (FINE / COARSE).powf(progress);
+        let scale = scale(COARSE, i, ITERATIONS);
         nodes = system.solve(&system.equations(model, &curve, &nodes, scale), nodes);
     }
     let nodes = nodes.map(|node: f64| node.clamp(-MOST, MOST));
@@ -130,8 +129,7 @@ impl<'a> System<'a> {
             for (channel, from) in DIRECTIONS {
                 let sign = if from == 0 { 1.0 } else { -1.0 };
                 let at = self.problem.predict(model, curve, sample, channel, from, sign * ratio);
-                let robust = 1.0 / (1.0 + (at.residual / scale).powi(2));
-                let factor = self.problem.evidence * sample.weight * robust;
+                let factor = self.problem.evidence * sample.weight * at.robust_weight(scale);
                 weight += factor * at.change * at.change;
                 right -= factor * at.change * sign * (at.residual - at.change * sign * ratio);
             }
