@@ -1,12 +1,14 @@
-//! The project's development commands: `cargo xtask demo`, `test`, `kernels`, `bench`, `soak` and `bundle`.
+//! The project's development commands: `cargo xtask demo`, `test`, `kernels`, `bench`, `soak`, `bundle` and `gst`.
 //!
 //! Each command builds and downloads what it needs. The program and the library do not depend on this crate.
 
 mod bench;
 mod bundle;
 mod cargo;
+mod debian;
 mod demo;
 mod ffmpeg;
+mod gstreamer;
 mod kernels;
 mod ptxas;
 mod soak;
@@ -28,7 +30,9 @@ usage: cargo xtask COMMAND
            --from RECORD...  run no bench; report records that a bundle wrote on another machine
   soak     run the live stitcher for 10 minutes, or --minutes N; fail if memory grows or a frame is lost
   bundle   create target/bundle.tar.xz: tests, benches and the program for a GPU machine without Rust
-           --target TRIPLE  build for another architecture, such as aarch64-unknown-linux-gnu for Jetson Orin";
+           --target TRIPLE  build for another architecture, such as aarch64-unknown-linux-gnu for Jetson Orin
+  gst ARGUMENTS...
+           run cargo with an environment in which GStreamer is found, for the plugin in gst/";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
@@ -42,6 +46,7 @@ fn main() -> ExitCode {
         ["soak", ref rest @ ..] => soak::run(rest),
         ["bundle"] => bundle::run(None),
         ["bundle", "--target", triple] => bundle::run(Some(triple)),
+        ["gst", ref rest @ ..] if !rest.is_empty() => gstreamer::command(rest),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())

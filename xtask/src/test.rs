@@ -2,8 +2,8 @@
 //!
 //! Building the kernels is part of the tests. `cuda_builder` checks launch bounds and barriers. If `ptxas` is
 //! available, it also checks register counts and spills. A test that needs a GPU, external data or ffmpeg skips its
-//! work if this requirement is missing. The output ends with a list of the skips. With
-//! `PANOWEAVE_REQUIRE=gpu,data,ffmpeg`, such a test fails instead.
+//! work if this requirement is missing, and without GStreamer the plugin's tests are left out. The output ends with a
+//! list of the skips. With `PANOWEAVE_REQUIRE=gpu,data,ffmpeg,gstreamer`, such a test fails instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,11 +12,14 @@ use std::process::Stdio;
 
 use crate::Result;
 use crate::cargo::{cargo, target};
-use crate::{ffmpeg, ptxas};
+use crate::{ffmpeg, gstreamer, ptxas};
 
 /// The expected number of tests. `cargo xtask test` fails if another number of tests runs, for example because cargo
 /// did not find some of them. Increase this number with every new test.
-const TESTS: u64 = 2170;
+const TESTS: u64 = 2172;
+
+/// The expected number of tests of the GStreamer plugin.
+const PLUGIN_TESTS: u64 = 24;
 
 pub(crate) fn run() -> Result {
     let skipped = target().join("skipped.txt");
@@ -25,6 +28,21 @@ pub(crate) fn run() -> Result {
         _ => {}
     }
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    let mut expected = TESTS;
+    match gstreamer::provide() {
+        Ok(variables) => {
+            expected += PLUGIN_TESTS;
+            tests.envs(variables);
+        }
+        Err(error) => {
+            let required = std::env::var("PANOWEAVE_REQUIRE").unwrap_or_default();
+            if required.split(',').any(|need| need.trim() == "gstreamer") {
+                return Err(error);
+            }
+            tests.args(["--exclude", gstreamer::PACKAGE]);
+            fs::write(&skipped, format!("gstreamer\tall of {}\t{error}\n", gstreamer::PACKAGE))?;
+        }
+    }
     tests.env("PANOWEAVE_SKIPPED", &skipped);
     if let Some(ptxas) = ptxas::provide() {
         tests.env("CUDA_BUILDER_PTXAS", ptxas);
@@ -45,16 +63,17 @@ pub(crate) fn run() -> Result {
         return Err(format!("cargo test: {status}").into());
     }
     let ran = total.passed + total.failed;
-    if ran != TESTS {
-        let file = "TESTS in xtask/src/test.rs";
-        return Err(
-            format!("{ran} tests ran, expected {TESTS}; if {ran} is right, update {file}").into()
-        );
+    if ran != expected {
+        let file = "TESTS or PLUGIN_TESTS in xtask/src/test.rs";
+        return Err(format!(
+            "{ran} tests ran, expected {expected}; if {ran} is right, update {file}"
+        )
+        .into());
     }
     Ok(())
 }
 
-/// Lists the skipped tests, grouped by the missing item (`gpu`, `data` or `ffmpeg`) and by the reason for the skip.
+/// Lists the skipped tests, grouped by the missing item (such as `gpu`) and by the reason for the skip.
 /// Each line of `skipped` contains the missing item, the test and the reason, separated by tabs.
 fn list(skipped: &str) -> String {
     let mut by_reason: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();

@@ -266,7 +266,8 @@ impl LockedFrames<'_> {
 #[derive(Debug)]
 pub(super) struct OutputBuffer {
     pub(super) device: DeviceFrame,
-    pub(super) host: Pinned<u8>,
+    /// The host memory of the panorama, if it is downloaded.
+    pub(super) host: Option<Pinned<u8>>,
     pub(super) uploaded: Event,
     pub(super) stitched: Event,
     pub(super) done: Event,
@@ -289,16 +290,18 @@ impl VitalsBuffer {
 }
 
 impl OutputBuffer {
-    /// Allocates the buffer. `samples` is whether the vitals of the frames are sampled.
+    /// Allocates the buffer. `samples` is whether the vitals of the frames are sampled, and `downloads` whether the
+    /// panorama is copied to host memory.
     pub(super) fn new(
         device: &Device,
         format: FrameFormat,
         samples: bool,
+        downloads: bool,
     ) -> Result<Self, DeviceError> {
         Ok(Self {
             vitals: samples.then(|| VitalsBuffer::new(device)).transpose()?,
             device: DeviceFrame::new(device, format)?,
-            host: Pinned::new(device, format.bytes())?,
+            host: downloads.then(|| Pinned::new(device, format.bytes())).transpose()?,
             uploaded: Event::for_order(device)?,
             stitched: Event::for_order(device)?,
             done: Event::for_order(device)?,

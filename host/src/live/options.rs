@@ -105,6 +105,9 @@ pub struct LiveOptions {
     /// The blending in the overlaps. For blending with a seam, the seam search runs as often as the colour analysis;
     /// see [`seam`](crate::ops::seam). The two cameras of a seam must have the same pixel format.
     pub blend: Blend,
+    /// Whether panoramas are copied to host memory. Without the copy, read them with
+    /// [`StitchedFrame::device_frame`](super::StitchedFrame::device_frame).
+    pub download: bool,
     /// The behaviour if frames arrive faster than panoramas can be made or read.
     pub pace: Pace,
     /// The maximum number of sets of frames in flight, at least 2. It is also the number of panorama buffers. One extra
@@ -140,6 +143,7 @@ impl Default for LiveOptions {
             stitch: StitchOptions::default(),
             colour: ColourOptions::default(),
             blend: Blend::default(),
+            download: true,
             pace: Pace::default(),
             slots: 4,
             tolerance: Duration::from_millis(16),

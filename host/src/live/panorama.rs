@@ -1,14 +1,14 @@
-//! A finished panorama in host memory.
+//! A finished panorama, in device memory and, unless this is switched off, in host memory.
 
 use std::time::Duration;
 
 use super::buffers::OutputBuffer;
 use super::pool::Pooled;
-use crate::frame::{Frame, FrameFormat, PixelFormat};
+use crate::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat};
 use crate::io::picture::Picture;
 use crate::ops::colour::Colours;
 
-/// A finished panorama in host memory. Dropping it returns its buffer to the stitcher.
+/// A finished panorama. Dropping it returns its buffers to the stitcher.
 #[derive(Debug)]
 pub struct StitchedFrame {
     pub(super) buffer: Pooled<OutputBuffer>,
@@ -25,24 +25,35 @@ impl StitchedFrame {
         self.format
     }
 
-    /// Returns the bytes of all planes, one plane after the other without padding.
+    /// Returns the bytes of all planes, one plane after the other without padding. Empty if
+    /// [`LiveOptions::download`](field@super::LiveOptions::download) is off.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.buffer.host
+        self.buffer.host.as_deref().unwrap_or_default()
     }
 
-    /// Returns the panorama as a [`Frame`], which borrows its bytes.
+    /// Returns the panorama as a [`Frame`], which borrows its bytes. Returns `None` if
+    /// [`LiveOptions::download`](field@super::LiveOptions::download) is off.
     #[must_use]
-    pub fn frame(&self) -> Frame<'_> {
-        Frame::of_tight(self.format, self.bytes())
+    pub fn frame(&self) -> Option<Frame<'_>> {
+        let bytes = self.buffer.host.as_deref()?;
+        Some(Frame::of_tight(self.format, bytes))
     }
 
-    /// Returns a copy of an RGBA panorama as a picture, for instance to save it. Returns `None` for NV12 and P010.
+    /// Returns the panorama in device memory. The device has finished it.
+    #[must_use]
+    pub fn device_frame(&self) -> &DeviceFrame {
+        &self.buffer.device
+    }
+
+    /// Returns a copy of an RGBA panorama as a picture, for instance to save it. Returns `None` for NV12 and P010, and if
+    /// [`LiveOptions::download`](field@super::LiveOptions::download) is off.
     #[must_use]
     pub fn to_picture(&self) -> Option<Picture> {
         let FrameFormat { size, pixels } = self.format;
+        let bytes = self.buffer.host.as_deref()?;
         let pixels = match pixels {
-            PixelFormat::Rgba8 => bytemuck::cast_slice(self.bytes()).to_vec(),
+            PixelFormat::Rgba8 => bytemuck::cast_slice(bytes).to_vec(),
             PixelFormat::Nv12(_) | PixelFormat::P010(_) => return None,
         };
         Picture::from_pixels(size.x, size.y, pixels)
@@ -54,7 +65,7 @@ impl StitchedFrame {
         self.timestamp
     }
 
-    /// Returns the time from the arrival of the last of the frames until the panorama was in host memory.
+    /// Returns the time from the arrival of the last of the frames until the panorama was finished.
     #[must_use]
     pub fn latency(&self) -> Duration {
         self.latency

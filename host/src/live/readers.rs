@@ -4,8 +4,9 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::AcqRel;
-use std::task::{Context, Poll};
-use std::thread::{self, JoinHandle};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::{Duration, Instant};
 
 use async_channel::Receiver;
 use futures_core::Stream;
@@ -32,6 +33,23 @@ impl StitchedFrames {
         Self { receiver: Box::pin(shared.finished.clone()), shared }
     }
 
+    /// Waits at most `timeout` for the next panorama. Returns `Poll::Pending` after this time, and `Poll::Ready(None)` if
+    /// the reader has ended.
+    pub fn next_timeout(&mut self, timeout: Duration) -> Poll<Option<StitchedFrame>> {
+        let end = Instant::now().checked_add(timeout);
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut context = Context::from_waker(&waker);
+        loop {
+            let next = self.receiver.as_mut().poll_next(&mut context);
+            let left =
+                end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+            if next.is_ready() || left.is_zero() {
+                return next;
+            }
+            thread::park_timeout(left);
+        }
+    }
+
     /// Starts a thread that calls `reader` with each panorama. The thread ends after the last panorama.
     pub fn for_each_on_thread(
         self,
@@ -39,6 +57,15 @@ impl StitchedFrames {
     ) -> io::Result<JoinHandle<()>> {
         let name = "panoweave-reader".to_owned();
         thread::Builder::new().name(name).spawn(move || self.for_each(&mut reader))
+    }
+}
+
+/// Wakes a thread that waits for a panorama.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }
 

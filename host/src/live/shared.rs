@@ -93,7 +93,8 @@ impl Shared {
             (0..buffers).map(buffer).collect::<Result<_, _>>().map(Pool::new)
         };
         let cameras = formats.inputs.len();
-        let output = |_| OutputBuffer::new(device, formats.output, options.failure.is_some());
+        let (samples, downloads) = (options.failure.is_some(), options.download);
+        let output = |_| OutputBuffer::new(device, formats.output, samples, downloads);
         let outputs = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
         let (follow, seek) = (options.colour.follow, options.blend.seam().is_some());
         Ok(Self {

@@ -309,9 +309,11 @@ impl Worker {
             // drained.
             unsafe { vitals.sampler.submit_download(download, &mut vitals.results)? };
         }
-        // SAFETY: the host memory of `output` is read, and `output` is dropped, only after the panorama is done or the
-        // streams are drained.
-        unsafe { device.submit_download(download, host)? };
+        if let Some(host) = host {
+            // SAFETY: the host memory of `output` is read, and `output` is dropped, only after the panorama is done or
+            // the streams are drained.
+            unsafe { device.submit_download(download, host)? };
+        }
         Ok(done.record(download)?)
     }
 

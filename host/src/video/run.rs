@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use super::feeds::{Counts, Feeds};
 use super::{Offset, VideoStitchError};
 use crate::device::{Device, Stream};
-use crate::frame::{DeviceFrame, Frame, FrameFormat, Rate};
+use crate::frame::{Frame, FrameFormat, Rate};
 use crate::io::video::{Stop, VideoError, VideoSink, VideoSource};
 use crate::live::{
     ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, Pace, Stitcher,
 };
-use crate::ops::colour::{Colours, matched};
+use crate::ops::colour::{Colours, matched_frames};
 use crate::ops::refine::{RefineError, RefineOptions, WarpRefiner};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::StitchOptions;
@@ -143,7 +143,8 @@ pub fn stitch_video(
                 continue;
             }
             let gap = gap(rate, summary.written, panorama.timestamp());
-            result = (0..=gap).try_for_each(|_| sink.write(&panorama.frame()));
+            let Some(frame) = panorama.frame() else { continue };
+            result = (0..=gap).try_for_each(|_| sink.write(&frame));
             if result.is_err() {
                 give_up();
                 continue;
@@ -263,16 +264,12 @@ fn first_colours(
     anchor: Option<usize>,
 ) -> Result<Option<Colours>, VideoStitchError> {
     let stream = device.stream().map_err(LiveError::from)?;
-    let mut on_device = Vec::with_capacity(sources.len());
+    let mut frames = Vec::with_capacity(sources.len());
     for source in sources {
         let Some(first) = source.first() else { return Ok(None) };
-        let mut frame = DeviceFrame::new(device, source.format()).map_err(LiveError::from)?;
-        let first = first.map_err(VideoError::Pair)?;
-        frame.upload(&stream, &first).map_err(LiveError::from)?;
-        on_device.push(frame);
+        frames.push(first.map_err(VideoError::Pair)?);
     }
-    let frames: Vec<_> = on_device.iter().map(DeviceFrame::view).collect();
-    Ok(matched(&stream, &frames, warp, anchor).map_err(LiveError::from)?)
+    Ok(matched_frames(&stream, &frames, warp, anchor).map_err(LiveError::from)?)
 }
 
 /// Returns the number of panoramas that are missing between the first `written` panoramas and the one at `time`.

@@ -367,7 +367,7 @@ impl Job<'_> {
         stages.run("measure", "measuring", || {
             stitch_each(&device, warp, sources, &options, |stitched: &Stitched<'_>| {
                 let panorama = stitched.panorama;
-                let frame = panorama.frame();
+                let Some(frame) = panorama.frame() else { return Ok(()) };
                 let levels = Levels::of_frame(&frame);
                 flicker.add(&levels)?;
                 let number = stitched.number;

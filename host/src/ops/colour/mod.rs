@@ -22,7 +22,7 @@ pub use matcher::ColourMatcher;
 pub(crate) use overlap::MAX_OVERLAPS;
 pub(crate) use overlap::find_box;
 pub use overlap::{Overlap, Summing};
-pub use overlaps::{Overlaps, matched, matched_pictures};
+pub use overlaps::{Overlaps, matched, matched_frames, matched_pictures};
 pub use shared_types::stitch::Colour;
 pub(crate) use tracker::every_at_rate;
 pub use tracker::{ColourTracker, ColourTrackerOptions, EVERY, SettingsError};

@@ -6,7 +6,7 @@ use shared_types::colour::ColourSums;
 use super::overlap::MAX_OVERLAPS;
 use super::{Colours, Edge, EstimateLimits, Overlap, Summing, solve};
 use crate::device::{DeviceError, Stream};
-use crate::frame::FrameView;
+use crate::frame::{DeviceFrame, Frame, FrameView};
 use crate::io::picture::Picture;
 use crate::ops::stitch::{StitchError, check_depths, check_frames};
 use crate::warp::DeviceWarp;
@@ -113,6 +113,28 @@ pub fn matched_pictures(
     let images = Picture::upload_all(stream, pictures)?;
     let frames: Vec<_> = images.iter().map(FrameView::from).collect();
     matched(stream, &frames, warp, anchor)
+}
+
+/// Returns the colours that match frames in host memory, as [`matched_pictures`] does for pictures. Uploads the frames to
+/// the stream's device.
+///
+/// # Errors
+/// Returns [`StitchError`] if the frames do not match the warp or the device fails.
+#[track_caller]
+pub fn matched_frames(
+    stream: &Stream,
+    frames: &[Frame<'_>],
+    warp: &DeviceWarp,
+    anchor: Option<usize>,
+) -> Result<Option<Colours>, StitchError> {
+    let upload = |frame: &Frame<'_>| {
+        let mut on_device = DeviceFrame::new(stream.device(), frame.format())?;
+        on_device.upload(stream, frame)?;
+        Ok(on_device)
+    };
+    let on_device = frames.iter().map(upload).collect::<Result<Vec<_>, DeviceError>>()?;
+    let views: Vec<_> = on_device.iter().map(DeviceFrame::view).collect();
+    matched(stream, &views, warp, anchor)
 }
 
 /// Returns the colours that match frames on the device, as [`matched_pictures`] does for pictures.

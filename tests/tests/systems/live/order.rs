@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cuda_std::DeviceView;
 use futures_core::Stream as _;
@@ -98,7 +98,7 @@ fn panoramas_are_those_of_a_single_stitch_in_order_and_none_is_missing() {
                     assert_eq!(panorama.timestamp(), FRAME * i);
                     let expected = expected(&device, [left, right], &options, &warp);
                     assert!(panorama.bytes() == expected, "{device}, {input:?} to {output:?}, {i}");
-                    assert_eq!(panorama.frame().format(), stitcher.output_format());
+                    assert_eq!(panorama.frame().unwrap().format(), stitcher.output_format());
                 }
                 assert!(panoramas.next().is_none());
             });
@@ -503,4 +503,54 @@ fn frames_of_another_format_are_refused() {
     let refused = Stitcher::new(&device, device_warp(&device, 0.0), options);
     assert!(matches!(refused, Err(LiveError::Unusable(_))));
     assert_eq!(stitcher.counters().sets, 0);
+}
+
+#[test]
+fn panoramas_can_stay_on_the_device() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let stitched = |download: bool| {
+            let stitcher = stitcher(&device, LiveOptions { download, ..waiting() });
+            let format = stitcher.input_formats()[0];
+            let pictures = [noise(format, 3), noise(format, 4)];
+            let frames = pictures.each_ref().map(|bytes| Frame::tight(format, bytes).unwrap());
+            stitcher.submit(&frames, FRAME).unwrap();
+            let panorama = stitcher.panoramas().next().unwrap();
+            assert_eq!(panorama.frame().is_some(), download);
+            assert_eq!(panorama.bytes().is_empty(), !download);
+            assert_eq!(panorama.to_picture().is_some(), download);
+            let mut bytes = vec![0; panorama.format().bytes()];
+            panorama.device_frame().download(&stream, &mut bytes).unwrap();
+            if download {
+                assert!(panorama.bytes() == bytes, "{device}");
+            }
+            bytes
+        };
+        assert!(stitched(true) == stitched(false), "{device}");
+    }
+}
+
+#[test]
+fn a_reader_waits_at_most_its_timeout() {
+    let device = Device::cpu();
+    let stitcher = stitcher(&device, waiting());
+    let mut panoramas = stitcher.panoramas();
+    let brief = Duration::from_millis(20);
+    let start = Instant::now();
+    assert!(panoramas.next_timeout(brief).is_pending());
+    assert!(start.elapsed() >= brief);
+    let format = stitcher.input_formats()[0];
+    let bytes = [noise(format, 3), noise(format, 4)];
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(brief);
+            let frames = bytes.each_ref().map(|bytes| Frame::tight(format, bytes).unwrap());
+            stitcher.submit(&frames, FRAME).unwrap();
+            stitcher.close();
+        });
+        let long = Duration::from_secs(60);
+        assert!(matches!(panoramas.next_timeout(long), Poll::Ready(Some(_))));
+        assert!(matches!(panoramas.next_timeout(long), Poll::Ready(None)));
+    });
+    assert!(start.elapsed() < Duration::from_secs(50));
 }

@@ -1,0 +1,330 @@
+//! CUDA memory of GStreamer, so that frames of decoders stay on the GPU.
+//!
+//! GStreamer's library `libgstcuda-1.0.so.0` (1.22 or newer) manages such memory. It is looked up at run time, so the
+//! plugin also works without it. Its API is declared here, because no crate declares it.
+//!
+//! Elements that share CUDA memory must share a CUDA context. panoweave uses the primary context of a GPU. A [`Context`]
+//! wraps it and offers it to the other elements of the pipeline, before these create contexts of their own.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::LazyLock;
+
+use cust_raw::driver_sys as sys;
+use gst::glib;
+use gst::glib::ffi::gboolean;
+use gst::glib::translate::{FromGlibPtrFull, ToGlibPtr};
+use gst::prelude::*;
+use gst_video::VideoInfo;
+use libloading::Library;
+use panoweave::device::{Device, Place, Stream};
+use panoweave::frame::{
+    DeviceFrame, DeviceNv12, DeviceP010, DeviceView, FrameFormat, FrameView, PixelFormat,
+};
+
+/// The caps feature of CUDA memory.
+pub(super) const FEATURE: &str = "memory:CUDAMemory";
+
+/// The type of the context that elements share.
+const CONTEXT: &str = "gst.cuda.context";
+
+/// The map flag that selects the device memory, `GST_MAP_CUDA`.
+const MAP_CUDA: c_uint = gst::ffi::GST_MAP_FLAG_LAST << 1;
+
+/// Declares the functions of the library that are called here.
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        struct Functions {
+            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+            _library: Library,
+        }
+
+        impl Functions {
+            /// Loads the library. Returns `None` if it is missing or too old.
+            fn load() -> Option<Self> {
+                // SAFETY: loading GStreamer's library only registers types.
+                let library = unsafe { Library::new("libgstcuda-1.0.so.0") }.ok()?;
+                Some(Self {
+                    // SAFETY: the signatures are those of the header files of GStreamer 1.22.
+                    $($name: *unsafe { library.get(stringify!($name)) }.ok()?,)*
+                    _library: library,
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    gst_cuda_load_library: fn() -> gboolean;
+    gst_cuda_memory_init_once: fn();
+    gst_cuda_context_new_wrapped: fn(sys::CUcontext, sys::CUdevice) -> *mut c_void;
+    gst_cuda_context_get_handle: fn(*mut c_void) -> *mut c_void;
+    gst_context_new_cuda_context: fn(*mut c_void) -> *mut gst::ffi::GstContext;
+    gst_cuda_handle_context_query:
+        fn(*mut gst::ffi::GstElement, *mut gst::ffi::GstQuery, *mut c_void) -> gboolean;
+    gst_is_cuda_memory: fn(*mut gst::ffi::GstMemory) -> gboolean;
+    gst_cuda_buffer_pool_new: fn(*mut c_void) -> *mut gst::ffi::GstBufferPool;
+}
+
+/// The library, if it and a driver can be loaded.
+static FUNCTIONS: LazyLock<Option<Functions>> = LazyLock::new(|| {
+    let functions = Functions::load()?;
+    // SAFETY: both functions may be called at any time after `gst_init`, which has registered this plugin.
+    unsafe {
+        if (functions.gst_cuda_load_library)() == glib::ffi::GFALSE {
+            return None;
+        }
+        (functions.gst_cuda_memory_init_once)();
+    }
+    Some(functions)
+});
+
+/// Returns whether CUDA memory is available on this machine.
+pub(super) fn is_available() -> bool {
+    FUNCTIONS.is_some()
+}
+
+/// The public fields of `GstCudaMemory`.
+#[repr(C)]
+struct CudaMemory {
+    memory: gst::ffi::GstMemory,
+    context: *mut c_void,
+}
+
+/// The primary context of a GPU, as a `GstCudaContext`.
+#[derive(Clone, Debug)]
+pub(super) struct Context {
+    object: gst::Object,
+    handle: sys::CUcontext,
+}
+
+// SAFETY: a CUDA context may be used on any thread, and `GstObject`s are thread-safe.
+unsafe impl Send for Context {}
+
+impl Context {
+    /// Wraps the primary context of the device. Returns `None` on the CPU, and if CUDA memory is not available.
+    pub(super) fn of(device: &Device) -> Option<Self> {
+        let functions = FUNCTIONS.as_ref()?;
+        let ordinal = device.cuda_info()?.ordinal;
+        let mut handle = ptr::null_mut();
+        let (mut number, ordinal) = (0, c_int::try_from(ordinal).ok()?);
+        // SAFETY: the driver writes the results to local variables. `device` exists, so the driver is initialised. The
+        // primary context stays retained until the process ends, because the wrapper does not release it.
+        let object = unsafe {
+            sys::cuDeviceGet(&raw mut number, ordinal).to_result().ok()?;
+            sys::cuDevicePrimaryCtxRetain(&raw mut handle, number).to_result().ok()?;
+            let object = (functions.gst_cuda_context_new_wrapped)(handle, number);
+            if object.is_null() {
+                return None;
+            }
+            gst::Object::from_glib_full(object.cast::<gst::ffi::GstObject>())
+        };
+        Some(Self { object, handle })
+    }
+
+    fn as_ptr(&self) -> *mut c_void {
+        let object: *mut gst::ffi::GstObject = self.object.to_glib_none().0;
+        object.cast()
+    }
+
+    /// Offers this context to the other elements of the pipeline.
+    pub(super) fn share(&self, element: &gst::Element) {
+        let Some(functions) = &*FUNCTIONS else { return };
+        // SAFETY: the function returns a new reference.
+        let context: gst::Context = unsafe {
+            gst::Context::from_glib_full((functions.gst_context_new_cuda_context)(self.as_ptr()))
+        };
+        element.set_context(&context);
+        let message = gst::message::HaveContext::builder(context).src(element).build();
+        let _ = element.post_message(message);
+    }
+
+    /// Answers a query for a context. Returns whether it was one for a CUDA context.
+    pub(super) fn answer(&self, element: &gst::Element, query: &mut gst::QueryRef) -> bool {
+        let Some(functions) = &*FUNCTIONS else { return false };
+        match query.view() {
+            gst::QueryView::Context(query) if query.context_type() == CONTEXT => {}
+            _ => return false,
+        }
+        // SAFETY: the element and the query are valid during the call.
+        let answered = unsafe {
+            (functions.gst_cuda_handle_context_query)(
+                element.to_glib_none().0,
+                query.as_mut_ptr(),
+                self.as_ptr(),
+            )
+        };
+        answered != glib::ffi::GFALSE
+    }
+
+    /// Returns a pool of CUDA memory for frames with these caps, and the bytes of each buffer.
+    pub(super) fn pool(
+        &self,
+        caps: &gst::Caps,
+        info: &VideoInfo,
+        least: u32,
+        most: u32,
+    ) -> Option<(gst::BufferPool, u32)> {
+        let functions = FUNCTIONS.as_ref()?;
+        // SAFETY: the function returns a new, floating reference to a pool.
+        let pool: gst::BufferPool = unsafe {
+            glib::translate::from_glib_none((functions.gst_cuda_buffer_pool_new)(self.as_ptr()))
+        };
+        let mut config = pool.config();
+        config.add_option(gst_video::BUFFER_POOL_OPTION_VIDEO_META.as_ref());
+        config.set_params(Some(caps), u32::try_from(info.size()).ok()?, least, most);
+        pool.set_config(config).ok()?;
+        // The pool has padded the rows.
+        let (_, size, ..) = pool.config().params()?;
+        Some((pool, size))
+    }
+
+    /// Returns whether the buffer has CUDA memory of this context.
+    pub(super) fn owns(&self, buffer: &gst::BufferRef) -> bool {
+        let Some(functions) = &*FUNCTIONS else { return false };
+        if buffer.n_memory() == 0 {
+            return false;
+        }
+        let memory = buffer.peek_memory(0).as_mut_ptr();
+        // SAFETY: the memory is valid while the buffer is borrowed. If it is CUDA memory, it has the fields of
+        // `CudaMemory`.
+        unsafe {
+            if (functions.gst_is_cuda_memory)(memory) == glib::ffi::GFALSE {
+                return false;
+            }
+            let context = (*memory.cast::<CudaMemory>()).context;
+            (functions.gst_cuda_context_get_handle)(context).cast() == self.handle
+        }
+    }
+
+    /// Copies a panorama to a mapped buffer of the same format, and waits for the copy.
+    pub(super) fn copy(
+        &self,
+        from: &DeviceFrame,
+        to: &Mapped,
+        stream: &Stream,
+    ) -> Result<(), sys::CUresult> {
+        let planes = match from {
+            DeviceFrame::Rgba8(image) => vec![(image.as_ptr() as u64, image.pitch())],
+            DeviceFrame::Nv12 { y, uv, .. } => {
+                vec![(y.as_ptr() as u64, y.pitch()), (uv.as_ptr() as u64, uv.pitch())]
+            }
+            DeviceFrame::P010 { y, uv, .. } => {
+                vec![(y.as_ptr() as u64, y.pitch()), (uv.as_ptr() as u64, uv.pitch())]
+            }
+        };
+        let mut copies = planes.into_iter().zip(to.planes()).zip(from.format().planes());
+        // SAFETY: both contexts are the primary one. Each plane of both frames has the size `extent`, because the formats
+        // are the same. The copies are done when `cuStreamSynchronize` returns.
+        unsafe {
+            sys::cuCtxPushCurrent_v2(self.handle).to_result()?;
+            let copied = copies.try_for_each(|((from, to), extent)| {
+                let ((source, pitch), (target, target_pitch)) = (from, to);
+                let copy = sys::CUDA_MEMCPY2D {
+                    srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+                    srcDevice: source,
+                    srcPitch: pitch as usize,
+                    dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+                    dstDevice: target as u64,
+                    dstPitch: target_pitch as usize,
+                    WidthInBytes: extent.row,
+                    Height: extent.rows,
+                    ..sys::CUDA_MEMCPY2D::default()
+                };
+                sys::cuMemcpy2DAsync_v2(&raw const copy, stream.as_raw()).to_result()
+            });
+            let waited = sys::cuStreamSynchronize(stream.as_raw()).to_result();
+            let mut popped = ptr::null_mut();
+            sys::cuCtxPopCurrent_v2(&raw mut popped).to_result()?;
+            copied.and(waited)
+        }
+    }
+}
+
+/// A buffer of CUDA memory that is mapped, so that its planes have addresses on the device.
+pub(super) struct Mapped {
+    frame: gst_video::ffi::GstVideoFrame,
+}
+
+// SAFETY: a mapped video frame may be used and unmapped on any thread.
+unsafe impl Send for Mapped {}
+
+impl Mapped {
+    /// Maps a buffer for reading. The result holds a reference to the buffer.
+    pub(super) fn read(buffer: &gst::BufferRef, info: &VideoInfo) -> Option<Self> {
+        Self::new(buffer.as_mut_ptr(), info, gst::ffi::GST_MAP_READ)
+    }
+
+    /// Maps a writable buffer for writing. The result does not hold a reference, so that the buffer stays writable; it
+    /// must be dropped before the buffer.
+    pub(super) fn write(buffer: &mut gst::BufferRef, info: &VideoInfo) -> Option<Self> {
+        // GST_VIDEO_FRAME_MAP_FLAG_NO_REF
+        let no_reference = gst::ffi::GST_MAP_FLAG_LAST;
+        Self::new(buffer.as_mut_ptr(), info, gst::ffi::GST_MAP_WRITE | no_reference)
+    }
+
+    fn new(buffer: *mut gst::ffi::GstBuffer, info: &VideoInfo, flags: c_uint) -> Option<Self> {
+        let mut frame = MaybeUninit::uninit();
+        // SAFETY: `info` and `buffer` are valid. The function initialises `frame` if it succeeds.
+        unsafe {
+            let mapped = gst_video::ffi::gst_video_frame_map(
+                frame.as_mut_ptr(),
+                info.to_glib_none().0.cast_mut(),
+                buffer,
+                flags | MAP_CUDA,
+            );
+            (mapped != glib::ffi::GFALSE).then(|| Self { frame: frame.assume_init() })
+        }
+    }
+
+    /// Returns the address and the pitch in bytes of each plane.
+    fn planes(&self) -> impl Iterator<Item = (*mut c_void, u32)> {
+        let strides = self.frame.info.stride.map(i32::unsigned_abs);
+        self.frame.data.into_iter().zip(strides)
+    }
+
+    /// Returns a view of the frame. `format` must be the format of the info with which the buffer was mapped.
+    ///
+    /// # Safety
+    /// The view must not be used after this value is dropped.
+    pub(super) unsafe fn view(&self, format: FrameFormat, place: Place) -> FrameView<'static> {
+        let planes: Vec<_> = self.planes().collect();
+        let (width, height) = format.size.into();
+        let half = (width.div_ceil(2), height.div_ceil(2));
+        // SAFETY: the planes have the size of the format and stay mapped until this value is dropped.
+        unsafe {
+            match format.pixels {
+                PixelFormat::Rgba8 => FrameView::Rgba8(view(place, planes[0], (width, height))),
+                PixelFormat::Nv12(encoding) => {
+                    let y = view(place, planes[0], (width, height));
+                    FrameView::Nv12(DeviceNv12 { y, uv: view(place, planes[1], half) }, encoding)
+                }
+                PixelFormat::P010(encoding) => {
+                    let y = view(place, planes[0], (width, height));
+                    FrameView::P010(DeviceP010 { y, uv: view(place, planes[1], half) }, encoding)
+                }
+            }
+        }
+    }
+}
+
+/// Returns a view of a plane.
+///
+/// # Safety
+/// The plane must stay valid for the lifetime of the view.
+unsafe fn view<'a, T: bytemuck::Pod>(
+    place: Place,
+    (address, pitch): (*mut c_void, u32),
+    (width, height): (u32, u32),
+) -> DeviceView<'a, T> {
+    // SAFETY: the caller guarantees that the plane stays valid.
+    unsafe { DeviceView::new(place, address.cast::<T>().cast_const(), width, height, pitch) }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: the frame is mapped, and unmapped only here.
+        unsafe { gst_video::ffi::gst_video_frame_unmap(&raw mut self.frame) };
+    }
+}

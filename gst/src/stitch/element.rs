@@ -1,0 +1,510 @@
+//! The subclass of `GstVideoAggregator`: caps, states, frames.
+//!
+//! The base class collects one buffer of each pad for every output frame. It repeats the last buffer of a pad whose
+//! next one is late, and it drops output frames that downstream would show too late (QoS).
+
+use std::ops::ControlFlow;
+use std::sync::{LazyLock, Mutex, OnceLock};
+
+use gst::glib::{self, Properties};
+use gst_base::subclass::prelude::*;
+use gst_video::prelude::*;
+use gst_video::subclass::AggregateFramesToken;
+use gst_video::subclass::prelude::*;
+use gst_video::{VideoCapsBuilder, VideoFrameRef, VideoInfo};
+use panoweave::device::{Device, DeviceName};
+use panoweave::frame::{MAX_CANVAS_SIDE, Rate};
+use panoweave::live::StitchedFrame;
+
+use super::PanoweaveStitchPad;
+use super::cuda;
+use super::error::StitchFailure;
+use super::formats::{self, frame_format};
+use super::input::Inputs;
+use super::map::Map;
+use super::session::{Formats, Session};
+use super::settings::{Blending, Looking, Settings, lock};
+
+/// The debug category, for `GST_DEBUG=panoweavestitch:6`.
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new(
+        "panoweavestitch",
+        gst::DebugColorFlags::empty(),
+        Some("panoweave: stitches the videos of several cameras"),
+    )
+});
+
+/// The implementation of the element.
+#[derive(Debug, Default, Properties)]
+#[properties(wrapper_type = super::PanoweaveStitch)]
+pub(crate) struct Element {
+    #[property(name = "rig", get, set, type = Option<String>, member = rig, nick = "Rig",
+        blurb = "Path of the rig file (TOML) that `panoweave calibrate` writes", mutable_ready)]
+    #[property(name = "warp", get, set, type = Option<String>, member = warp, nick = "Warp",
+        blurb = "Path of a warp file that `panoweave warp` writes; instead of `rig`", mutable_ready)]
+    #[property(name = "device", get, set, type = String, member = device, nick = "Device",
+        blurb = "Device that stitches: cpu, cuda:N, or auto (the first GPU, otherwise the CPU)",
+        default = Some("auto"), mutable_ready)]
+    #[property(name = "blend", get, set, type = Blending, member = blend, nick = "Blend",
+        blurb = "Blending where the pictures overlap", mutable_ready,
+        builder(Blending::Feather))]
+    #[property(name = "feather", get, set, type = f32, member = feather, nick = "Feather",
+        blurb = "Width in pixels of the fade across a seam (0 = 16, or 4 for `multiband`)",
+        minimum = 0.0, maximum = 1000.0, default = 0.0, mutable_ready)]
+    #[property(name = "levels", get, set, type = u32, member = levels, nick = "Levels",
+        blurb = "Levels of multiband blending; each one doubles the distance of fades",
+        minimum = 1, maximum = 6, default = 5, mutable_ready)]
+    #[property(name = "lookup", get, set, type = Looking, member = lookup, nick = "Lookup",
+        blurb = "Method to find the source coordinates of a pixel", mutable_ready,
+        builder(Looking::Mesh))]
+    #[property(name = "match-colours", get, set, type = bool, member = match_colours,
+        nick = "Match colours",
+        blurb = "Match the colours of the cameras, unless a pad has a gain or gamma other than 1",
+        default = true, mutable_ready)]
+    #[property(name = "anchor", get, set, type = i32, member = anchor, nick = "Anchor",
+        blurb = "Index of the camera that keeps its colours (-1 = all cameras share the changes)",
+        minimum = -1, maximum = 15, default = -1, mutable_ready)]
+    #[property(name = "keep-highlights", get, set, type = bool, member = keep_highlights,
+        nick = "Keep highlights",
+        blurb = "Compress levels above 90 % of white where a gain would clip them; slower",
+        default = false, mutable_ready)]
+    #[property(name = "flip", get, set, type = bool, member = flip, nick = "Flip",
+        blurb = "Rotate the panorama by 180°", default = false, mutable_ready)]
+    #[property(name = "edge-boost", get, set, type = bool, member = edge_boost,
+        nick = "Edge boost", blurb = "Brighten the left and the right tenth of the panorama",
+        default = false, mutable_ready)]
+    #[property(name = "view", get, set, type = Option<String>, member = view, nick = "View",
+        blurb = "Path of a track (CSV) of a virtual camera, whose view replaces the panorama; \
+            requires `rig`", mutable_ready)]
+    #[property(name = "view-width", get, set, type = u32, member = view_width,
+        nick = "View width", blurb = "Width of the view in pixels",
+        minimum = 1, maximum = MAX_CANVAS_SIDE, default = 1920, mutable_ready)]
+    #[property(name = "view-height", get, set, type = u32, member = view_height,
+        nick = "View height", blurb = "Height of the view in pixels",
+        minimum = 1, maximum = MAX_CANVAS_SIDE, default = 1080, mutable_ready)]
+    #[property(name = "view-smooth", get, set, type = f64, member = view_smooth,
+        nick = "View smoothing",
+        blurb = "Standard deviation in seconds of the Gaussian that smooths the track",
+        minimum = 0.0, maximum = 60.0, default = 0.2, mutable_ready)]
+    #[property(name = "view-free", get, set, type = bool, member = view_free,
+        nick = "View free",
+        blurb = "Allow the view to leave the area that the cameras cover", default = false,
+        mutable_ready)]
+    settings: Mutex<Settings>,
+    state: Mutex<State>,
+}
+
+/// The state of the element.
+#[derive(Debug, Default)]
+struct State {
+    /// The device, outside the state NULL.
+    opened: Option<Opened>,
+    /// The rig or the warp file, between the start and the stop of the element.
+    map: Option<Map>,
+    session: Option<Session>,
+}
+
+/// An open device.
+#[derive(Clone, Debug)]
+struct Opened {
+    /// The value of the property `device`.
+    name: String,
+    device: Device,
+    /// The context that is shared with other elements, if CUDA memory is available.
+    context: Option<cuda::Context>,
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for Element {
+    const NAME: &'static str = "GstPanoweaveStitch";
+    type Type = super::PanoweaveStitch;
+    type ParentType = gst_video::VideoAggregator;
+    type Interfaces = (gst::ChildProxy,);
+}
+
+#[glib::derived_properties]
+impl ObjectImpl for Element {}
+impl GstObjectImpl for Element {}
+
+impl ElementImpl for Element {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "Panorama stitcher",
+                "Filter/Editor/Video/Compositor",
+                "Stitches the videos of 2 to 16 cameras into a panorama, on a GPU or the CPU",
+                "The panoweave authors",
+            )
+        });
+        Some(&METADATA)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static TEMPLATES: OnceLock<Vec<gst::PadTemplate>> = OnceLock::new();
+        TEMPLATES.get_or_init(|| {
+            let caps = template_caps(cuda::is_available());
+            let source = gst::PadTemplate::new(
+                "src",
+                gst::PadDirection::Src,
+                gst::PadPresence::Always,
+                &caps,
+            );
+            let sink = gst::PadTemplate::with_gtype(
+                "sink_%u",
+                gst::PadDirection::Sink,
+                gst::PadPresence::Request,
+                &caps,
+                PanoweaveStitchPad::static_type(),
+            );
+            [source, sink].into_iter().map(|template| template.expect("valid template")).collect()
+        })
+    }
+
+    fn change_state(
+        &self,
+        transition: gst::StateChange,
+    ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
+        // Elements that start later, which are those upstream, use the context of this device.
+        if transition == gst::StateChange::NullToReady
+            && let Err(error) = self.open()
+        {
+            self.post_error_message(error.message());
+            return Err(gst::StateChangeError);
+        }
+        let changed = self.parent_change_state(transition)?;
+        if transition == gst::StateChange::ReadyToNull {
+            lock(&self.state).opened = None;
+        }
+        Ok(changed)
+    }
+
+    fn request_new_pad(
+        &self,
+        template: &gst::PadTemplate,
+        name: Option<&str>,
+        caps: Option<&gst::Caps>,
+    ) -> Option<gst::Pad> {
+        let pad = self.parent_request_new_pad(template, name, caps)?;
+        self.obj().child_added(&pad, &pad.name());
+        Some(pad)
+    }
+
+    fn release_pad(&self, pad: &gst::Pad) {
+        self.obj().child_removed(pad, &pad.name());
+        self.parent_release_pad(pad);
+    }
+}
+
+impl ChildProxyImpl for Element {
+    fn children_count(&self) -> u32 {
+        u32::from(self.obj().num_sink_pads())
+    }
+
+    fn child_by_name(&self, name: &str) -> Option<glib::Object> {
+        self.obj().sink_pads().into_iter().find(|pad| pad.name() == name).map(Cast::upcast)
+    }
+
+    fn child_by_index(&self, index: u32) -> Option<glib::Object> {
+        self.obj().sink_pads().into_iter().nth(index as usize).map(Cast::upcast)
+    }
+}
+
+impl AggregatorImpl for Element {
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        let map = self.open().and_then(|()| Map::open(&lock(&self.settings)));
+        lock(&self.state).map = Some(map.map_err(|error| error.message())?);
+        self.parent_start()
+    }
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        let state = &mut *lock(&self.state);
+        (state.map, state.session) = (None, None);
+        self.parent_stop()
+    }
+
+    fn sink_query(&self, pad: &gst_base::AggregatorPad, query: &mut gst::QueryRef) -> bool {
+        match query.view_mut() {
+            gst::QueryViewMut::Caps(query) => {
+                let caps = self.sink_caps(pad);
+                let caps = match query.filter() {
+                    Some(filter) => {
+                        filter.intersect_with_mode(&caps, gst::CapsIntersectMode::First)
+                    }
+                    None => caps,
+                };
+                query.set_result(&caps);
+                true
+            }
+            gst::QueryViewMut::AcceptCaps(query) => {
+                let accepted = query.caps().is_subset(&self.sink_caps(pad));
+                query.set_result(accepted);
+                true
+            }
+            _ => self.answer(query) || self.parent_sink_query(pad, query),
+        }
+    }
+
+    fn src_query(&self, query: &mut gst::QueryRef) -> bool {
+        self.answer(query) || self.parent_src_query(query)
+    }
+
+    fn propose_allocation(
+        &self,
+        pad: &gst_base::AggregatorPad,
+        decided: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        self.parent_propose_allocation(pad, decided, query)?;
+        query.add_allocation_meta::<gst_video::VideoMeta>(None);
+        if let (Some(caps), true) = query.get_owned()
+            && let Some((pool, size)) = self.pool(&caps, 0, 0)
+        {
+            query.add_allocation_pool(Some(&pool), size, 0, 0);
+        }
+        Ok(())
+    }
+
+    fn decide_allocation(
+        &self,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        let proposed = query.allocation_pools().next().map(|(_, _, least, most)| (least, most));
+        let (least, most) = proposed.unwrap_or((0, 0));
+        if let (Some(caps), _) = query.get_owned()
+            && let Some((pool, size)) = self.pool(&caps, least, most)
+        {
+            // Pools of other elements may have memory of another context.
+            if proposed.is_none() {
+                query.add_allocation_pool(Some(&pool), size, least, most);
+            } else {
+                query.set_nth_allocation_pool(0, Some(&pool), size, least, most);
+            }
+            return Ok(());
+        }
+        self.parent_decide_allocation(query)
+    }
+}
+
+impl VideoAggregatorImpl for Element {
+    fn update_caps(&self, downstream: &gst::Caps) -> Result<gst::Caps, gst::LoggableError> {
+        let state = lock(&self.state);
+        let Some(map) = &state.map else {
+            return Err(gst::loggable_error!(CAT, "the element has not started"));
+        };
+        let pads = self.cameras();
+        let Some(first) = pads.first().and_then(|pad| pad.video_info()) else {
+            return Err(gst::loggable_error!(CAT, "the first camera has no caps"));
+        };
+        let size = lock(&self.settings).view_size().unwrap_or_else(|| map.size());
+        let mut wanted = gst::Caps::new_empty();
+        for feature in features(state.opened.as_ref().is_some_and(|it| it.context.is_some())) {
+            for format in formats::of_panoramas(first.format()) {
+                let caps = || {
+                    VideoCapsBuilder::new()
+                        .features([feature])
+                        .format(format)
+                        .width(size.x as i32)
+                        .height(size.y as i32)
+                        .pixel_aspect_ratio(gst::Fraction::new(1, 1))
+                        .field("interlace-mode", "progressive")
+                };
+                // The colours of the first camera are preferred, but downstream may demand others.
+                if format == first.format() {
+                    let colorimetry = first.colorimetry().to_string();
+                    wanted.merge(caps().field("colorimetry", colorimetry).build());
+                }
+                wanted.merge(caps().build());
+            }
+        }
+        Ok(wanted.intersect_with_mode(downstream, gst::CapsIntersectMode::First))
+    }
+
+    fn aggregate_frames(
+        &self,
+        token: &AggregateFramesToken<'_>,
+        output: &mut gst::BufferRef,
+    ) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let pads = self.cameras();
+        let ended = |pad: &PanoweaveStitchPad| pad.is_eos() && !pad.has_current_buffer(token);
+        if let Some(pad) = pads.iter().find(|pad| ended(pad)) {
+            gst::info!(CAT, imp = self, "{} has ended, and so does the panorama", pad.name());
+            return Err(gst::FlowError::Eos);
+        }
+        let buffers: Option<Vec<_>> = pads.iter().map(|pad| pad.current_buffer(token)).collect();
+        let (Some(buffers), Some(info)) = (buffers, self.obj().video_info()) else {
+            gst::debug!(CAT, imp = self, "a camera has no frame yet");
+            return Err(gst_base::AGGREGATOR_FLOW_NEED_DATA);
+        };
+        match self.stitch(&pads, buffers, &info, output) {
+            Ok(()) => Ok(gst::FlowSuccess::Ok),
+            Err(error @ StitchFailure::Dropped(_)) => {
+                gst::element_imp_warning!(self, gst::ResourceError::Failed, ("{error}"));
+                Err(gst_base::AGGREGATOR_FLOW_NEED_DATA)
+            }
+            Err(error) => {
+                self.post_error_message(error.message());
+                Err(gst::FlowError::Error)
+            }
+        }
+    }
+}
+
+impl Element {
+    /// Returns the pads in the order of their cameras.
+    fn cameras(&self) -> Vec<PanoweaveStitchPad> {
+        let mut pads = Vec::new();
+        self.obj().foreach_sink_pad(|_, pad| {
+            pads.extend(pad.downcast_ref::<PanoweaveStitchPad>().cloned());
+            ControlFlow::Continue(())
+        });
+        pads.sort_by_key(PanoweaveStitchPad::index);
+        pads
+    }
+
+    /// Opens the device, and shares its context with the other elements.
+    fn open(&self) -> Result<(), StitchFailure> {
+        let name = lock(&self.settings).device.clone();
+        if lock(&self.state).opened.as_ref().is_some_and(|opened| opened.name == name) {
+            return Ok(());
+        }
+        let device = name.parse::<DeviceName>()?.open()?;
+        let context = cuda::Context::of(&device);
+        if let Some(context) = &context {
+            context.share(self.obj().upcast_ref());
+        }
+        lock(&self.state).opened = Some(Opened { name, device, context });
+        Ok(())
+    }
+
+    /// Returns the context that is shared with other elements.
+    fn context(&self) -> Option<cuda::Context> {
+        lock(&self.state).opened.as_ref()?.context.clone()
+    }
+
+    /// Answers queries for a CUDA context.
+    fn answer(&self, query: &mut gst::QueryRef) -> bool {
+        let context = self.context();
+        context.is_some_and(|context| context.answer(self.obj().upcast_ref(), query))
+    }
+
+    /// Returns a pool of CUDA memory and the size of its buffers, if these are the caps of CUDA memory.
+    fn pool(&self, caps: &gst::Caps, least: u32, most: u32) -> Option<(gst::BufferPool, u32)> {
+        if !is_of_cuda(caps) {
+            return None;
+        }
+        self.context()?.pool(caps, &VideoInfo::from_caps(caps).ok()?, least, most)
+    }
+
+    /// Returns the caps that a pad accepts, with the size of its camera.
+    fn sink_caps(&self, pad: &gst_base::AggregatorPad) -> gst::Caps {
+        let index = pad.downcast_ref::<PanoweaveStitchPad>().map(PanoweaveStitchPad::index);
+        let state = lock(&self.state);
+        let mut caps =
+            template_caps(state.opened.as_ref().is_some_and(|opened| opened.context.is_some()));
+        let sources = state.map.as_ref().map(Map::sources).unwrap_or_default();
+        if let Some(size) = index.and_then(|index| sources.get(index)) {
+            for structure in caps.make_mut().iter_mut() {
+                structure.set("width", size.x as i32);
+                structure.set("height", size.y as i32);
+            }
+        }
+        caps
+    }
+
+    /// Stitches buffers, in the order of the cameras, to an output buffer with the format `info`.
+    fn stitch(
+        &self,
+        pads: &[PanoweaveStitchPad],
+        buffers: Vec<gst::Buffer>,
+        info: &VideoInfo,
+        output: &mut gst::BufferRef,
+    ) -> Result<(), StitchFailure> {
+        let State { opened, map, session } = &mut *lock(&self.state);
+        let (Some(Opened { device, context, .. }), Some(map)) = (opened, map) else {
+            return Err(StitchFailure::NoMap);
+        };
+        let time = output.pts().unwrap_or_default();
+        let format = |camera, info: &VideoInfo| {
+            frame_format(info)
+                .ok_or_else(|| StitchFailure::Format { camera, found: format!("{info:?}") })
+        };
+        let frames = pads.iter().zip(buffers).enumerate().map(|(camera, (pad, buffer))| {
+            let info = pad.video_info().ok_or(StitchFailure::Map { camera })?;
+            let format = format(camera, &info)?;
+            Ok((buffer, info, format))
+        });
+        let frames = frames.collect::<Result<_, StitchFailure>>()?;
+        let inputs = Inputs::map(frames, context.as_ref().map(|it| (it, device.place())))?;
+        let (numerator, denominator) = info.fps().into();
+        let formats = Formats {
+            inputs: inputs.formats(),
+            output: format(0, info)?,
+            on_device: context.as_ref().is_some_and(|context| context.owns(output)),
+            rate: Rate::new(numerator.unsigned_abs(), denominator.unsigned_abs()).ok(),
+        };
+        if session.as_ref().is_none_or(|session| *session.formats() != formats) {
+            check_cameras(map, pads)?;
+            let colours: Vec<_> = pads.iter().map(PanoweaveStitchPad::colour).collect();
+            let settings = lock(&self.settings).clone();
+            let new = Session::new(device, map, &settings, &colours, formats, &inputs, time)?;
+            gst::info!(CAT, imp = self, "stitching {:?} on {device}", new.formats());
+            *session = Some(new);
+        }
+        let session = session.as_mut().ok_or(StitchFailure::NoMap)?;
+        let panorama = session.stitch(inputs, time)?;
+        match context {
+            Some(context) if session.formats().on_device => {
+                let target = cuda::Mapped::write(output, info).ok_or(StitchFailure::Output)?;
+                let copied = context.copy(panorama.device_frame(), &target, session.stream());
+                copied.map_err(StitchFailure::Copy)
+            }
+            _ => copy(&panorama, info, output).ok_or(StitchFailure::Output),
+        }
+    }
+}
+
+/// Returns whether these are the caps of CUDA memory.
+fn is_of_cuda(caps: &gst::Caps) -> bool {
+    caps.features(0).is_some_and(|features| features.contains(cuda::FEATURE))
+}
+
+/// Returns the caps features of supported memory, the preferred one first.
+fn features(with_cuda: bool) -> impl Iterator<Item = &'static str> {
+    with_cuda.then_some(cuda::FEATURE).into_iter().chain(["memory:SystemMemory"])
+}
+
+/// Returns the caps of all supported formats.
+fn template_caps(with_cuda: bool) -> gst::Caps {
+    let mut all = gst::Caps::new_empty();
+    for feature in features(with_cuda) {
+        let caps = VideoCapsBuilder::new().features([feature]).format_list(formats::ALL);
+        all.merge(caps.field("interlace-mode", "progressive").build());
+    }
+    all
+}
+
+/// Checks that there is exactly one pad per camera. `pads` is in the order of the cameras.
+fn check_cameras(map: &Map, pads: &[PanoweaveStitchPad]) -> Result<(), StitchFailure> {
+    let expected = map.sources().len();
+    let found: Vec<_> = pads.iter().map(PanoweaveStitchPad::index).collect();
+    if found.iter().copied().eq(0..expected) {
+        return Ok(());
+    }
+    let found = found.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    Err(StitchFailure::Cameras { map: map.name().to_owned(), expected, found })
+}
+
+/// Copies a panorama in host memory to a buffer with the format `info`.
+fn copy(panorama: &StitchedFrame, info: &VideoInfo, output: &mut gst::BufferRef) -> Option<()> {
+    let frame = panorama.frame()?;
+    let mut output = VideoFrameRef::from_buffer_ref_writable(output, info).ok()?;
+    let strides: Vec<_> = output.plane_stride().iter().map(|s| s.unsigned_abs() as usize).collect();
+    let planes = frame.planes().iter().zip(panorama.format().planes()).zip(strides);
+    for (plane, ((from, extent), stride)) in (0..).zip(planes) {
+        let to = output.plane_data_mut(plane).ok()?;
+        for (to, from) in to.chunks_mut(stride).zip(from.bytes.chunks(from.pitch)) {
+            to.get_mut(..extent.row)?.copy_from_slice(&from[..extent.row]);
+        }
+    }
+    Some(())
+}

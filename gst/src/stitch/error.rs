@@ -1,0 +1,91 @@
+//! Errors of the element, and the domains of their messages on the bus.
+
+use gst::ErrorMessage;
+use panoweave::device::{DeviceError, DeviceNameError};
+use panoweave::frame::FrameError;
+use panoweave::geometry::rig::RigError;
+use panoweave::live::LiveError;
+use panoweave::ops::stitch::StitchError;
+use panoweave::ops::view::{TrackError, ViewError};
+use panoweave::warp::{RenderError, WarpError};
+use thiserror::Error;
+
+/// The reason why the element cannot stitch.
+#[derive(Debug, Error)]
+pub(super) enum StitchFailure {
+    #[error("no rig: set the property `rig` or `warp` to a file")]
+    NoMap,
+    #[error("both `rig` and `warp` are set; set only one of them")]
+    TwoMaps,
+    #[error("`{property}` requires `{needed}`")]
+    Needs { property: &'static str, needed: &'static str },
+    #[error("`view` cannot be kept inside the area that this rig's cameras cover; set `view-free`")]
+    Unlimited,
+    #[error(
+        "{map} has {expected} cameras, but the pads are those of the cameras {found}; link one pad per camera, sink_0 to sink_{}",
+        expected - 1
+    )]
+    Cameras { map: String, expected: usize, found: String },
+    #[error("`anchor` is {anchor}, but the last camera is {}", cameras - 1)]
+    Anchor { anchor: usize, cameras: usize },
+    #[error("sink_{camera} has {found}, which is not supported")]
+    Format { camera: usize, found: String },
+    #[error("cannot map the frame of sink_{camera}")]
+    Map { camera: usize },
+    #[error("cannot write the panorama to the buffer of the next element")]
+    Output,
+    #[error("cannot copy the panorama in CUDA memory: {0:?}")]
+    Copy(cust_raw::driver_sys::CUresult),
+    #[error("the device rejected the frames at {0}; the element drops this panorama")]
+    Dropped(gst::ClockTime),
+    #[error(transparent)]
+    DeviceName(#[from] DeviceNameError),
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    #[error(transparent)]
+    Warp(#[from] WarpError),
+    #[error(transparent)]
+    Render(#[from] RenderError),
+    #[error(transparent)]
+    Track(#[from] TrackError),
+    #[error(transparent)]
+    View(#[from] ViewError),
+    #[error(transparent)]
+    Live(#[from] LiveError),
+    #[error(transparent)]
+    Stitch(#[from] StitchError),
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl StitchFailure {
+    /// Returns the message for the bus.
+    pub(super) fn message(&self) -> ErrorMessage {
+        match self {
+            Self::NoMap
+            | Self::TwoMaps
+            | Self::Needs { .. }
+            | Self::Unlimited
+            | Self::Cameras { .. }
+            | Self::Anchor { .. }
+            | Self::DeviceName(_) => gst::error_msg!(gst::ResourceError::Settings, ("{self}")),
+            Self::Rig(_) | Self::Warp(_) | Self::Track(_) => {
+                gst::error_msg!(gst::ResourceError::OpenRead, ("{self}"))
+            }
+            Self::Format { .. } | Self::Frame(_) => {
+                gst::error_msg!(gst::StreamError::Format, ("{self}"))
+            }
+            Self::Map { .. }
+            | Self::Output
+            | Self::Copy(_)
+            | Self::Dropped(_)
+            | Self::Render(_)
+            | Self::View(_)
+            | Self::Live(_)
+            | Self::Stitch(_)
+            | Self::Device(_) => gst::error_msg!(gst::ResourceError::Failed, ("{self}")),
+        }
+    }
+}

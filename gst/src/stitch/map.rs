@@ -1,0 +1,106 @@
+//! The rig or the warp file: the sizes of the cameras' pictures and of the panorama, and the warp.
+
+use std::path::Path;
+
+use glam::UVec2;
+use panoweave::device::Stream;
+use panoweave::geometry::Geometry;
+use panoweave::geometry::rig::{Rig, RigCamera};
+use panoweave::ops::stitch::Vignettes;
+use panoweave::warp::{DeviceWarp, Warp};
+
+use super::error::StitchFailure;
+use super::settings::Settings;
+
+/// A rig or a warp file.
+#[derive(Debug)]
+pub(super) struct Map {
+    name: String,
+    source: Source,
+    vignettes: Vignettes,
+}
+
+#[derive(Debug)]
+enum Source {
+    Rig(Geometry),
+    Warp(Warp),
+}
+
+impl Map {
+    /// Reads the file that the properties select.
+    pub(super) fn open(settings: &Settings) -> Result<Self, StitchFailure> {
+        match (&settings.rig, &settings.warp) {
+            (None, None) => Err(StitchFailure::NoMap),
+            (Some(_), Some(_)) => Err(StitchFailure::TwoMaps),
+            (Some(rig), None) => Self::of_rig(rig),
+            (None, Some(warp)) => Self::of_warp(warp),
+        }
+    }
+
+    fn of_rig(file: &str) -> Result<Self, StitchFailure> {
+        let rig = Rig::open(Path::new(file))?;
+        Ok(Self {
+            name: file.to_owned(),
+            source: Source::Rig(rig.geometry()?),
+            vignettes: vignettes(&rig),
+        })
+    }
+
+    fn of_warp(file: &str) -> Result<Self, StitchFailure> {
+        let warp = Warp::open(Path::new(file))?;
+        // A warp file contains the text of the rig from which it was made, if there was one.
+        let rig = warp.rig().and_then(|text| Rig::parse(text, file).ok());
+        Ok(Self {
+            name: file.to_owned(),
+            source: Source::Warp(warp),
+            vignettes: rig.as_ref().map(vignettes).unwrap_or_default(),
+        })
+    }
+
+    /// Returns the path of the file.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the size of the panorama in pixels.
+    pub(super) fn size(&self) -> UVec2 {
+        match &self.source {
+            Source::Rig(geometry) => geometry.canvas.size,
+            Source::Warp(warp) => warp.size(),
+        }
+    }
+
+    /// Returns the sizes of the cameras' pictures in pixels.
+    pub(super) fn sources(&self) -> Vec<UVec2> {
+        match &self.source {
+            Source::Rig(geometry) => geometry.cameras.iter().map(|camera| camera.size).collect(),
+            Source::Warp(warp) => warp.sources().to_vec(),
+        }
+    }
+
+    /// Returns the geometry of a rig, or `None` for a warp file.
+    pub(super) fn geometry(&self) -> Option<&Geometry> {
+        match &self.source {
+            Source::Rig(geometry) => Some(geometry),
+            Source::Warp(_) => None,
+        }
+    }
+
+    pub(super) fn vignettes(&self) -> Vignettes {
+        self.vignettes
+    }
+
+    /// Renders or uploads the warp.
+    pub(super) fn prepare(&self, stream: &Stream) -> Result<DeviceWarp, StitchFailure> {
+        let warp = match &self.source {
+            Source::Rig(geometry) => DeviceWarp::render(stream, geometry)?,
+            Source::Warp(warp) => DeviceWarp::upload(stream, warp)?,
+        };
+        stream.synchronize()?;
+        Ok(warp)
+    }
+}
+
+fn vignettes(rig: &Rig) -> Vignettes {
+    Vignettes::of(rig.cameras.iter().map(RigCamera::vignette).collect::<Vec<_>>())
+}

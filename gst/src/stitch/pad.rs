@@ -1,0 +1,93 @@
+//! The request pads `sink_%u`. Each receives the video of one camera.
+
+use std::sync::Mutex;
+
+use gst::glib::{self, Properties};
+use gst::prelude::*;
+use gst_base::subclass::prelude::*;
+use gst_video::subclass::AggregateFramesToken;
+use gst_video::subclass::prelude::*;
+use panoweave::ops::colour::Colour;
+
+/// The implementation of a request pad.
+#[derive(Debug, Default, Properties)]
+#[properties(wrapper_type = super::PanoweaveStitchPad)]
+pub(crate) struct CameraPad {
+    #[property(name = "camera", get, set, type = i32, member = camera, nick = "Camera",
+        blurb = "Index of the camera in the rig, from 0 (-1 = the number of the pad)",
+        minimum = -1, maximum = 15, default = -1, mutable_ready)]
+    #[property(name = "gain-red", get, set, type = f32, member = gain_red, nick = "Red gain",
+        blurb = "Factor of the red levels; colours are matched only if all gains and gammas are 1",
+        minimum = 0.0, maximum = 1000.0, default = 1.0, mutable_ready)]
+    #[property(name = "gain-green", get, set, type = f32, member = gain_green, nick = "Green gain",
+        blurb = "Factor of the green levels; colours are matched only if all gains and gammas are 1",
+        minimum = 0.0, maximum = 1000.0, default = 1.0, mutable_ready)]
+    #[property(name = "gain-blue", get, set, type = f32, member = gain_blue, nick = "Blue gain",
+        blurb = "Factor of the blue levels; colours are matched only if all gains and gammas are 1",
+        minimum = 0.0, maximum = 1000.0, default = 1.0, mutable_ready)]
+    #[property(name = "gamma", get, set, type = f32, member = gamma, nick = "Gamma",
+        blurb = "Exponent of the levels, which are scaled to 0 to 1, after the gain",
+        minimum = 0.01, maximum = 100.0, default = 1.0, mutable_ready)]
+    settings: Mutex<PadSettings>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PadSettings {
+    camera: i32,
+    gain_red: f32,
+    gain_green: f32,
+    gain_blue: f32,
+    gamma: f32,
+}
+
+impl Default for PadSettings {
+    fn default() -> Self {
+        Self { camera: -1, gain_red: 1.0, gain_green: 1.0, gain_blue: 1.0, gamma: 1.0 }
+    }
+}
+
+impl CameraPad {
+    fn settings(&self) -> PadSettings {
+        *super::settings::lock(&self.settings)
+    }
+}
+
+impl super::PanoweaveStitchPad {
+    /// Returns the index of the pad's camera in the rig.
+    pub(super) fn index(&self) -> usize {
+        let number = || self.name().strip_prefix("sink_").and_then(|number| number.parse().ok());
+        usize::try_from(self.imp().settings().camera).ok().or_else(number).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the colour correction that the properties of the pad select.
+    pub(super) fn colour(&self) -> Colour {
+        let PadSettings { gain_red, gain_green, gain_blue, gamma, .. } = self.imp().settings();
+        let gain = [gain_red, gain_green, gain_blue].into();
+        Colour { gain, gamma, ..Colour::IDENTITY }
+    }
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for CameraPad {
+    const NAME: &'static str = "GstPanoweaveStitchPad";
+    type Type = super::PanoweaveStitchPad;
+    type ParentType = gst_video::VideoAggregatorPad;
+}
+
+#[glib::derived_properties]
+impl ObjectImpl for CameraPad {}
+impl GstObjectImpl for CameraPad {}
+impl PadImpl for CameraPad {}
+impl AggregatorPadImpl for CameraPad {}
+
+impl VideoAggregatorPadImpl for CameraPad {
+    fn prepare_frame(
+        &self,
+        _aggregator: &gst_video::VideoAggregator,
+        _token: &AggregateFramesToken<'_>,
+        _buffer: &gst::Buffer,
+    ) -> Option<gst_video::VideoFrame<gst_video::video_frame::Readable>> {
+        // The base class would map the frame to host memory. The element maps it where it is.
+        None
+    }
+}

@@ -1,0 +1,148 @@
+//! The properties of the element, and the options that they select.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use glam::UVec2;
+use gst::glib;
+use panoweave::ops::multiband::MultibandOptions;
+use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::stitch::Lookup;
+
+/// Locks a mutex whose contents stay valid if a thread panics.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The property `blend`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstPanoweaveBlend")]
+#[repr(i32)]
+pub(crate) enum Blending {
+    /// Fades across the whole overlap.
+    #[default]
+    #[enum_value(name = "Fades across the whole overlap", nick = "feather")]
+    Feather,
+    /// Changes cameras along a line on which the pictures agree.
+    #[enum_value(name = "Changes cameras along a line on which the pictures agree", nick = "seam")]
+    Seam,
+    /// A seam, across which brightness fades over a longer distance than fine detail.
+    #[enum_value(
+        name = "A seam, across which brightness fades over a longer distance than fine detail",
+        nick = "multiband"
+    )]
+    Multiband,
+}
+
+/// The property `lookup`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstPanoweaveLookup")]
+#[repr(i32)]
+pub(crate) enum Looking {
+    /// Coordinates from a compact mesh, within 1/32 pixel.
+    #[default]
+    #[enum_value(name = "Coordinates from a compact mesh, within 1/32 pixel", nick = "mesh")]
+    Mesh,
+    /// Exact coordinates.
+    #[enum_value(name = "Exact coordinates", nick = "planes")]
+    Planes,
+    /// Exact coordinates, which the texture unit reads.
+    #[enum_value(
+        name = "Exact coordinates, which the texture unit reads",
+        nick = "textured-planes"
+    )]
+    TexturedPlanes,
+    /// Exact coordinates; the texture unit interpolates the pixels.
+    #[enum_value(
+        name = "Exact coordinates; the texture unit interpolates the pixels",
+        nick = "hardware-bilinear"
+    )]
+    HardwareBilinear,
+    /// Exact coordinates and a cubic filter.
+    #[enum_value(name = "Exact coordinates and a cubic filter", nick = "cubic")]
+    Cubic,
+}
+
+impl From<Looking> for Lookup {
+    fn from(looking: Looking) -> Self {
+        match looking {
+            Looking::Mesh => Self::Mesh,
+            Looking::Planes => Self::Planes,
+            Looking::TexturedPlanes => Self::TexturedPlanes,
+            Looking::HardwareBilinear => Self::HardwareBilinear,
+            Looking::Cubic => Self::Cubic,
+        }
+    }
+}
+
+/// The values of the properties.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) rig: Option<String>,
+    pub(super) warp: Option<String>,
+    pub(super) device: String,
+    pub(super) blend: Blending,
+    pub(super) feather: f32,
+    pub(super) levels: u32,
+    pub(super) lookup: Looking,
+    pub(super) match_colours: bool,
+    pub(super) anchor: i32,
+    pub(super) keep_highlights: bool,
+    pub(super) flip: bool,
+    pub(super) edge_boost: bool,
+    pub(super) view: Option<String>,
+    pub(super) view_width: u32,
+    pub(super) view_height: u32,
+    pub(super) view_smooth: f64,
+    pub(super) view_free: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            rig: None,
+            warp: None,
+            device: "auto".to_owned(),
+            blend: Blending::default(),
+            feather: 0.0,
+            levels: 5,
+            lookup: Looking::default(),
+            match_colours: true,
+            anchor: -1,
+            keep_highlights: false,
+            flip: false,
+            edge_boost: false,
+            view: None,
+            view_width: 1920,
+            view_height: 1080,
+            view_smooth: 0.2,
+            view_free: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Returns the blending that `blend`, `feather` and `levels` select.
+    pub(super) fn blend(&self) -> Blend {
+        let width = |default: f32| if self.feather > 0.0 { self.feather } else { default };
+        match self.blend {
+            Blending::Feather => Blend::Feather,
+            Blending::Seam => {
+                Blend::Seam(SeamOptions { feather: width(SeamOptions::default().feather) })
+            }
+            Blending::Multiband => Blend::Multiband(MultibandOptions {
+                levels: self.levels,
+                feather: width(MultibandOptions::default().feather),
+            }),
+        }
+    }
+
+    /// Returns the camera that keeps its colours, if any.
+    pub(super) fn anchor(&self) -> Option<usize> {
+        usize::try_from(self.anchor).ok()
+    }
+
+    /// Returns the size of the view of a virtual camera, or `None` for panoramas.
+    pub(super) fn view_size(&self) -> Option<UVec2> {
+        self.view.as_ref().map(|_| UVec2::new(self.view_width, self.view_height))
+    }
+}

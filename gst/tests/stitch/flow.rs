@@ -1,0 +1,124 @@
+//! End of stream, flushes, states, gaps and different rates.
+
+use gst::prelude::*;
+use gst_video::VideoFormat;
+
+use crate::support::{Harnesses, Scene, buffer, bytes, frame, gain, picture_info, time};
+
+#[test]
+fn panoramas_have_the_times_of_their_frames() {
+    let scene = Scene::new(2);
+    let mut harnesses = Harnesses::new(&scene.element(), 2);
+    harnesses.play(&picture_info(VideoFormat::Nv12));
+    (0..5).for_each(|number| harnesses.push(VideoFormat::Nv12, number));
+    harnesses.end();
+    let times: Vec<_> = harnesses.rest().iter().map(|panorama| panorama.pts().unwrap()).collect();
+    assert_eq!(times, [0, 1, 2, 3, 4].map(time));
+}
+
+#[test]
+fn the_panorama_ends_with_the_first_camera_that_ends() {
+    let scene = Scene::new(2);
+    let mut harnesses = Harnesses::new(&scene.element(), 2);
+    harnesses.play(&picture_info(VideoFormat::Nv12));
+    harnesses.push(VideoFormat::Nv12, 0);
+    harnesses.push(VideoFormat::Nv12, 1);
+    assert!(harnesses.cameras[1].push_event(gst::event::Eos::new()));
+    let bytes = frame(VideoFormat::Nv12, 0, 2, gain(0));
+    // The element may have ended before it takes this frame.
+    let _ = harnesses.cameras[0].push(buffer(bytes, 2));
+    assert_eq!(harnesses.rest().len(), 2);
+}
+
+#[test]
+fn a_pad_can_repeat_its_last_frame_after_its_end() {
+    let scene = Scene::new(2);
+    let mut harnesses = Harnesses::new(&scene.element(), 2);
+    harnesses.element.static_pad("sink_1").unwrap().set_property("repeat-after-eos", true);
+    harnesses.play(&picture_info(VideoFormat::Nv12));
+    harnesses.push(VideoFormat::Nv12, 0);
+    assert!(harnesses.cameras[1].push_event(gst::event::Eos::new()));
+    for number in 1..4 {
+        let bytes = frame(VideoFormat::Nv12, 0, number, gain(0));
+        harnesses.cameras[0].push(buffer(bytes, number)).unwrap();
+    }
+    assert!(harnesses.cameras[0].push_event(gst::event::Eos::new()));
+    assert_eq!(harnesses.rest().len(), 4);
+}
+
+#[test]
+fn a_camera_with_half_the_rate_is_repeated() {
+    let scene = Scene::new(2);
+    let mut harnesses = Harnesses::new(&scene.element(), 2);
+    let info = picture_info(VideoFormat::Nv12);
+    let slow = gst_video::VideoInfo::builder(info.format(), info.width(), info.height())
+        .fps(gst::Fraction::new(25, 2))
+        .colorimetry(&info.colorimetry())
+        .build()
+        .unwrap();
+    harnesses.cameras[0].set_src_caps(info.to_caps().unwrap());
+    harnesses.cameras[1].set_src_caps(slow.to_caps().unwrap());
+    harnesses.cameras.iter_mut().for_each(gst_check::Harness::play);
+    for number in 0..6 {
+        let bytes = frame(VideoFormat::Nv12, 0, number, gain(0));
+        harnesses.cameras[0].push(buffer(bytes, number)).unwrap();
+        if number % 2 == 0 {
+            let mut buffer = buffer(frame(VideoFormat::Nv12, 1, number, gain(1)), number);
+            buffer.get_mut().unwrap().set_duration(time(2));
+            harnesses.cameras[1].push(buffer).unwrap();
+        }
+    }
+    harnesses.end();
+    assert_eq!(harnesses.rest().len(), 6);
+}
+
+#[test]
+fn a_flush_restarts_the_panorama() {
+    let scene = Scene::new(2);
+    let mut harnesses = Harnesses::new(&scene.element(), 2);
+    harnesses.play(&picture_info(VideoFormat::Nv12));
+    harnesses.push(VideoFormat::Nv12, 0);
+    harnesses.push(VideoFormat::Nv12, 1);
+    let first = bytes(&harnesses.cameras[0].pull().unwrap());
+    // The events of a seek have one number.
+    let seqnum = gst::Seqnum::next();
+    for camera in &mut harnesses.cameras {
+        assert!(camera.push_event(gst::event::FlushStart::builder().seqnum(seqnum).build()));
+    }
+    for camera in &mut harnesses.cameras {
+        assert!(camera.push_event(gst::event::FlushStop::builder(true).seqnum(seqnum).build()));
+        let segment = gst::FormattedSegment::<gst::ClockTime>::new();
+        assert!(camera.push_event(gst::event::Segment::builder(&segment).seqnum(seqnum).build()));
+    }
+    while harnesses.cameras[0].try_pull().is_some() {}
+    for number in 0..3 {
+        harnesses.push(VideoFormat::Nv12, number);
+    }
+    harnesses.end();
+    let panoramas = harnesses.rest();
+    let times: Vec<_> = panoramas.iter().map(|panorama| panorama.pts().unwrap()).collect();
+    assert_eq!(times, [0, 1, 2].map(time));
+    // The colours have followed the frames, so the levels may differ by one.
+    let again = bytes(&panoramas[0]);
+    assert!(first.iter().zip(&again).all(|(a, b)| a.abs_diff(*b) <= 1));
+}
+
+#[test]
+fn the_element_starts_and_stops_a_hundred_times() {
+    let scene = Scene::new(2);
+    let element = scene.element();
+    for round in 0..100 {
+        let mut harnesses = Harnesses::new(&element, 2);
+        harnesses.play(&picture_info(VideoFormat::Nv12));
+        if round % 10 == 0 {
+            harnesses.push(VideoFormat::Nv12, 0);
+            harnesses.end();
+            assert_eq!(harnesses.rest().len(), 1);
+        }
+        element.set_state(gst::State::Null).unwrap();
+        for camera in 0..2 {
+            let pad = element.static_pad(&format!("sink_{camera}")).unwrap();
+            element.release_request_pad(&pad);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Panoramas have the same pixels as those of `stitch_video`, which `panoweave video` runs, from the same frames.
+
+use glam::UVec2;
+use gst::prelude::*;
+use gst_video::VideoFormat;
+use panoweave::device::Device;
+use panoweave::frame::Rate;
+use panoweave::geometry::rig::Rig;
+use panoweave::io::video::{
+    Crf, Medium, Stop, TenBit, VideoInput, VideoOutput, VideoSink, VideoSource,
+};
+use panoweave::live::ColourOptions;
+use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::view::{Track, Viewer, VirtualCamera};
+use panoweave::video::{VideoOptions, stitch_video};
+use panoweave::warp::DeviceWarp;
+
+use crate::support::{
+    Harnesses, PANORAMA, PICTURE, RATE, Scene, bytes, frame, gain, picture_info, text,
+};
+
+const FRAMES: usize = 12;
+
+/// Stitches raw videos with the library and returns the bytes of all panoramas.
+fn expected(
+    scene: &Scene,
+    format: VideoFormat,
+    size: (u32, u32),
+    options: VideoOptions,
+) -> Vec<u8> {
+    let extension = match format {
+        VideoFormat::Nv12 => "nv12",
+        VideoFormat::P01010le => "p010",
+        _ => "rgba",
+    };
+    let rate = Rate::new(RATE as u32, 1).unwrap();
+    let device = Device::cpu();
+    let stream = device.stream().unwrap();
+    let rig = Rig::open(scene.path("rig.toml")).unwrap();
+    let warp = DeviceWarp::render(&stream, &rig.geometry().unwrap()).unwrap();
+    let stop = Stop::default();
+    let source = |camera: usize| {
+        let path = scene.path(&format!("{camera}.{extension}"));
+        let video: Vec<u8> =
+            (0..FRAMES).flat_map(|n| frame(format, camera, n, gain(camera))).collect();
+        std::fs::write(&path, video).unwrap();
+        let medium = Medium::of_input(&path, None).unwrap();
+        let size = Some(UVec2::from(PICTURE));
+        let input = VideoInput { path, medium, size, rate: Some(rate), ten_bit: false };
+        VideoSource::open(&input, None, &stop).unwrap()
+    };
+    let sources = (0..scene.cameras).map(source).collect();
+    let path = scene.path(&format!("panorama.{extension}"));
+    let medium = Medium::of_output(&path, None).unwrap();
+    let ten_bit = (format == VideoFormat::P01010le).then(TenBit::default);
+    let output = VideoOutput {
+        path: path.clone(),
+        medium,
+        crf: Crf::new(20).unwrap(),
+        sound: None,
+        ten_bit,
+    };
+    let sink = VideoSink::create(&output, size.into(), rate, &stop).unwrap();
+    let summary = stitch_video(&device, warp, sources, sink, &options, |_| ()).unwrap();
+    assert_eq!((summary.written, summary.filled), (FRAMES as u64, 0));
+    std::fs::read(path).unwrap()
+}
+
+fn options(blend: Blend) -> VideoOptions {
+    let colour = ColourOptions::at_rate(f64::from(RATE));
+    VideoOptions { colour, blend, ..VideoOptions::default() }
+}
+
+/// Stitches the same frames with the element.
+fn stitched(element: &gst::Element, scene: &Scene, format: VideoFormat) -> Vec<u8> {
+    let mut harnesses = Harnesses::new(element, scene.cameras);
+    harnesses.play(&picture_info(format));
+    for number in 0..FRAMES {
+        harnesses.push(format, number);
+    }
+    harnesses.end();
+    let panoramas = harnesses.rest();
+    assert_eq!(panoramas.len(), FRAMES);
+    panoramas.iter().flat_map(bytes).collect()
+}
+
+#[test]
+fn every_format_equals_the_library() {
+    for format in [VideoFormat::Nv12, VideoFormat::Rgba, VideoFormat::P01010le] {
+        let scene = Scene::new(2);
+        let expected = expected(&scene, format, PANORAMA, options(Blend::Feather));
+        assert!(stitched(&scene.element(), &scene, format) == expected, "{format:?}");
+    }
+}
+
+#[test]
+fn three_cameras_with_a_seam_equal_the_library() {
+    let scene = Scene::new(3);
+    let format = VideoFormat::Nv12;
+    let seam = Blend::Seam(SeamOptions { feather: 6.0 });
+    let expected = expected(&scene, format, PANORAMA, options(seam));
+    let element = scene.element();
+    element.set_property_from_str("blend", "seam");
+    element.set_property("feather", 6.0f32);
+    assert!(stitched(&element, &scene, format) == expected);
+}
+
+#[test]
+fn a_warp_file_gives_the_panoramas_of_its_rig() {
+    let scene = Scene::new(2);
+    let device = Device::cpu();
+    let stream = device.stream().unwrap();
+    let rig = Rig::open(scene.path("rig.toml")).unwrap();
+    let warp = DeviceWarp::render(&stream, &rig.geometry().unwrap()).unwrap();
+    let warp = warp.download(&stream).unwrap();
+    let file = scene.path("warp.safetensors");
+    warp.made_from(Some(rig.panorama.projection), Some(rig.to_toml().unwrap()))
+        .save(&file)
+        .unwrap();
+    let element = scene.element();
+    let by_rig = stitched(&element, &scene, VideoFormat::Rgba);
+    let element = scene.element();
+    element.set_property("rig", None::<String>);
+    element.set_property("warp", text(&file));
+    assert!(stitched(&element, &scene, VideoFormat::Rgba) == by_rig);
+}
+
+#[test]
+fn the_view_of_a_virtual_camera_equals_the_library() {
+    let scene = Scene::new(2);
+    let format = VideoFormat::Rgba;
+    let size = (64, 48);
+    let track = scene.path("track.csv");
+    std::fs::write(&track, "t,pan,tilt,fov\n0,-10,0,40\n0.4,12,2,35\n").unwrap();
+    let camera = {
+        let stream = Device::cpu().stream().unwrap();
+        let geometry = Rig::open(scene.path("rig.toml")).unwrap().geometry().unwrap();
+        let viewer = Viewer::new(&geometry, false).unwrap();
+        let rate = Rate::new(RATE as u32, 1).unwrap();
+        let track = Track::open(&stream, &track, rate, 0.1).unwrap();
+        let limits = viewer.limits().unwrap();
+        let path = move |time| limits.keep(&track.at(time), size.into());
+        VirtualCamera { viewer, path: std::sync::Arc::new(path) }
+    };
+    let options = VideoOptions { camera: Some(camera), ..options(Blend::Feather) };
+    let expected = expected(&scene, format, size, options);
+    let element = scene.element();
+    element.set_property("view", text(&track));
+    element.set_property("view-width", size.0);
+    element.set_property("view-height", size.1);
+    element.set_property("view-smooth", 0.1);
+    assert!(stitched(&element, &scene, format) == expected);
+}
+
+#[test]
+fn gains_of_pads_replace_matched_colours() {
+    let scene = Scene::new(2);
+    let mut sums = Vec::new();
+    for (gain, gamma) in [(0.0f32, 1.0f32), (1.0, 1.0), (1.0, 0.5)] {
+        let element = scene.element();
+        element.set_property("match-colours", false);
+        let mut harnesses = Harnesses::new(&element, 2);
+        for camera in 0..2 {
+            let pad = element.static_pad(&format!("sink_{camera}")).unwrap();
+            pad.set_property("gain-red", gain);
+            pad.set_property("gamma", gamma);
+        }
+        harnesses.play(&picture_info(VideoFormat::Rgba));
+        harnesses.push(VideoFormat::Rgba, 0);
+        harnesses.end();
+        let panorama = bytes(&harnesses.rest()[0]);
+        let sum = |channel| panorama.chunks(4).map(|pixel| u64::from(pixel[channel])).sum::<u64>();
+        sums.push([sum(0), sum(1)]);
+    }
+    assert_eq!(sums[0][0], 0);
+    assert_eq!(sums[0][1], sums[1][1]);
+    assert!(sums[2][0] > sums[1][0] && sums[2][1] > sums[1][1], "{sums:?}");
+}
+
+#[test]
+fn the_property_camera_orders_the_pads() {
+    let scene = Scene::new(2);
+    let stitched = |cameras: [i32; 2]| {
+        let element = scene.element();
+        let mut harnesses = Harnesses::new(&element, 2);
+        for (pad, camera) in cameras.into_iter().enumerate() {
+            let pad = element.static_pad(&format!("sink_{pad}")).unwrap();
+            pad.set_property("camera", camera);
+        }
+        harnesses.play(&picture_info(VideoFormat::Nv12));
+        for (i, &camera) in cameras.iter().enumerate() {
+            let camera = usize::try_from(camera).unwrap_or(i);
+            let bytes = frame(VideoFormat::Nv12, camera, 0, gain(camera));
+            harnesses.cameras[i].push(crate::support::buffer(bytes, 0)).unwrap();
+        }
+        harnesses.end();
+        bytes(&harnesses.rest()[0])
+    };
+    assert!(stitched([-1, -1]) == stitched([1, 0]));
+}
