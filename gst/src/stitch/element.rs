@@ -4,7 +4,7 @@
 //! next one is late, and it drops output frames that downstream would show too late (QoS).
 
 use std::ops::ControlFlow;
-use std::sync::{LazyLock, Mutex, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use gst::glib::{self, Properties};
 use gst_base::subclass::prelude::*;
@@ -22,7 +22,8 @@ use super::error::StitchFailure;
 use super::formats::{self, frame_format};
 use super::input::Inputs;
 use super::map::Map;
-use super::session::{Formats, Session};
+use super::report::Reports;
+use super::session::{Formats, Newest, Session};
 use super::settings::{Blending, Looking, Settings, lock};
 
 /// The debug category, for `GST_DEBUG=panoweavestitch:6`.
@@ -90,18 +91,33 @@ pub(crate) struct Element {
         nick = "View free",
         blurb = "Allow the view to leave the area that the cameras cover", default = false,
         mutable_ready)]
+    #[property(name = "camera-timeout", get, set, type = u64, member = camera_timeout,
+        nick = "Camera timeout",
+        blurb = "Time in ns without a frame after which a camera of a live pipeline leaves the \
+            panorama", default = 1_000_000_000)]
+    #[property(name = "report-interval", get, set, type = u64, member = report_interval,
+        nick = "Report interval",
+        blurb = "Time in ns between messages about health and colours (0 = none)",
+        default = 1_000_000_000)]
     settings: Mutex<Settings>,
     state: Mutex<State>,
+    /// The stitcher, which is locked while it stitches.
+    running: Mutex<Running>,
 }
 
-/// The state of the element.
+/// The state that queries need. It is never locked during a query or while the device works.
 #[derive(Debug, Default)]
 struct State {
     /// The device, outside the state NULL.
     opened: Option<Opened>,
     /// The rig or the warp file, between the start and the stop of the element.
-    map: Option<Map>,
+    map: Option<Arc<Map>>,
+}
+
+#[derive(Debug, Default)]
+struct Running {
     session: Option<Session>,
+    reports: Reports,
 }
 
 /// An open device.
@@ -212,13 +228,13 @@ impl ChildProxyImpl for Element {
 impl AggregatorImpl for Element {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
         let map = self.open().and_then(|()| Map::open(&lock(&self.settings)));
-        lock(&self.state).map = Some(map.map_err(|error| error.message())?);
+        lock(&self.state).map = Some(Arc::new(map.map_err(|error| error.message())?));
         self.parent_start()
     }
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
-        let state = &mut *lock(&self.state);
-        (state.map, state.session) = (None, None);
+        lock(&self.state).map = None;
+        *lock(&self.running) = Running::default();
         self.parent_stop()
     }
 
@@ -330,12 +346,13 @@ impl VideoAggregatorImpl for Element {
             gst::info!(CAT, imp = self, "{} has ended, and so does the panorama", pad.name());
             return Err(gst::FlowError::Eos);
         }
-        let buffers: Option<Vec<_>> = pads.iter().map(|pad| pad.current_buffer(token)).collect();
-        let (Some(buffers), Some(info)) = (buffers, self.obj().video_info()) else {
-            gst::debug!(CAT, imp = self, "a camera has no frame yet");
-            return Err(gst_base::AGGREGATOR_FLOW_NEED_DATA);
+        let buffers: Vec<_> = pads.iter().map(|pad| pad.current_buffer(token)).collect();
+        let Some(info) = self.obj().video_info() else {
+            return Err(gst::FlowError::NotNegotiated);
         };
-        match self.stitch(&pads, buffers, &info, output) {
+        let stitched = self.stitch(&pads, buffers, &info, output);
+        self.report(output.pts().unwrap_or_default());
+        match stitched {
             Ok(()) => Ok(gst::FlowSuccess::Ok),
             Err(error @ StitchFailure::Dropped(_)) => {
                 gst::element_imp_warning!(self, gst::ResourceError::Failed, ("{error}"));
@@ -376,6 +393,30 @@ impl Element {
         Ok(())
     }
 
+    /// Returns whether a camera upstream is live.
+    fn is_live(&self) -> bool {
+        if let Some(session) = &lock(&self.running).session {
+            return session.formats().live;
+        }
+        let mut query = gst::query::Latency::new();
+        self.obj().static_pad("src").is_some_and(|pad| pad.query(&mut query)) && query.result().0
+    }
+
+    /// Posts the messages that are due at the time of a panorama.
+    fn report(&self, time: gst::ClockTime) {
+        let interval = gst::ClockTime::from_nseconds(lock(&self.settings).report_interval);
+        let messages = {
+            let Running { session, reports } = &mut *lock(&self.running);
+            let stitcher = session.as_ref().map(Session::stitcher);
+            stitcher.map(|stitcher| reports.due(stitcher, time, interval)).unwrap_or_default()
+        };
+        for structure in messages {
+            let message = gst::message::Element::builder(structure).src(&*self.obj()).build();
+            // Without a bus, nobody reads messages.
+            let _ = self.obj().post_message(message);
+        }
+    }
+
     /// Returns the context that is shared with other elements.
     fn context(&self) -> Option<cuda::Context> {
         lock(&self.state).opened.as_ref()?.context.clone()
@@ -401,7 +442,7 @@ impl Element {
         let state = lock(&self.state);
         let mut caps =
             template_caps(state.opened.as_ref().is_some_and(|opened| opened.context.is_some()));
-        let sources = state.map.as_ref().map(Map::sources).unwrap_or_default();
+        let sources = state.map.as_deref().map(Map::sources).unwrap_or_default();
         if let Some(size) = index.and_then(|index| sources.get(index)) {
             for structure in caps.make_mut().iter_mut() {
                 structure.set("width", size.x as i32);
@@ -415,21 +456,29 @@ impl Element {
     fn stitch(
         &self,
         pads: &[PanoweaveStitchPad],
-        buffers: Vec<gst::Buffer>,
+        buffers: Vec<Option<gst::Buffer>>,
         info: &VideoInfo,
         output: &mut gst::BufferRef,
     ) -> Result<(), StitchFailure> {
-        let State { opened, map, session } = &mut *lock(&self.state);
+        let live = self.is_live();
+        let (opened, map) = {
+            let state = lock(&self.state);
+            (state.opened.clone(), state.map.clone())
+        };
         let (Some(Opened { device, context, .. }), Some(map)) = (opened, map) else {
             return Err(StitchFailure::NoMap);
         };
+        let (device, map) = (&device, &*map);
+        let Running { session, .. } = &mut *lock(&self.running);
         let time = output.pts().unwrap_or_default();
         let format = |camera, info: &VideoInfo| {
             frame_format(info)
                 .ok_or_else(|| StitchFailure::Format { camera, found: format!("{info:?}") })
         };
+        let newest: Vec<_> = buffers.iter().map(|buffer| Newest::from(buffer.as_ref())).collect();
         let frames = pads.iter().zip(buffers).enumerate().map(|(camera, (pad, buffer))| {
-            let info = pad.video_info().ok_or(StitchFailure::Map { camera })?;
+            let info = pad.video_info().or_else(|| missing_info(pads, camera, map));
+            let info = info.ok_or(StitchFailure::Map { camera })?;
             let format = format(camera, &info)?;
             Ok((buffer, info, format))
         });
@@ -441,6 +490,7 @@ impl Element {
             output: format(0, info)?,
             on_device: context.as_ref().is_some_and(|context| context.owns(output)),
             rate: Rate::new(numerator.unsigned_abs(), denominator.unsigned_abs()).ok(),
+            live,
         };
         if session.as_ref().is_none_or(|session| *session.formats() != formats) {
             check_cameras(map, pads)?;
@@ -451,6 +501,8 @@ impl Element {
             *session = Some(new);
         }
         let session = session.as_mut().ok_or(StitchFailure::NoMap)?;
+        let timeout = gst::ClockTime::from_nseconds(lock(&self.settings).camera_timeout);
+        session.observe(newest.into_iter(), time, timeout)?;
         let panorama = session.stitch(inputs, time)?;
         match context {
             Some(context) if session.formats().on_device => {
@@ -461,6 +513,16 @@ impl Element {
             _ => copy(&panorama, info, output).ok_or(StitchFailure::Output),
         }
     }
+}
+
+/// Returns the info of a camera that has not sent caps yet: the format of another camera, and the size in the rig.
+fn missing_info(pads: &[PanoweaveStitchPad], camera: usize, map: &Map) -> Option<VideoInfo> {
+    let other = pads.iter().find_map(|pad| pad.video_info())?;
+    let size = *map.sources().get(camera)?;
+    VideoInfo::builder(other.format(), size.x, size.y)
+        .colorimetry(&other.colorimetry())
+        .build()
+        .ok()
 }
 
 /// Returns whether these are the caps of CUDA memory.

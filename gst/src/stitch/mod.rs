@@ -9,6 +9,7 @@
 //! | `formats` | video infos as frame formats |
 //! | `input`, `cuda` | mapped frames, in host memory and in CUDA memory |
 //! | `session` | the stitcher for the negotiated formats |
+//! | `report` | messages on the bus about cameras, health and colours |
 //! | `error` | errors, and the domains of their messages on the bus |
 
 mod cuda;
@@ -18,6 +19,7 @@ mod formats;
 mod input;
 mod map;
 mod pad;
+mod report;
 mod session;
 mod settings;
 

@@ -11,7 +11,8 @@ use gst::ClockTime;
 use panoweave::device::{Device, Stream};
 use panoweave::frame::{FrameFormat, Rate};
 use panoweave::live::{
-    ColourOptions, InputFormats, LiveOptions, Pace, StitchedFrame, StitchedFrames, Stitcher,
+    ColourOptions, FailureOptions, InputFormats, LiveOptions, Pace, StitchedFrame, StitchedFrames,
+    Stitcher, Submitted,
 };
 use panoweave::ops::colour::{Colour, matched, matched_frames};
 use panoweave::ops::stitch::{Colours, StitchOptions};
@@ -35,6 +36,30 @@ pub(super) struct Formats {
     pub(super) on_device: bool,
     /// The rate of the panoramas, or `None` if it varies.
     pub(super) rate: Option<Rate>,
+    /// Whether the pipeline is live, so that cameras may fail.
+    pub(super) live: bool,
+}
+
+/// The newest buffer of a camera.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Newest {
+    /// The address and the time of the buffer, or `None` if there has been none.
+    buffer: Option<(usize, Option<ClockTime>)>,
+}
+
+impl From<Option<&gst::Buffer>> for Newest {
+    fn from(buffer: Option<&gst::Buffer>) -> Self {
+        Self { buffer: buffer.map(|buffer| (buffer.as_ptr() as usize, buffer.pts())) }
+    }
+}
+
+/// The presence of a camera in a live pipeline.
+#[derive(Clone, Copy, Debug)]
+struct Presence {
+    newest: Newest,
+    /// The time of the panorama in which the newest buffer appeared first.
+    since: ClockTime,
+    present: bool,
 }
 
 /// A running stitcher.
@@ -49,6 +74,7 @@ pub(super) struct Session {
     first: ClockTime,
     /// The number of sets that the device has rejected.
     rejected: u64,
+    presences: Vec<Presence>,
 }
 
 impl Session {
@@ -108,7 +134,8 @@ impl Session {
             },
             blend: settings.blend(),
             download: !formats.on_device,
-            pace: Pace::Wait,
+            pace: if formats.live { Pace::Live } else { Pace::Wait },
+            failure: formats.live.then(|| failure(formats.rate)),
             ..LiveOptions::default()
         };
         let camera = virtual_camera(&stream, map, settings, &formats)?;
@@ -117,7 +144,9 @@ impl Session {
             None => Stitcher::new(device, warp, live)?,
         };
         let panoramas = stitcher.panoramas();
-        Ok(Self { formats, stitcher, panoramas, stream, first, rejected: 0 })
+        let presence = Presence { newest: Newest::default(), since: first, present: true };
+        let presences = vec![presence; formats.inputs.len()];
+        Ok(Self { formats, stitcher, panoramas, stream, first, rejected: 0, presences })
     }
 
     /// Returns the formats for which the session stitches.
@@ -130,6 +159,36 @@ impl Session {
         &self.stream
     }
 
+    /// Returns the stitcher, for its health.
+    pub(super) fn stitcher(&self) -> &Stitcher {
+        &self.stitcher
+    }
+
+    /// Removes the cameras without a new buffer for `timeout` from the panoramas of a live pipeline, and returns those
+    /// that have one again. `newest` has the buffer of each camera.
+    pub(super) fn observe(
+        &mut self,
+        newest: impl Iterator<Item = Newest>,
+        time: ClockTime,
+        timeout: ClockTime,
+    ) -> Result<(), StitchFailure> {
+        if !self.formats.live {
+            return Ok(());
+        }
+        for (camera, (presence, newest)) in self.presences.iter_mut().zip(newest).enumerate() {
+            if newest != presence.newest {
+                (presence.newest, presence.since) = (newest, time);
+            }
+            let silent = time.saturating_sub(presence.since) > timeout;
+            let present = newest.buffer.is_some() && !silent;
+            if present != presence.present {
+                presence.present = present;
+                self.stitcher.set_present(camera, present)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Stitches one frame of each camera and waits for the panorama.
     pub(super) fn stitch(
         &mut self,
@@ -137,12 +196,15 @@ impl Session {
         time: ClockTime,
     ) -> Result<StitchedFrame, StitchFailure> {
         let since = time.saturating_sub(self.first).into();
-        match inputs {
+        let submitted = match inputs {
             Inputs::Host(frames) => self.stitcher.submit(&input::host(&frames)?, since)?,
             Inputs::Device(frames, place) => {
                 self.stitcher.submit_external(input::external(frames, place), since)?
             }
         };
+        if submitted != Submitted::Set {
+            return Err(StitchFailure::Dropped(time));
+        }
         loop {
             match self.panoramas.next_timeout(CHECK) {
                 Poll::Ready(Some(panorama)) => return Ok(panorama),
@@ -158,6 +220,18 @@ impl Session {
                 return Err(StitchFailure::Dropped(time));
             }
         }
+    }
+}
+
+/// Returns the options for cameras that fail. [`Session::observe`] reports cameras that are silent, so the stitcher's own
+/// limits apply only if the whole pipeline stops.
+fn failure(rate: Option<Rate>) -> FailureOptions {
+    let defaults = FailureOptions::default();
+    let frame = Duration::from_secs_f64(rate.map_or(0.0, |rate| 1.0 / rate.per_second()));
+    FailureOptions {
+        late: defaults.late.max(3 * frame),
+        gone: defaults.gone.max(6 * frame),
+        ..defaults
     }
 }
 

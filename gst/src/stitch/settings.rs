@@ -94,6 +94,8 @@ pub(super) struct Settings {
     pub(super) view_height: u32,
     pub(super) view_smooth: f64,
     pub(super) view_free: bool,
+    pub(super) camera_timeout: u64,
+    pub(super) report_interval: u64,
 }
 
 impl Default for Settings {
@@ -116,6 +118,8 @@ impl Default for Settings {
             view_height: 1080,
             view_smooth: 0.2,
             view_free: false,
+            camera_timeout: 1_000_000_000,
+            report_interval: 1_000_000_000,
         }
     }
 }

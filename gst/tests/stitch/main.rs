@@ -7,5 +7,6 @@ mod caps;
 mod errors;
 mod flow;
 mod launch;
+mod live;
 mod pixels;
 mod support;

@@ -147,9 +147,17 @@ pub(crate) struct Harnesses {
 
 impl Harnesses {
     pub(crate) fn new(element: &gst::Element, cameras: usize) -> Self {
+        Self::with(element, cameras, false)
+    }
+
+    /// Connects the element to sources that are live or not.
+    pub(crate) fn with(element: &gst::Element, cameras: usize, live: bool) -> Self {
         let harness = |camera: usize| {
             let source = (camera == 0).then_some("src");
-            Harness::with_element(element, Some(&format!("sink_{camera}")), source)
+            let name = format!("sink_{camera}");
+            let mut harness = Harness::with_element(element, Some(&name), source);
+            harness.set_live(live);
+            harness
         };
         let cameras = (0..cameras).map(harness).collect();
         Self { element: element.clone(), cameras }

@@ -193,6 +193,31 @@ impl FrameFormat {
         })
     }
 
+    /// Returns the bytes of a black frame without padding.
+    #[must_use]
+    pub fn black(self) -> Vec<u8> {
+        let mut bytes = vec![0; self.bytes()];
+        self.fill_black(&mut bytes);
+        bytes
+    }
+
+    /// Fills the bytes of a frame without padding with black.
+    pub(crate) fn fill_black(self, bytes: &mut [u8]) {
+        let limited = self.pixels.encoding().is_some_and(|it| it.range == Range::Limited);
+        let luma = if limited { 16 } else { 0 };
+        for ((plane, _), level) in self.split_mut(bytes).zip([luma, 128]) {
+            match self.pixels {
+                PixelFormat::Rgba8 | PixelFormat::Nv12(_) => plane.fill(level),
+                // The upper byte of a sample is a level, and the lower one its quarters.
+                PixelFormat::P010(_) => {
+                    plane
+                        .chunks_exact_mut(2)
+                        .for_each(|sample| sample.copy_from_slice(&[0, level]));
+                }
+            }
+        }
+    }
+
     /// Returns the number of bytes of a frame without padding between its rows and planes.
     #[must_use]
     pub fn bytes(self) -> usize {

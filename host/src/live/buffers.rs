@@ -9,7 +9,7 @@ use std::{fmt, thread};
 
 use super::pool::{Pool, Pooled};
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
-use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView, PixelFormat, Range};
+use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
 use crate::lock::lock;
 use crate::ops::vitals::{Vitals, VitalsSampler};
 
@@ -28,20 +28,7 @@ impl InputBuffer {
 
     /// Fills the buffer's host memory with black.
     pub(super) fn fill_black(&mut self) {
-        let format = self.device.format();
-        let limited = format.pixels.encoding().is_some_and(|it| it.range == Range::Limited);
-        let luma = if limited { 16 } else { 0 };
-        for ((plane, _), level) in format.split_mut(&mut self.host).zip([luma, 128]) {
-            match format.pixels {
-                PixelFormat::Rgba8 | PixelFormat::Nv12(_) => plane.fill(level),
-                // The upper byte of a sample is a level, and the lower one its quarters.
-                PixelFormat::P010(_) => {
-                    plane
-                        .chunks_exact_mut(2)
-                        .for_each(|sample| sample.copy_from_slice(&[0, level]));
-                }
-            }
-        }
+        self.device.format().fill_black(&mut self.host);
     }
 
     /// Copies a frame to the buffer's host memory. The frame must have the buffer's format.
