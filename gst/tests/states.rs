@@ -1,5 +1,5 @@
-//! A thousand changes between NULL and PLAYING leave nothing behind. The test has a process of its own, because it counts
-//! the process's threads, files and memory.
+//! A thousand changes between NULL and PLAYING leave nothing behind. The test has a process of its own, because it
+//! counts the process's threads, files and memory.
 
 use gst::prelude::*;
 

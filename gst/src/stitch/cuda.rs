@@ -3,8 +3,8 @@
 //! GStreamer's library `libgstcuda-1.0.so.0` (1.22 or newer) manages such memory. It is looked up at run time, so the
 //! plugin also works without it. Its API is declared here, because no crate declares it.
 //!
-//! Elements that share CUDA memory must share a CUDA context. panoweave uses the primary context of a GPU. A [`Context`]
-//! wraps it and offers it to the other elements of the pipeline, before these create contexts of their own.
+//! Elements that share CUDA memory must share a CUDA context. panoweave uses the primary context of a GPU. A
+//! [`Context`] wraps it and offers it to the other elements of the pipeline, before these create contexts of their own.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
@@ -215,8 +215,8 @@ impl Context {
             }
         };
         let mut copies = planes.into_iter().zip(to.planes()).zip(from.format().planes());
-        // SAFETY: both contexts are the primary one. Each plane of both frames has the size `extent`, because the formats
-        // are the same. The copies are done when `cuStreamSynchronize` returns.
+        // SAFETY: both contexts are the primary one. Each plane of both frames has the size `extent`, because the
+        // formats are the same. The copies are done when `cuStreamSynchronize` returns.
         unsafe {
             sys::cuCtxPushCurrent_v2(self.handle).to_result()?;
             let copied = copies.try_for_each(|((from, to), extent)| {

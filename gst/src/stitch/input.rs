@@ -18,8 +18,8 @@ pub(super) enum Inputs {
 }
 
 impl Inputs {
-    /// Maps the buffers of the cameras. Maps them to the device if all of them are in CUDA memory of `context`, otherwise
-    /// to host memory, which downloads CUDA memory. A camera without a buffer is black.
+    /// Maps the buffers of the cameras. Maps them to the device if all of them are in CUDA memory of `context`,
+    /// otherwise to host memory, which downloads CUDA memory. A camera without a buffer is black.
     pub(super) fn map(
         buffers: Vec<(Option<gst::Buffer>, VideoInfo, FrameFormat)>,
         context: Option<(&cuda::Context, Place)>,

@@ -223,8 +223,8 @@ impl Session {
     }
 }
 
-/// Returns the options for cameras that fail. [`Session::observe`] reports cameras that are silent, so the stitcher's own
-/// limits apply only if the whole pipeline stops.
+/// Returns the options for cameras that fail. [`Session::observe`] reports cameras that are silent, so the stitcher's
+/// own limits apply only if the whole pipeline stops.
 fn failure(rate: Option<Rate>) -> FailureOptions {
     let defaults = FailureOptions::default();
     let frame = Duration::from_secs_f64(rate.map_or(0.0, |rate| 1.0 / rate.per_second()));
