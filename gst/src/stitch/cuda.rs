@@ -167,9 +167,9 @@ impl Context {
         most: u32,
     ) -> Option<(gst::BufferPool, u32)> {
         let functions = FUNCTIONS.as_ref()?;
-        // SAFETY: the function returns a new, floating reference to a pool.
+        // SAFETY: the function returns a new reference to a pool.
         let pool: gst::BufferPool = unsafe {
-            glib::translate::from_glib_none((functions.gst_cuda_buffer_pool_new)(self.as_ptr()))
+            gst::BufferPool::from_glib_full((functions.gst_cuda_buffer_pool_new)(self.as_ptr()))
         };
         let mut config = pool.config();
         config.add_option(gst_video::BUFFER_POOL_OPTION_VIDEO_META.as_ref());

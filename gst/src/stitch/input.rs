@@ -40,7 +40,8 @@ impl Inputs {
             let frame = buffer.map(|buffer| VideoFrame::from_buffer_readable(buffer, &info));
             let bytes = match frame {
                 None => HostBytes::Black(format.black()),
-                Some(frame) => HostBytes::Mapped(frame.map_err(|_| StitchFailure::Map { camera })?),
+                Some(Ok(frame)) => HostBytes::Mapped(Box::new(frame)),
+                Some(Err(_)) => return Err(StitchFailure::Map { camera }),
             };
             Ok(HostInput { bytes, format })
         });
@@ -63,7 +64,7 @@ pub(super) struct HostInput {
 }
 
 enum HostBytes {
-    Mapped(VideoFrame<Readable>),
+    Mapped(Box<VideoFrame<Readable>>),
     /// The bytes of a black frame without padding.
     Black(Vec<u8>),
 }
