@@ -108,7 +108,7 @@ fn variables(packages: &Packages, folder: &Path) -> Variables {
     };
     let lists = [
         ("GST_PLUGIN_SYSTEM_PATH", plugins),
-        ("LD_LIBRARY_PATH", packages.libraries.clone()),
+        ("LD_LIBRARY_PATH", with_old(packages.libraries.clone(), "LD_LIBRARY_PATH")),
         ("PATH", with_old(vec![packages.root.join("usr/bin")], "PATH")),
         ("PKG_CONFIG_PATH", with_old(packages.pkg_config(), "PKG_CONFIG_PATH")),
     ];

@@ -37,6 +37,9 @@ macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
         struct Functions {
             $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+            /// Waits until the memory is written. Since GStreamer 1.24, elements push memory before. Version 1.22 waits
+            /// before the push and does not have this function.
+            gst_cuda_memory_sync: Option<unsafe extern "C" fn(*mut gst::ffi::GstMemory)>,
             _library: Library,
         }
 
@@ -48,6 +51,10 @@ macro_rules! functions {
                 Some(Self {
                     // SAFETY: the signatures are those of the header files of GStreamer 1.22.
                     $($name: *unsafe { library.get(stringify!($name)) }.ok()?,)*
+                    // SAFETY: the signature is that of the header file of GStreamer 1.24.
+                    gst_cuda_memory_sync: unsafe { library.get("gst_cuda_memory_sync") }
+                        .ok()
+                        .map(|function| *function),
                     _library: library,
                 })
             }
@@ -83,6 +90,14 @@ static FUNCTIONS: LazyLock<Option<Functions>> = LazyLock::new(|| {
 /// Returns whether CUDA memory is available on this machine.
 pub(super) fn is_available() -> bool {
     FUNCTIONS.is_some()
+}
+
+/// Returns whether a query asks for a CUDA context.
+pub(super) fn is_asked_for(query: &gst::QueryRef) -> bool {
+    match query.view() {
+        gst::QueryView::Context(query) => query.context_type() == CONTEXT && is_available(),
+        _ => false,
+    }
 }
 
 /// The public fields of `GstCudaMemory`.
@@ -143,9 +158,8 @@ impl Context {
     /// Answers a query for a context. Returns whether it was one for a CUDA context.
     pub(super) fn answer(&self, element: &gst::Element, query: &mut gst::QueryRef) -> bool {
         let Some(functions) = &*FUNCTIONS else { return false };
-        match query.view() {
-            gst::QueryView::Context(query) if query.context_type() == CONTEXT => {}
-            _ => return false,
+        if !is_asked_for(query) {
+            return false;
         }
         // SAFETY: the element and the query are valid during the call.
         let answered = unsafe {
@@ -167,10 +181,11 @@ impl Context {
         most: u32,
     ) -> Option<(gst::BufferPool, u32)> {
         let functions = FUNCTIONS.as_ref()?;
-        // SAFETY: the function returns a new reference to a pool.
-        let pool: gst::BufferPool = unsafe {
-            gst::BufferPool::from_glib_full((functions.gst_cuda_buffer_pool_new)(self.as_ptr()))
+        // SAFETY: the function returns a new reference to a pool, or null.
+        let pool: Option<gst::BufferPool> = unsafe {
+            glib::translate::from_glib_full((functions.gst_cuda_buffer_pool_new)(self.as_ptr()))
         };
+        let pool = pool?;
         let mut config = pool.config();
         config.add_option(gst_video::BUFFER_POOL_OPTION_VIDEO_META.as_ref());
         config.set_params(Some(caps), u32::try_from(info.size()).ok()?, least, most);
@@ -178,6 +193,18 @@ impl Context {
         // The pool has padded the rows.
         let (_, size, ..) = pool.config().params()?;
         Some((pool, size))
+    }
+
+    /// Returns a buffer of CUDA memory for a frame.
+    pub(super) fn buffer(&self, info: &VideoInfo) -> Option<gst::Buffer> {
+        let mut caps = info.to_caps().ok()?;
+        caps.make_mut().set_features(0, Some(gst::CapsFeatures::new([FEATURE])));
+        let (pool, _) = self.pool(&caps, info, 1, 1)?;
+        pool.set_active(true).ok()?;
+        let buffer = pool.acquire_buffer(None).ok();
+        // The buffer stays valid, and is freed instead of returned to the pool.
+        pool.set_active(false).ok()?;
+        buffer
     }
 
     /// Returns whether the buffer has CUDA memory of this context.
@@ -253,6 +280,12 @@ unsafe impl Send for Mapped {}
 impl Mapped {
     /// Maps a buffer for reading. The result holds a reference to the buffer.
     pub(super) fn read(buffer: &gst::BufferRef, info: &VideoInfo) -> Option<Self> {
+        if let Some(sync) = FUNCTIONS.as_ref()?.gst_cuda_memory_sync {
+            for memory in buffer.iter_memories() {
+                // SAFETY: the memory is CUDA memory, as `Context::owns` has checked, and valid during the call.
+                unsafe { sync(memory.as_mut_ptr()) };
+            }
+        }
         Self::new(buffer.as_mut_ptr(), info, gst::ffi::GST_MAP_READ)
     }
 

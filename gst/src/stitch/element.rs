@@ -11,20 +11,20 @@ use gst_base::subclass::prelude::*;
 use gst_video::prelude::*;
 use gst_video::subclass::AggregateFramesToken;
 use gst_video::subclass::prelude::*;
-use gst_video::{VideoCapsBuilder, VideoFrameRef, VideoInfo};
+use gst_video::{VideoCapsBuilder, VideoInfo};
 use panoweave::device::{Device, DeviceName};
-use panoweave::frame::{MAX_CANVAS_SIDE, Rate};
-use panoweave::live::StitchedFrame;
+use panoweave::frame::{FrameFormat, MAX_CANVAS_SIDE, Rate};
 
 use super::PanoweaveStitchPad;
 use super::cuda;
 use super::error::StitchFailure;
 use super::formats::{self, frame_format};
-use super::input::Inputs;
+use super::input::{self, CameraFrame, Inputs};
 use super::map::Map;
+use super::pad::Taken;
 use super::report::Reports;
-use super::session::{Formats, Newest, Session};
-use super::settings::{Blending, Looking, Settings, lock};
+use super::session::{Formats, Session};
+use super::settings::{Blending, LookupMode, Settings, lock};
 
 /// The debug category, for `GST_DEBUG=panoweavestitch:6`.
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -55,9 +55,9 @@ pub(crate) struct Element {
     #[property(name = "levels", get, set, type = u32, member = levels, nick = "Levels",
         blurb = "Levels of multiband blending; each one doubles the distance of fades",
         minimum = 1, maximum = 6, default = 5, mutable_ready)]
-    #[property(name = "lookup", get, set, type = Looking, member = lookup, nick = "Lookup",
+    #[property(name = "lookup", get, set, type = LookupMode, member = lookup, nick = "Lookup",
         blurb = "Method to find the source coordinates of a pixel", mutable_ready,
-        builder(Looking::Mesh))]
+        builder(LookupMode::Mesh))]
     #[property(name = "match-colours", get, set, type = bool, member = match_colours,
         nick = "Match colours",
         blurb = "Match the colours of the cameras, unless a pad has a gain or gamma other than 1",
@@ -94,11 +94,11 @@ pub(crate) struct Element {
     #[property(name = "camera-timeout", get, set, type = u64, member = camera_timeout,
         nick = "Camera timeout",
         blurb = "Time in ns without a frame after which a camera of a live pipeline leaves the \
-            panorama", default = 1_000_000_000)]
+            panorama", maximum = u64::MAX - 1, default = 1_000_000_000)]
     #[property(name = "report-interval", get, set, type = u64, member = report_interval,
         nick = "Report interval",
         blurb = "Time in ns between messages about health and colours (0 = none)",
-        default = 1_000_000_000)]
+        maximum = u64::MAX - 1, default = 1_000_000_000)]
     settings: Mutex<Settings>,
     state: Mutex<State>,
     /// The stitcher, which is locked while it stitches.
@@ -118,7 +118,13 @@ struct State {
 struct Running {
     session: Option<Session>,
     reports: Reports,
+    /// A black frame and its format for each camera that has not sent a frame.
+    black: Vec<Option<(gst::Buffer, VideoInfo)>>,
 }
+
+/// The number of frames of a camera that the element may hold: the selected one, the one before, one that is being
+/// stitched, and one that is being analysed.
+const HELD: u32 = 4;
 
 /// An open device.
 #[derive(Clone, Debug)]
@@ -180,7 +186,7 @@ impl ElementImpl for Element {
         &self,
         transition: gst::StateChange,
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
-        // Elements that start later, which are those upstream, use the context of this device.
+        // Upstream elements change their state later and then use this context.
         if transition == gst::StateChange::NullToReady
             && let Err(error) = self.open()
         {
@@ -235,7 +241,13 @@ impl AggregatorImpl for Element {
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         lock(&self.state).map = None;
         *lock(&self.running) = Running::default();
+        self.cameras().iter().for_each(PanoweaveStitchPad::clear);
         self.parent_stop()
+    }
+
+    fn flush(&self) -> Result<gst::FlowSuccess, gst::FlowError> {
+        self.cameras().iter().for_each(PanoweaveStitchPad::clear);
+        self.parent_flush()
     }
 
     fn sink_query(&self, pad: &gst_base::AggregatorPad, query: &mut gst::QueryRef) -> bool {
@@ -252,7 +264,7 @@ impl AggregatorImpl for Element {
                 true
             }
             gst::QueryViewMut::AcceptCaps(query) => {
-                let accepted = query.caps().is_subset(&self.sink_caps(pad));
+                let accepted = query.caps().can_intersect(&self.sink_caps(pad));
                 query.set_result(accepted);
                 true
             }
@@ -273,9 +285,9 @@ impl AggregatorImpl for Element {
         self.parent_propose_allocation(pad, decided, query)?;
         query.add_allocation_meta::<gst_video::VideoMeta>(None);
         if let (Some(caps), true) = query.get_owned()
-            && let Some((pool, size)) = self.pool(&caps, 0, 0)
+            && let Some((pool, size)) = self.pool(&caps, HELD, 0)
         {
-            query.add_allocation_pool(Some(&pool), size, 0, 0);
+            query.add_allocation_pool(Some(&pool), size, HELD, 0);
         }
         Ok(())
     }
@@ -287,8 +299,11 @@ impl AggregatorImpl for Element {
         let proposed = query.allocation_pools().next().map(|(_, _, least, most)| (least, most));
         let (least, most) = proposed.unwrap_or((0, 0));
         if let (Some(caps), _) = query.get_owned()
-            && let Some((pool, size)) = self.pool(&caps, least, most)
+            && is_of_cuda(&caps)
         {
+            let (pool, size) = self
+                .pool(&caps, least, most)
+                .ok_or_else(|| gst::loggable_error!(CAT, "no pool of CUDA memory"))?;
             // Pools of other elements may have memory of another context.
             if proposed.is_none() {
                 query.add_allocation_pool(Some(&pool), size, least, most);
@@ -307,9 +322,9 @@ impl VideoAggregatorImpl for Element {
         let Some(map) = &state.map else {
             return Err(gst::loggable_error!(CAT, "the element has not started"));
         };
-        let pads = self.cameras();
-        let Some(first) = pads.first().and_then(|pad| pad.video_info()) else {
-            return Err(gst::loggable_error!(CAT, "the first camera has no caps"));
+        // The first camera may be silent.
+        let Some(first) = self.cameras().iter().find_map(|pad| pad.video_info()) else {
+            return Err(gst::loggable_error!(CAT, "no camera has caps"));
         };
         let size = lock(&self.settings).view_size().unwrap_or_else(|| map.size());
         let mut wanted = gst::Caps::new_empty();
@@ -324,12 +339,11 @@ impl VideoAggregatorImpl for Element {
                         .pixel_aspect_ratio(gst::Fraction::new(1, 1))
                         .field("interlace-mode", "progressive")
                 };
-                // The colours of the first camera are preferred, but downstream may demand others.
-                if format == first.format() {
-                    let colorimetry = first.colorimetry().to_string();
+                // The stitcher converts the matrix and the range, but no primaries or transfer functions.
+                let colorimetry = first.colorimetry().to_string();
+                for colorimetry in formats::colorimetries(&colorimetry) {
                     wanted.merge(caps().field("colorimetry", colorimetry).build());
                 }
-                wanted.merge(caps().build());
             }
         }
         Ok(wanted.intersect_with_mode(downstream, gst::CapsIntersectMode::First))
@@ -341,23 +355,18 @@ impl VideoAggregatorImpl for Element {
         output: &mut gst::BufferRef,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
         let pads = self.cameras();
-        let ended = |pad: &PanoweaveStitchPad| pad.is_eos() && !pad.has_current_buffer(token);
-        if let Some(pad) = pads.iter().find(|pad| ended(pad)) {
-            gst::info!(CAT, imp = self, "{} has ended, and so does the panorama", pad.name());
+        let taken: Vec<_> = pads.iter().map(|pad| pad.take(token)).collect();
+        if self.has_ended(&pads, &taken, token) {
+            gst::info!(CAT, imp = self, "the panorama ends");
             return Err(gst::FlowError::Eos);
         }
-        let buffers: Vec<_> = pads.iter().map(|pad| pad.current_buffer(token)).collect();
         let Some(info) = self.obj().video_info() else {
             return Err(gst::FlowError::NotNegotiated);
         };
-        let stitched = self.stitch(&pads, buffers, &info, output);
+        let stitched = self.stitch(&pads, taken, &info, output);
         self.report(output.pts().unwrap_or_default());
         match stitched {
             Ok(()) => Ok(gst::FlowSuccess::Ok),
-            Err(error @ StitchFailure::Dropped(_)) => {
-                gst::element_imp_warning!(self, gst::ResourceError::Failed, ("{error}"));
-                Err(gst_base::AGGREGATOR_FLOW_NEED_DATA)
-            }
             Err(error) => {
                 self.post_error_message(error.message());
                 Err(gst::FlowError::Error)
@@ -376,6 +385,20 @@ impl Element {
         });
         pads.sort_by_key(PanoweaveStitchPad::index);
         pads
+    }
+
+    /// Returns whether the panorama ends: with the last camera of a live pipeline, otherwise with the first camera that
+    /// ends and is not repeated.
+    fn has_ended(
+        &self,
+        pads: &[PanoweaveStitchPad],
+        taken: &[Taken],
+        token: &AggregateFramesToken<'_>,
+    ) -> bool {
+        let ended = |pad: &PanoweaveStitchPad| pad.is_eos() && !pad.has_current_buffer(token);
+        let all_used = taken.iter().all(|taken| !taken.is_new);
+        (pads.iter().all(|pad| pad.is_eos()) && all_used)
+            || (!self.is_live() && pads.iter().any(ended))
     }
 
     /// Opens the device, and shares its context with the other elements.
@@ -406,7 +429,7 @@ impl Element {
     fn report(&self, time: gst::ClockTime) {
         let interval = gst::ClockTime::from_nseconds(lock(&self.settings).report_interval);
         let messages = {
-            let Running { session, reports } = &mut *lock(&self.running);
+            let Running { session, reports, .. } = &mut *lock(&self.running);
             let stitcher = session.as_ref().map(Session::stitcher);
             stitcher.map(|stitcher| reports.due(stitcher, time, interval)).unwrap_or_default()
         };
@@ -424,6 +447,10 @@ impl Element {
 
     /// Answers queries for a CUDA context.
     fn answer(&self, query: &mut gst::QueryRef) -> bool {
+        // Elements downstream start first, and ask before this element has started.
+        if cuda::is_asked_for(query) && self.open().is_err() {
+            return false;
+        }
         let context = self.context();
         context.is_some_and(|context| context.answer(self.obj().upcast_ref(), query))
     }
@@ -442,6 +469,15 @@ impl Element {
         let state = lock(&self.state);
         let mut caps =
             template_caps(state.opened.as_ref().is_some_and(|opened| opened.context.is_some()));
+        // All cameras have the same number of bits per sample.
+        let others = self.obj().sink_pads().into_iter().filter(|other| other != pad);
+        let mut infos =
+            others.filter_map(|other| VideoInfo::from_caps(other.current_caps()?.as_ref()).ok());
+        if let Some(other) = infos.next() {
+            let formats = formats::of_panoramas(other.format());
+            let formats = formats.into_iter().map(|format| format.to_str().to_send_value());
+            caps.make_mut().set("format", gst::List::new(formats));
+        }
         let sources = state.map.as_deref().map(Map::sources).unwrap_or_default();
         if let Some(size) = index.and_then(|index| sources.get(index)) {
             for structure in caps.make_mut().iter_mut() {
@@ -456,7 +492,7 @@ impl Element {
     fn stitch(
         &self,
         pads: &[PanoweaveStitchPad],
-        buffers: Vec<Option<gst::Buffer>>,
+        taken: Vec<Taken>,
         info: &VideoInfo,
         output: &mut gst::BufferRef,
     ) -> Result<(), StitchFailure> {
@@ -469,28 +505,38 @@ impl Element {
             return Err(StitchFailure::NoMap);
         };
         let (device, map) = (&device, &*map);
-        let Running { session, .. } = &mut *lock(&self.running);
+        let Running { session, black, .. } = &mut *lock(&self.running);
         let time = output.pts().unwrap_or_default();
-        let format = |camera, info: &VideoInfo| {
-            frame_format(info)
-                .ok_or_else(|| StitchFailure::Format { camera, found: format!("{info:?}") })
-        };
-        let newest: Vec<_> = buffers.iter().map(|buffer| Newest::from(buffer.as_ref())).collect();
-        let frames = pads.iter().zip(buffers).enumerate().map(|(camera, (pad, buffer))| {
-            let info = pad.video_info().or_else(|| missing_info(pads, camera, map));
-            let info = info.ok_or(StitchFailure::Map { camera })?;
-            let format = format(camera, &info)?;
-            Ok((buffer, info, format))
+        let seen: Vec<_> = taken.iter().map(|it| (it.frame.is_some(), it.is_new)).collect();
+        let on_device =
+            is_of_cuda(&self.obj().src_pad().current_caps().unwrap_or_else(gst::Caps::new_empty));
+        black.resize(pads.len(), None);
+        let frames = pads.iter().zip(taken).zip(black).enumerate();
+        let frames = frames.map(|(camera, ((pad, taken), black))| {
+            let pad = pad.name().to_string();
+            let frame = taken.frame.or_else(|| {
+                let info = missing_info(pads, camera, map)?;
+                let memory = context.as_ref().filter(|_| on_device);
+                if black.as_ref().is_none_or(|(_, known)| *known != info) {
+                    let frame = input::black(&info, frame_format(&info)?, memory);
+                    *black = frame.map(|frame| (frame, info));
+                }
+                black.clone()
+            });
+            let (buffer, info) = frame.ok_or_else(|| StitchFailure::Map { pad: pad.clone() })?;
+            let format = supported(&pad, &info)?;
+            Ok(CameraFrame { pad, buffer, info, format })
         });
         let frames = frames.collect::<Result<_, StitchFailure>>()?;
         let inputs = Inputs::map(frames, context.as_ref().map(|it| (it, device.place())))?;
         let (numerator, denominator) = info.fps().into();
         let formats = Formats {
             inputs: inputs.formats(),
-            output: format(0, info)?,
+            output: supported("src", info)?,
             on_device: context.as_ref().is_some_and(|context| context.owns(output)),
             rate: Rate::new(numerator.unsigned_abs(), denominator.unsigned_abs()).ok(),
             live,
+            cameras: pads.iter().map(PanoweaveStitchPad::index).collect(),
         };
         if session.as_ref().is_none_or(|session| *session.formats() != formats) {
             check_cameras(map, pads)?;
@@ -502,7 +548,7 @@ impl Element {
         }
         let session = session.as_mut().ok_or(StitchFailure::NoMap)?;
         let timeout = gst::ClockTime::from_nseconds(lock(&self.settings).camera_timeout);
-        session.observe(newest.into_iter(), time, timeout)?;
+        session.observe(&seen, time, timeout)?;
         let panorama = session.stitch(inputs, time)?;
         match context {
             Some(context) if session.formats().on_device => {
@@ -510,9 +556,18 @@ impl Element {
                 let copied = context.copy(panorama.device_frame(), &target, session.stream());
                 copied.map_err(StitchFailure::Copy)
             }
-            _ => copy(&panorama, info, output).ok_or(StitchFailure::Output),
+            _ => {
+                let written = panorama.frame().and_then(|frame| input::write(&frame, info, output));
+                written.ok_or(StitchFailure::Output)
+            }
         }
     }
+}
+
+/// Returns the format of frames with this info on a pad.
+fn supported(pad: &str, info: &VideoInfo) -> Result<FrameFormat, StitchFailure> {
+    let found = || info.to_caps().map_or_else(|_| "none".to_owned(), |caps| caps.to_string());
+    frame_format(info).ok_or_else(|| StitchFailure::Format { pad: pad.to_owned(), found: found() })
 }
 
 /// Returns the info of a camera that has not sent caps yet: the format of another camera, and the size in the rig.
@@ -554,19 +609,4 @@ fn check_cameras(map: &Map, pads: &[PanoweaveStitchPad]) -> Result<(), StitchFai
     }
     let found = found.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     Err(StitchFailure::Cameras { map: map.name().to_owned(), expected, found })
-}
-
-/// Copies a panorama in host memory to a buffer with the format `info`.
-fn copy(panorama: &StitchedFrame, info: &VideoInfo, output: &mut gst::BufferRef) -> Option<()> {
-    let frame = panorama.frame()?;
-    let mut output = VideoFrameRef::from_buffer_ref_writable(output, info).ok()?;
-    let strides: Vec<_> = output.plane_stride().iter().map(|s| s.unsigned_abs() as usize).collect();
-    let planes = frame.planes().iter().zip(panorama.format().planes()).zip(strides);
-    for (plane, ((from, extent), stride)) in (0..).zip(planes) {
-        let to = output.plane_data_mut(plane).ok()?;
-        for (to, from) in to.chunks_mut(stride).zip(from.bytes.chunks(from.pitch)) {
-            to.get_mut(..extent.row)?.copy_from_slice(&from[..extent.row]);
-        }
-    }
-    Some(())
 }

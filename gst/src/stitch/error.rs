@@ -22,22 +22,22 @@ pub(super) enum StitchFailure {
     #[error("`view` cannot be kept inside the area that this rig's cameras cover; set `view-free`")]
     Unlimited,
     #[error(
-        "{map} has {expected} cameras, but the pads are those of the cameras {found}; link one pad per camera, sink_0 to sink_{}",
+        "{map} has {expected} cameras, but the pads select cameras {found}; link one pad per camera, sink_0 to sink_{}",
         expected - 1
     )]
     Cameras { map: String, expected: usize, found: String },
     #[error("`anchor` is {anchor}, but the last camera is {}", cameras - 1)]
     Anchor { anchor: usize, cameras: usize },
-    #[error("sink_{camera} has {found}, which is not supported")]
-    Format { camera: usize, found: String },
-    #[error("cannot map the frame of sink_{camera}")]
-    Map { camera: usize },
+    #[error("the caps of {pad} are not supported: {found}")]
+    Format { pad: String, found: String },
+    #[error("cannot map the frame of {pad}")]
+    Map { pad: String },
     #[error("cannot write the panorama to the buffer of the next element")]
     Output,
     #[error("cannot copy the panorama in CUDA memory: {0:?}")]
     Copy(cust_raw::driver_sys::CUresult),
-    #[error("the device rejected the frames at {0}; the element drops this panorama")]
-    Dropped(gst::ClockTime),
+    #[error("the device has rejected the frames at {0} several times")]
+    Rejected(gst::ClockTime),
     #[error(transparent)]
     DeviceName(#[from] DeviceNameError),
     #[error(transparent)]
@@ -80,7 +80,7 @@ impl StitchFailure {
             Self::Map { .. }
             | Self::Output
             | Self::Copy(_)
-            | Self::Dropped(_)
+            | Self::Rejected(_)
             | Self::Render(_)
             | Self::View(_)
             | Self::Live(_)

@@ -20,6 +20,18 @@ pub(super) fn of_panoramas(format: VideoFormat) -> Vec<VideoFormat> {
     formats
 }
 
+/// Colorimetries that differ only in the matrix and the range, which the kernels convert, or in primaries and transfer
+/// functions that panoweave does not distinguish.
+const ALIKE: [&[&str]; 4] =
+    [&["bt709", "bt601", "sRGB"], &["bt2020", "bt2020-10"], &["bt2100-pq"], &["bt2100-hlg"]];
+
+/// Returns the colorimetries that a panorama from frames of `colorimetry` may have, the preferred one first.
+pub(super) fn colorimetries(colorimetry: &str) -> Vec<&str> {
+    let alike = ALIKE.iter().find(|alike| alike.contains(&colorimetry));
+    let others = alike.into_iter().flat_map(|alike| alike.iter().copied());
+    [colorimetry].into_iter().chain(others.filter(|other| *other != colorimetry)).collect()
+}
+
 /// Returns the format of frames with this info, or `None` if it is not supported.
 pub(super) fn frame_format(info: &VideoInfo) -> Option<FrameFormat> {
     let colorimetry = info.colorimetry();

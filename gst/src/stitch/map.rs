@@ -48,7 +48,7 @@ impl Map {
 
     fn of_warp(file: &str) -> Result<Self, StitchFailure> {
         let warp = Warp::open(Path::new(file))?;
-        // A warp file contains the text of the rig from which it was made, if there was one.
+        // A warp file may embed its rig.
         let rig = warp.rig().and_then(|text| Rig::parse(text, file).ok());
         Ok(Self {
             name: file.to_owned(),

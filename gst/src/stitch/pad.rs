@@ -5,6 +5,8 @@ use std::sync::Mutex;
 use gst::glib::{self, Properties};
 use gst::prelude::*;
 use gst_base::subclass::prelude::*;
+use gst_video::VideoInfo;
+use gst_video::prelude::*;
 use gst_video::subclass::AggregateFramesToken;
 use gst_video::subclass::prelude::*;
 use panoweave::ops::colour::Colour;
@@ -29,6 +31,17 @@ pub(crate) struct CameraPad {
         blurb = "Exponent of the levels, which are scaled to 0 to 1, after the gain",
         minimum = 0.01, maximum = 100.0, default = 1.0, mutable_ready)]
     settings: Mutex<PadSettings>,
+    /// The newest frame and its format.
+    newest: Mutex<Option<(gst::Buffer, VideoInfo)>>,
+}
+
+/// A camera's frame for a panorama.
+#[derive(Debug)]
+pub(super) struct Taken {
+    /// The newest frame and its format, or `None` if the camera has not sent a frame.
+    pub(super) frame: Option<(gst::Buffer, VideoInfo)>,
+    /// Whether no earlier panorama has used the frame.
+    pub(super) is_new: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +70,27 @@ impl super::PanoweaveStitchPad {
     pub(super) fn index(&self) -> usize {
         let number = || self.name().strip_prefix("sink_").and_then(|number| number.parse().ok());
         usize::try_from(self.imp().settings().camera).ok().or_else(number).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the frame for the next panorama: the one that the base class has selected or, if there is none, the one
+    /// before. A gap in the stream is an empty buffer, so it selects none.
+    pub(super) fn take(&self, token: &AggregateFramesToken<'_>) -> Taken {
+        let newest = &mut *super::settings::lock(&self.imp().newest);
+        let is_frame = |buffer: &gst::Buffer| {
+            buffer.size() > 0 || !buffer.flags().contains(gst::BufferFlags::GAP)
+        };
+        let selected = self.current_buffer(token).filter(is_frame).zip(self.video_info());
+        let id = |(buffer, _): &(gst::Buffer, VideoInfo)| (buffer.as_ptr(), buffer.pts());
+        let is_new = selected.is_some() && selected.as_ref().map(id) != newest.as_ref().map(id);
+        if is_new {
+            *newest = selected;
+        }
+        Taken { frame: newest.clone(), is_new }
+    }
+
+    /// Forgets the newest frame.
+    pub(super) fn clear(&self) {
+        *super::settings::lock(&self.imp().newest) = None;
     }
 
     /// Returns the colour correction that the properties of the pad select.

@@ -32,7 +32,8 @@ impl Reports {
                 .build()
         };
         let mut messages: Vec<_> = stitcher.camera_events().events.into_iter().map(event).collect();
-        let is_due = self.last.is_none_or(|last| time.saturating_sub(last) >= interval);
+        // After a seek, the time may be before the last report.
+        let is_due = self.last.is_none_or(|last| time < last || time - last >= interval);
         if interval.is_zero() || !is_due {
             return messages;
         }

@@ -26,6 +26,14 @@ use super::settings::Settings;
 /// The time between two checks that the stitcher still works.
 const CHECK: Duration = Duration::from_millis(200);
 
+/// The options for cameras that fail. [`Session::observe`] reports silent cameras by the time of the stream. The
+/// stitcher's own limits use the wall clock, so a pause would exceed them.
+const FAILURE: FailureOptions = FailureOptions {
+    late: Duration::from_secs(24 * 3600),
+    gone: Duration::from_secs(48 * 3600),
+    ..FailureOptions::DEFAULT
+};
+
 /// The formats for which a session stitches.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Formats {
@@ -38,26 +46,14 @@ pub(super) struct Formats {
     pub(super) rate: Option<Rate>,
     /// Whether the pipeline is live, so that cameras may fail.
     pub(super) live: bool,
-}
-
-/// The newest buffer of a camera.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Newest {
-    /// The address and the time of the buffer, or `None` if there has been none.
-    buffer: Option<(usize, Option<ClockTime>)>,
-}
-
-impl From<Option<&gst::Buffer>> for Newest {
-    fn from(buffer: Option<&gst::Buffer>) -> Self {
-        Self { buffer: buffer.map(|buffer| (buffer.as_ptr() as usize, buffer.pts())) }
-    }
+    /// The index of each pad's camera.
+    pub(super) cameras: Vec<usize>,
 }
 
 /// The presence of a camera in a live pipeline.
 #[derive(Clone, Copy, Debug)]
 struct Presence {
-    newest: Newest,
-    /// The time of the panorama in which the newest buffer appeared first.
+    /// The time of the panorama in which the newest frame appeared first.
     since: ClockTime,
     present: bool,
 }
@@ -135,7 +131,7 @@ impl Session {
             blend: settings.blend(),
             download: !formats.on_device,
             pace: if formats.live { Pace::Live } else { Pace::Wait },
-            failure: formats.live.then(|| failure(formats.rate)),
+            failure: formats.live.then_some(FAILURE),
             ..LiveOptions::default()
         };
         let camera = virtual_camera(&stream, map, settings, &formats)?;
@@ -144,7 +140,7 @@ impl Session {
             None => Stitcher::new(device, warp, live)?,
         };
         let panoramas = stitcher.panoramas();
-        let presence = Presence { newest: Newest::default(), since: first, present: true };
+        let presence = Presence { since: first, present: true };
         let presences = vec![presence; formats.inputs.len()];
         Ok(Self { formats, stitcher, panoramas, stream, first, rejected: 0, presences })
     }
@@ -164,23 +160,25 @@ impl Session {
         &self.stitcher
     }
 
-    /// Removes the cameras without a new buffer for `timeout` from the panoramas of a live pipeline, and returns those
-    /// that have one again. `newest` has the buffer of each camera.
+    /// Removes the cameras of a live pipeline that have not sent a frame, or no new one for `timeout`, from the panoramas.
+    /// Returns them when they send frames again. `frames` has for each camera whether it has a frame and whether that is
+    /// new.
     pub(super) fn observe(
         &mut self,
-        newest: impl Iterator<Item = Newest>,
+        frames: &[(bool, bool)],
         time: ClockTime,
         timeout: ClockTime,
     ) -> Result<(), StitchFailure> {
         if !self.formats.live {
             return Ok(());
         }
-        for (camera, (presence, newest)) in self.presences.iter_mut().zip(newest).enumerate() {
-            if newest != presence.newest {
-                (presence.newest, presence.since) = (newest, time);
+        let presences = self.presences.iter_mut().zip(frames).enumerate();
+        for (camera, (presence, &(has_frame, is_new))) in presences {
+            // After a seek, the time may be before the newest frame.
+            if is_new || time < presence.since {
+                presence.since = time;
             }
-            let silent = time.saturating_sub(presence.since) > timeout;
-            let present = newest.buffer.is_some() && !silent;
+            let present = has_frame && time - presence.since <= timeout;
             if present != presence.present {
                 presence.present = present;
                 self.stitcher.set_present(camera, present)?;
@@ -203,7 +201,7 @@ impl Session {
             }
         };
         if submitted != Submitted::Set {
-            return Err(StitchFailure::Dropped(time));
+            return Err(StitchFailure::Rejected(time));
         }
         loop {
             match self.panoramas.next_timeout(CHECK) {
@@ -217,21 +215,9 @@ impl Session {
             let rejected = self.stitcher.counters().dropped.failed;
             if rejected > self.rejected {
                 self.rejected = rejected;
-                return Err(StitchFailure::Dropped(time));
+                return Err(StitchFailure::Rejected(time));
             }
         }
-    }
-}
-
-/// Returns the options for cameras that fail. [`Session::observe`] reports cameras that are silent, so the stitcher's
-/// own limits apply only if the whole pipeline stops.
-fn failure(rate: Option<Rate>) -> FailureOptions {
-    let defaults = FailureOptions::default();
-    let frame = Duration::from_secs_f64(rate.map_or(0.0, |rate| 1.0 / rate.per_second()));
-    FailureOptions {
-        late: defaults.late.max(3 * frame),
-        gone: defaults.gone.max(6 * frame),
-        ..defaults
     }
 }
 

@@ -22,8 +22,8 @@ pub(crate) enum Blending {
     #[default]
     #[enum_value(name = "Fades across the whole overlap", nick = "feather")]
     Feather,
-    /// Changes cameras along a line on which the pictures agree.
-    #[enum_value(name = "Changes cameras along a line on which the pictures agree", nick = "seam")]
+    /// Switches cameras along a line on which the pictures agree.
+    #[enum_value(name = "Switches cameras along a line on which the pictures agree", nick = "seam")]
     Seam,
     /// A seam, across which brightness fades over a longer distance than fine detail.
     #[enum_value(
@@ -37,7 +37,7 @@ pub(crate) enum Blending {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstPanoweaveLookup")]
 #[repr(i32)]
-pub(crate) enum Looking {
+pub(crate) enum LookupMode {
     /// Coordinates from a compact mesh, within 1/32 pixel.
     #[default]
     #[enum_value(name = "Coordinates from a compact mesh, within 1/32 pixel", nick = "mesh")]
@@ -62,14 +62,14 @@ pub(crate) enum Looking {
     Cubic,
 }
 
-impl From<Looking> for Lookup {
-    fn from(looking: Looking) -> Self {
-        match looking {
-            Looking::Mesh => Self::Mesh,
-            Looking::Planes => Self::Planes,
-            Looking::TexturedPlanes => Self::TexturedPlanes,
-            Looking::HardwareBilinear => Self::HardwareBilinear,
-            Looking::Cubic => Self::Cubic,
+impl From<LookupMode> for Lookup {
+    fn from(mode: LookupMode) -> Self {
+        match mode {
+            LookupMode::Mesh => Self::Mesh,
+            LookupMode::Planes => Self::Planes,
+            LookupMode::TexturedPlanes => Self::TexturedPlanes,
+            LookupMode::HardwareBilinear => Self::HardwareBilinear,
+            LookupMode::Cubic => Self::Cubic,
         }
     }
 }
@@ -83,7 +83,7 @@ pub(super) struct Settings {
     pub(super) blend: Blending,
     pub(super) feather: f32,
     pub(super) levels: u32,
-    pub(super) lookup: Looking,
+    pub(super) lookup: LookupMode,
     pub(super) match_colours: bool,
     pub(super) anchor: i32,
     pub(super) keep_highlights: bool,
@@ -107,7 +107,7 @@ impl Default for Settings {
             blend: Blending::default(),
             feather: 0.0,
             levels: 5,
-            lookup: Looking::default(),
+            lookup: LookupMode::default(),
             match_colours: true,
             anchor: -1,
             keep_highlights: false,

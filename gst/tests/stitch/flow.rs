@@ -105,3 +105,27 @@ fn a_flush_restarts_the_panorama() {
     let again = bytes(&panoramas[0]);
     assert!(first.iter().zip(&again).all(|(a, b)| a.abs_diff(*b) <= 1));
 }
+
+#[test]
+fn a_gap_repeats_the_last_frame() {
+    let scene = Scene::new(2);
+    let mut harnesses = Harnesses::new(&scene.element(), 2);
+    harnesses.element.set_property("match-colours", false);
+    harnesses.play(&picture_info(VideoFormat::Nv12));
+    harnesses.push(VideoFormat::Nv12, 0);
+    for (i, camera) in harnesses.cameras.iter_mut().enumerate() {
+        if i == 0 {
+            camera.push(buffer(frame(VideoFormat::Nv12, 0, 0, gain(0)), 1)).unwrap();
+        } else {
+            let gap = gst::event::Gap::builder(time(1)).duration(time(1)).build();
+            assert!(camera.push_event(gap));
+        }
+    }
+    harnesses.push(VideoFormat::Nv12, 2);
+    harnesses.end();
+    let panoramas = harnesses.rest();
+    assert_eq!(panoramas.len(), 3);
+    // Both cameras show their first frame again.
+    assert!(bytes(&panoramas[0]) == bytes(&panoramas[1]));
+    assert!(bytes(&panoramas[0]) != bytes(&panoramas[2]));
+}

@@ -22,7 +22,7 @@ use crate::support::{
 const FRAMES: usize = 12;
 
 /// Stitches raw videos with the library and returns the bytes of all panoramas.
-fn expected(
+pub(crate) fn expected(
     scene: &Scene,
     format: VideoFormat,
     size: (u32, u32),
@@ -66,7 +66,7 @@ fn expected(
     std::fs::read(path).unwrap()
 }
 
-fn options(blend: Blend) -> VideoOptions {
+pub(crate) fn options(blend: Blend) -> VideoOptions {
     let colour = ColourOptions::at_rate(f64::from(RATE));
     VideoOptions { colour, blend, ..VideoOptions::default() }
 }
@@ -153,7 +153,7 @@ fn the_view_of_a_virtual_camera_equals_the_library() {
 }
 
 #[test]
-fn gains_of_pads_replace_matched_colours() {
+fn gains_and_gammas_of_pads_change_their_pictures() {
     let scene = Scene::new(2);
     let mut sums = Vec::new();
     for (gain, gamma) in [(0.0f32, 1.0f32), (1.0, 1.0), (1.0, 0.5)] {
@@ -197,4 +197,20 @@ fn the_property_camera_orders_the_pads() {
         bytes(&harnesses.rest()[0])
     };
     assert!(stitched([-1, -1]) == stitched([1, 0]));
+}
+
+#[test]
+fn gains_of_pads_replace_matched_colours() {
+    let scene = Scene::new(2);
+    let stitched = |match_colours: bool| {
+        let element = scene.element();
+        element.set_property("match-colours", match_colours);
+        let mut harnesses = Harnesses::new(&element, 2);
+        element.static_pad("sink_1").unwrap().set_property("gain-red", 0.9f32);
+        harnesses.play(&picture_info(VideoFormat::Nv12));
+        harnesses.push(VideoFormat::Nv12, 0);
+        harnesses.end();
+        bytes(&harnesses.rest()[0])
+    };
+    assert!(stitched(true) == stitched(false));
 }

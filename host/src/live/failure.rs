@@ -72,26 +72,29 @@ pub struct FailureOptions {
 
 impl Default for FailureOptions {
     fn default() -> Self {
-        Self {
-            late: Duration::from_millis(150),
-            gone: Duration::from_secs(1),
-            settle: 5,
-            every: 5,
-            frozen: Duration::from_secs(3),
-            black: Duration::from_secs(1),
-            deviation: 2.0,
-            act_on_frozen: false,
-            act_on_black: true,
-            fade_out: 6,
-            fade_in: 12,
-            hold: Duration::from_secs(2),
-            fade_colour: 24,
-            colour: Rgba8::opaque(40, 40, 40),
-        }
+        Self::DEFAULT
     }
 }
 
 impl FailureOptions {
+    /// The default options.
+    pub const DEFAULT: Self = Self {
+        late: Duration::from_millis(150),
+        gone: Duration::from_secs(1),
+        settle: 5,
+        every: 5,
+        frozen: Duration::from_secs(3),
+        black: Duration::from_secs(1),
+        deviation: 2.0,
+        act_on_frozen: false,
+        act_on_black: true,
+        fade_out: 6,
+        fade_in: 12,
+        hold: Duration::from_secs(2),
+        fade_colour: 24,
+        colour: Rgba8::opaque(40, 40, 40),
+    };
+
     /// Checks that all options are valid.
     pub(super) fn check(&self) -> Result<(), LiveError> {
         let counts = [self.settle, self.every, self.fade_out, self.fade_in, self.fade_colour];
