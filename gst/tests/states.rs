@@ -71,7 +71,8 @@ fn a_thousand_changes_of_state_leave_nothing_behind() {
     (0..900).for_each(|_| round());
     let after = Usage::now();
     println!("{before:?} {after:?}");
-    assert!(after.threads <= before.threads, "{before:?} {after:?}");
+    // GStreamer keeps idle threads. Each stitcher has two, so 900 stitchers would leave 1,800.
+    assert!(after.threads <= before.threads + 4, "{before:?} {after:?}");
     assert!(after.files <= before.files, "{before:?} {after:?}");
     // 900 stitchers with buffers of 64×32 pixels would need 100 MB.
     assert!(after.kib <= before.kib + 8 * 1024, "{before:?} {after:?}");

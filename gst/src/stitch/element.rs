@@ -6,6 +6,7 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
+use glam::UVec2;
 use gst::glib::{self, Properties};
 use gst_base::subclass::prelude::*;
 use gst_video::prelude::*;
@@ -265,6 +266,10 @@ impl AggregatorImpl for Element {
             }
             gst::QueryViewMut::AcceptCaps(query) => {
                 let accepted = query.caps().can_intersect(&self.sink_caps(pad));
+                if !accepted && let Some(error) = self.size_error(pad, query.caps()) {
+                    // The caps cause an error upstream that does not name the reason.
+                    gst::element_imp_warning!(self, gst::StreamError::Format, ("{error}"));
+                }
                 query.set_result(accepted);
                 true
             }
@@ -486,6 +491,22 @@ impl Element {
             }
         }
         caps
+    }
+
+    /// Returns the error for caps whose size is not that of the pad's camera.
+    fn size_error(
+        &self,
+        pad: &gst_base::AggregatorPad,
+        caps: &gst::CapsRef,
+    ) -> Option<StitchFailure> {
+        let structure = caps.structure(0)?;
+        let side = |name: &str| structure.get::<i32>(name).ok();
+        let found = UVec2::new(side("width")?.try_into().ok()?, side("height")?.try_into().ok()?);
+        let camera = pad.downcast_ref::<PanoweaveStitchPad>()?.index();
+        let map = lock(&self.state).map.clone()?;
+        let expected = *map.sources().get(camera)?;
+        let (pad, map) = (pad.name().to_string(), map.name().to_owned());
+        (found != expected).then_some(StitchFailure::Size { pad, found, camera, map, expected })
     }
 
     /// Stitches buffers, in the order of the cameras, to an output buffer with the format `info`.

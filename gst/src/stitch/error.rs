@@ -1,5 +1,6 @@
 //! Errors of the element, and the domains of their messages on the bus.
 
+use glam::UVec2;
 use gst::ErrorMessage;
 use panoweave::device::{DeviceError, DeviceNameError};
 use panoweave::frame::FrameError;
@@ -30,6 +31,12 @@ pub(super) enum StitchFailure {
     Anchor { anchor: usize, cameras: usize },
     #[error("the caps of {pad} are not supported: {found}")]
     Format { pad: String, found: String },
+    #[error(
+        "{pad} gets pictures of {}×{} pixels, but camera {camera} of {map} has {}×{}; scale the video, or calibrate with \
+         pictures of this size",
+        found.x, found.y, expected.x, expected.y
+    )]
+    Size { pad: String, found: UVec2, camera: usize, map: String, expected: UVec2 },
     #[error("cannot map the frame of {pad}")]
     Map { pad: String },
     #[error("cannot write the panorama to the buffer of the next element")]
@@ -74,7 +81,7 @@ impl StitchFailure {
             Self::Rig(_) | Self::Warp(_) | Self::Track(_) => {
                 gst::error_msg!(gst::ResourceError::OpenRead, ("{self}"))
             }
-            Self::Format { .. } | Self::Frame(_) => {
+            Self::Format { .. } | Self::Size { .. } | Self::Frame(_) => {
                 gst::error_msg!(gst::StreamError::Format, ("{self}"))
             }
             Self::Map { .. }

@@ -1,7 +1,7 @@
 //! Messages for wrong properties and wrong streams.
 
 use gst::prelude::*;
-use gst_video::VideoFormat;
+use gst_video::{VideoFormat, VideoInfo};
 
 use crate::support::{Harnesses, Scene, init, picture_info, text};
 
@@ -90,4 +90,26 @@ fn wrong_properties_are_named() {
     std::fs::write(&track, "t,pan\n0,1\n").unwrap();
     let message = set("view", &text(&track));
     assert!(message.contains("track.csv"), "{message}");
+}
+
+#[test]
+fn a_picture_of_another_size_is_explained() {
+    let scene = Scene::new(2);
+    let element = scene.element();
+    let bus = gst::Bus::new();
+    element.set_bus(Some(&bus));
+    let mut harnesses = Harnesses::new(&element, 2);
+    harnesses.play(&picture_info(VideoFormat::Nv12));
+    harnesses.push(VideoFormat::Nv12, 0);
+    let other = VideoInfo::builder(VideoFormat::Nv12, 640, 480).build().unwrap();
+    let caps = gst::event::Caps::new(&other.to_caps().unwrap());
+    harnesses.cameras[1].push_event(caps);
+    let pushed = harnesses.cameras[1].push(gst::Buffer::with_size(other.size()).unwrap());
+    assert_eq!(pushed, Err(gst::FlowError::NotNegotiated));
+    let second = gst::ClockTime::SECOND;
+    let warning = bus.timed_pop_filtered(second, &[gst::MessageType::Warning]).unwrap();
+    let gst::MessageView::Warning(warning) = warning.view() else { unreachable!("the filter") };
+    let text = warning.error().to_string();
+    assert!(text.contains("sink_1 gets pictures of 640×480 pixels, but camera 1 of"), "{text}");
+    assert!(text.contains("has 96×72; scale the video"), "{text}");
 }
