@@ -19,7 +19,7 @@ use crate::{ffmpeg, gstreamer, ptxas};
 const TESTS: u64 = 2172;
 
 /// The expected number of tests of the GStreamer plugin.
-const PLUGIN_TESTS: u64 = 33;
+const PLUGIN_TESTS: u64 = 35;
 
 pub(crate) fn run() -> Result {
     let skipped = target().join("skipped.txt");

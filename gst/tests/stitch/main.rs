@@ -3,6 +3,7 @@
 //! The element always stitches on the CPU here. `cargo xtask test` runs these tests if GStreamer can be found or
 //! downloaded.
 
+mod bad_streams;
 mod caps;
 mod errors;
 mod flow;
