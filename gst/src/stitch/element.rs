@@ -1,4 +1,4 @@
-//! The subclass of `GstVideoAggregator`: caps, states, frames.
+//! The subclass of `GstVideoAggregator`: properties, states, queries.
 //!
 //! The base class collects one buffer of each pad for every output frame. It repeats the last buffer of a pad whose
 //! next one is late, and it drops output frames that downstream would show too late (QoS).
@@ -6,26 +6,22 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
-use glam::UVec2;
 use gst::glib::{self, Properties};
 use gst_base::subclass::prelude::*;
+use gst_video::VideoInfo;
 use gst_video::prelude::*;
 use gst_video::subclass::AggregateFramesToken;
 use gst_video::subclass::prelude::*;
-use gst_video::{VideoCapsBuilder, VideoInfo};
-use panoweave::device::{Device, DeviceName};
-use panoweave::frame::{FrameFormat, MAX_CANVAS_SIDE, Rate};
+use panoweave::device::DeviceName;
+use panoweave::frame::MAX_CANVAS_SIDE;
 
 use super::PanoweaveStitchPad;
-use super::cuda;
 use super::error::StitchFailure;
-use super::formats::{self, frame_format};
-use super::input::{self, CameraFrame, Inputs};
 use super::map::Map;
 use super::pad::Taken;
-use super::report::Reports;
-use super::session::{Formats, Session};
+use super::running::{HELD, Opened, Running, Selected};
 use super::settings::{Blending, LookupMode, Settings, lock};
+use super::{caps, cuda};
 
 /// The debug category, for `GST_DEBUG=panoweavestitch:6`.
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -115,28 +111,6 @@ struct State {
     map: Option<Arc<Map>>,
 }
 
-#[derive(Debug, Default)]
-struct Running {
-    session: Option<Session>,
-    reports: Reports,
-    /// A black frame and its format for each camera that has not sent a frame.
-    black: Vec<Option<(gst::Buffer, VideoInfo)>>,
-}
-
-/// The number of frames of a camera that the element may hold: the selected one, the one before, one that is being
-/// stitched, and one that is being analysed.
-const HELD: u32 = 4;
-
-/// An open device.
-#[derive(Clone, Debug)]
-struct Opened {
-    /// The value of the property `device`.
-    name: String,
-    device: Device,
-    /// The context that is shared with other elements, if CUDA memory is available.
-    context: Option<cuda::Context>,
-}
-
 #[glib::object_subclass]
 impl ObjectSubclass for Element {
     const NAME: &'static str = "GstPanoweaveStitch";
@@ -165,7 +139,7 @@ impl ElementImpl for Element {
     fn pad_templates() -> &'static [gst::PadTemplate] {
         static TEMPLATES: OnceLock<Vec<gst::PadTemplate>> = OnceLock::new();
         TEMPLATES.get_or_init(|| {
-            let caps = template_caps(cuda::is_available());
+            let caps = caps::template(cuda::is_available());
             let source = gst::PadTemplate::new(
                 "src",
                 gst::PadDirection::Src,
@@ -304,7 +278,7 @@ impl AggregatorImpl for Element {
         let proposed = query.allocation_pools().next().map(|(_, _, least, most)| (least, most));
         let (least, most) = proposed.unwrap_or((0, 0));
         if let (Some(caps), _) = query.get_owned()
-            && is_of_cuda(&caps)
+            && caps::is_of_cuda(&caps)
         {
             let (pool, size) = self
                 .pool(&caps, least, most)
@@ -332,25 +306,8 @@ impl VideoAggregatorImpl for Element {
             return Err(gst::loggable_error!(CAT, "no camera has caps"));
         };
         let size = lock(&self.settings).view_size().unwrap_or_else(|| map.size());
-        let mut wanted = gst::Caps::new_empty();
-        for feature in features(state.opened.as_ref().is_some_and(|it| it.context.is_some())) {
-            for format in formats::of_panoramas(first.format()) {
-                let caps = || {
-                    VideoCapsBuilder::new()
-                        .features([feature])
-                        .format(format)
-                        .width(size.x as i32)
-                        .height(size.y as i32)
-                        .pixel_aspect_ratio(gst::Fraction::new(1, 1))
-                        .field("interlace-mode", "progressive")
-                };
-                // The stitcher converts the matrix and the range, but no primaries or transfer functions.
-                let colorimetry = first.colorimetry().to_string();
-                for colorimetry in formats::colorimetries(&colorimetry) {
-                    wanted.merge(caps().field("colorimetry", colorimetry).build());
-                }
-            }
-        }
+        let with_cuda = state.opened.as_ref().is_some_and(|opened| opened.context.is_some());
+        let wanted = caps::of_panorama(&first, size, with_cuda);
         Ok(wanted.intersect_with_mode(downstream, gst::CapsIntersectMode::First))
     }
 
@@ -368,7 +325,7 @@ impl VideoAggregatorImpl for Element {
         let Some(info) = self.obj().video_info() else {
             return Err(gst::FlowError::NotNegotiated);
         };
-        let stitched = self.stitch(&pads, taken, &info, output);
+        let stitched = self.stitch(pads, taken, &info, output);
         self.report(output.pts().unwrap_or_default());
         match stitched {
             Ok(()) => Ok(gst::FlowSuccess::Ok),
@@ -394,7 +351,7 @@ impl Element {
 
     /// Returns whether the panorama ends: with the last camera of a live pipeline, otherwise with the first camera that
     /// ends and is not repeated.
-    fn has_ended(
+    pub(super) fn has_ended(
         &self,
         pads: &[PanoweaveStitchPad],
         taken: &[Taken],
@@ -404,6 +361,47 @@ impl Element {
         let all_used = taken.iter().all(|taken| !taken.is_new);
         (pads.iter().all(|pad| pad.is_eos()) && all_used)
             || (!self.is_live() && pads.iter().any(ended))
+    }
+
+    /// Stitches frames, in the order of the cameras, to an output buffer with the format `info`.
+    fn stitch(
+        &self,
+        pads: Vec<PanoweaveStitchPad>,
+        taken: Vec<Taken>,
+        info: &VideoInfo,
+        output: &mut gst::BufferRef,
+    ) -> Result<(), StitchFailure> {
+        let live = self.is_live();
+        let on_device = self.obj().src_pad().current_caps().is_some_and(|it| caps::is_of_cuda(&it));
+        let selected = Selected { pads, taken, live, on_device };
+        let settings = lock(&self.settings).clone();
+        let (opened, map) = {
+            let state = lock(&self.state);
+            (state.opened.clone(), state.map.clone())
+        };
+        let (Some(opened), Some(map)) = (opened, map) else { return Err(StitchFailure::NoMap) };
+        lock(&self.running).stitch(&opened, &map, &settings, selected, info, output)
+    }
+
+    /// Returns whether a camera upstream is live.
+    fn is_live(&self) -> bool {
+        let known = lock(&self.running).is_live();
+        let ask = || {
+            let mut query = gst::query::Latency::new();
+            self.obj().src_pad().query(&mut query) && query.result().0
+        };
+        known.unwrap_or_else(ask)
+    }
+
+    /// Posts the messages that are due at the time of a panorama.
+    fn report(&self, time: gst::ClockTime) {
+        let interval = gst::ClockTime::from_nseconds(lock(&self.settings).report_interval);
+        let messages = lock(&self.running).messages(time, interval);
+        for structure in messages {
+            let message = gst::message::Element::builder(structure).src(&*self.obj()).build();
+            // Without a bus, nobody reads messages.
+            let _ = self.obj().post_message(message);
+        }
     }
 
     /// Opens the device, and shares its context with the other elements.
@@ -419,30 +417,6 @@ impl Element {
         }
         lock(&self.state).opened = Some(Opened { name, device, context });
         Ok(())
-    }
-
-    /// Returns whether a camera upstream is live.
-    fn is_live(&self) -> bool {
-        if let Some(session) = &lock(&self.running).session {
-            return session.formats().live;
-        }
-        let mut query = gst::query::Latency::new();
-        self.obj().static_pad("src").is_some_and(|pad| pad.query(&mut query)) && query.result().0
-    }
-
-    /// Posts the messages that are due at the time of a panorama.
-    fn report(&self, time: gst::ClockTime) {
-        let interval = gst::ClockTime::from_nseconds(lock(&self.settings).report_interval);
-        let messages = {
-            let Running { session, reports, .. } = &mut *lock(&self.running);
-            let stitcher = session.as_ref().map(Session::stitcher);
-            stitcher.map(|stitcher| reports.due(stitcher, time, interval)).unwrap_or_default()
-        };
-        for structure in messages {
-            let message = gst::message::Element::builder(structure).src(&*self.obj()).build();
-            // Without a bus, nobody reads messages.
-            let _ = self.obj().post_message(message);
-        }
     }
 
     /// Returns the context that is shared with other elements.
@@ -462,7 +436,7 @@ impl Element {
 
     /// Returns a pool of CUDA memory and the size of its buffers, if these are the caps of CUDA memory.
     fn pool(&self, caps: &gst::Caps, least: u32, most: u32) -> Option<(gst::BufferPool, u32)> {
-        if !is_of_cuda(caps) {
+        if !caps::is_of_cuda(caps) {
             return None;
         }
         self.context()?.pool(caps, &VideoInfo::from_caps(caps).ok()?, least, most)
@@ -472,25 +446,13 @@ impl Element {
     fn sink_caps(&self, pad: &gst_base::AggregatorPad) -> gst::Caps {
         let index = pad.downcast_ref::<PanoweaveStitchPad>().map(PanoweaveStitchPad::index);
         let state = lock(&self.state);
-        let mut caps =
-            template_caps(state.opened.as_ref().is_some_and(|opened| opened.context.is_some()));
-        // All cameras have the same number of bits per sample.
+        let with_cuda = state.opened.as_ref().is_some_and(|opened| opened.context.is_some());
         let others = self.obj().sink_pads().into_iter().filter(|other| other != pad);
-        let mut infos =
+        let mut others =
             others.filter_map(|other| VideoInfo::from_caps(other.current_caps()?.as_ref()).ok());
-        if let Some(other) = infos.next() {
-            let formats = formats::of_panoramas(other.format());
-            let formats = formats.into_iter().map(|format| format.to_str().to_send_value());
-            caps.make_mut().set("format", gst::List::new(formats));
-        }
         let sources = state.map.as_deref().map(Map::sources).unwrap_or_default();
-        if let Some(size) = index.and_then(|index| sources.get(index)) {
-            for structure in caps.make_mut().iter_mut() {
-                structure.set("width", size.x as i32);
-                structure.set("height", size.y as i32);
-            }
-        }
-        caps
+        let size = index.and_then(|index| sources.get(index)).copied();
+        caps::of_camera(size, others.next().as_ref(), with_cuda)
     }
 
     /// Returns the error for caps whose size is not that of the pad's camera.
@@ -499,135 +461,11 @@ impl Element {
         pad: &gst_base::AggregatorPad,
         caps: &gst::CapsRef,
     ) -> Option<StitchFailure> {
-        let structure = caps.structure(0)?;
-        let side = |name: &str| structure.get::<i32>(name).ok();
-        let found = UVec2::new(side("width")?.try_into().ok()?, side("height")?.try_into().ok()?);
+        let found = caps::size(caps)?;
         let camera = pad.downcast_ref::<PanoweaveStitchPad>()?.index();
         let map = lock(&self.state).map.clone()?;
         let expected = *map.sources().get(camera)?;
         let (pad, map) = (pad.name().to_string(), map.name().to_owned());
         (found != expected).then_some(StitchFailure::Size { pad, found, camera, map, expected })
     }
-
-    /// Stitches buffers, in the order of the cameras, to an output buffer with the format `info`.
-    fn stitch(
-        &self,
-        pads: &[PanoweaveStitchPad],
-        taken: Vec<Taken>,
-        info: &VideoInfo,
-        output: &mut gst::BufferRef,
-    ) -> Result<(), StitchFailure> {
-        let live = self.is_live();
-        let (opened, map) = {
-            let state = lock(&self.state);
-            (state.opened.clone(), state.map.clone())
-        };
-        let (Some(Opened { device, context, .. }), Some(map)) = (opened, map) else {
-            return Err(StitchFailure::NoMap);
-        };
-        let (device, map) = (&device, &*map);
-        let Running { session, black, .. } = &mut *lock(&self.running);
-        let time = output.pts().unwrap_or_default();
-        let seen: Vec<_> = taken.iter().map(|it| (it.frame.is_some(), it.is_new)).collect();
-        let on_device =
-            is_of_cuda(&self.obj().src_pad().current_caps().unwrap_or_else(gst::Caps::new_empty));
-        black.resize(pads.len(), None);
-        let frames = pads.iter().zip(taken).zip(black).enumerate();
-        let frames = frames.map(|(camera, ((pad, taken), black))| {
-            let pad = pad.name().to_string();
-            let frame = taken.frame.or_else(|| {
-                let info = missing_info(pads, camera, map)?;
-                let memory = context.as_ref().filter(|_| on_device);
-                if black.as_ref().is_none_or(|(_, known)| *known != info) {
-                    let frame = input::black(&info, frame_format(&info)?, memory);
-                    *black = frame.map(|frame| (frame, info));
-                }
-                black.clone()
-            });
-            let (buffer, info) = frame.ok_or_else(|| StitchFailure::Map { pad: pad.clone() })?;
-            let format = supported(&pad, &info)?;
-            Ok(CameraFrame { pad, buffer, info, format })
-        });
-        let frames = frames.collect::<Result<_, StitchFailure>>()?;
-        let inputs = Inputs::map(frames, context.as_ref().map(|it| (it, device.place())))?;
-        let (numerator, denominator) = info.fps().into();
-        let formats = Formats {
-            inputs: inputs.formats(),
-            output: supported("src", info)?,
-            on_device: context.as_ref().is_some_and(|context| context.owns(output)),
-            rate: Rate::new(numerator.unsigned_abs(), denominator.unsigned_abs()).ok(),
-            live,
-            cameras: pads.iter().map(PanoweaveStitchPad::index).collect(),
-        };
-        if session.as_ref().is_none_or(|session| *session.formats() != formats) {
-            check_cameras(map, pads)?;
-            let colours: Vec<_> = pads.iter().map(PanoweaveStitchPad::colour).collect();
-            let settings = lock(&self.settings).clone();
-            let new = Session::new(device, map, &settings, &colours, formats, &inputs, time)?;
-            gst::info!(CAT, imp = self, "stitching {:?} on {device}", new.formats());
-            *session = Some(new);
-        }
-        let session = session.as_mut().ok_or(StitchFailure::NoMap)?;
-        let timeout = gst::ClockTime::from_nseconds(lock(&self.settings).camera_timeout);
-        session.observe(&seen, time, timeout)?;
-        let panorama = session.stitch(inputs, time)?;
-        match context {
-            Some(context) if session.formats().on_device => {
-                let target = cuda::Mapped::write(output, info).ok_or(StitchFailure::Output)?;
-                let copied = context.copy(panorama.device_frame(), &target, session.stream());
-                copied.map_err(StitchFailure::Copy)
-            }
-            _ => {
-                let written = panorama.frame().and_then(|frame| input::write(&frame, info, output));
-                written.ok_or(StitchFailure::Output)
-            }
-        }
-    }
-}
-
-/// Returns the format of frames with this info on a pad.
-fn supported(pad: &str, info: &VideoInfo) -> Result<FrameFormat, StitchFailure> {
-    let found = || info.to_caps().map_or_else(|_| "none".to_owned(), |caps| caps.to_string());
-    frame_format(info).ok_or_else(|| StitchFailure::Format { pad: pad.to_owned(), found: found() })
-}
-
-/// Returns the info of a camera that has not sent caps yet: the format of another camera, and the size in the rig.
-fn missing_info(pads: &[PanoweaveStitchPad], camera: usize, map: &Map) -> Option<VideoInfo> {
-    let other = pads.iter().find_map(|pad| pad.video_info())?;
-    let size = *map.sources().get(camera)?;
-    VideoInfo::builder(other.format(), size.x, size.y)
-        .colorimetry(&other.colorimetry())
-        .build()
-        .ok()
-}
-
-/// Returns whether these are the caps of CUDA memory.
-fn is_of_cuda(caps: &gst::Caps) -> bool {
-    caps.features(0).is_some_and(|features| features.contains(cuda::FEATURE))
-}
-
-/// Returns the caps features of supported memory, the preferred one first.
-fn features(with_cuda: bool) -> impl Iterator<Item = &'static str> {
-    with_cuda.then_some(cuda::FEATURE).into_iter().chain(["memory:SystemMemory"])
-}
-
-/// Returns the caps of all supported formats.
-fn template_caps(with_cuda: bool) -> gst::Caps {
-    let mut all = gst::Caps::new_empty();
-    for feature in features(with_cuda) {
-        let caps = VideoCapsBuilder::new().features([feature]).format_list(formats::ALL);
-        all.merge(caps.field("interlace-mode", "progressive").build());
-    }
-    all
-}
-
-/// Checks that there is exactly one pad per camera. `pads` is in the order of the cameras.
-fn check_cameras(map: &Map, pads: &[PanoweaveStitchPad]) -> Result<(), StitchFailure> {
-    let expected = map.sources().len();
-    let found: Vec<_> = pads.iter().map(PanoweaveStitchPad::index).collect();
-    if found.iter().copied().eq(0..expected) {
-        return Ok(());
-    }
-    let found = found.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-    Err(StitchFailure::Cameras { map: map.name().to_owned(), expected, found })
 }

@@ -2,7 +2,9 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `element` | the subclass of `GstVideoAggregator`: caps, states, frames |
+//! | `element` | the subclass of `GstVideoAggregator`: properties, states, queries |
+//! | `caps` | the caps of the pads |
+//! | `running` | the stitcher while the element runs: from selected frames to a panorama |
 //! | `pad` | the request pads `sink_%u` and their properties |
 //! | `settings` | the properties of the element, and the options that they select |
 //! | `map` | the rig or the warp file: sizes of pictures and panorama |
@@ -12,6 +14,7 @@
 //! | `report` | messages on the bus about cameras, health and colours |
 //! | `error` | errors, and the domains of their messages on the bus |
 
+mod caps;
 mod cuda;
 mod element;
 mod error;
@@ -20,6 +23,7 @@ mod input;
 mod map;
 mod pad;
 mod report;
+mod running;
 mod session;
 mod settings;
 

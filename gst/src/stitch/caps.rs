@@ -1,0 +1,78 @@
+//! The caps of the pads.
+
+use glam::UVec2;
+use gst::glib::prelude::*;
+use gst_video::{VideoCapsBuilder, VideoInfo};
+
+use super::{cuda, formats};
+
+/// Returns the caps of all supported formats.
+pub(super) fn template(with_cuda: bool) -> gst::Caps {
+    let mut all = gst::Caps::new_empty();
+    for feature in features(with_cuda) {
+        let caps = VideoCapsBuilder::new().features([feature]).format_list(formats::ALL);
+        all.merge(caps.field("interlace-mode", "progressive").build());
+    }
+    all
+}
+
+/// Returns the caps that the pad of a camera accepts. `size` is the size of its pictures, if it is known. `other` is the
+/// info of another camera, which must have the same number of bits per sample.
+pub(super) fn of_camera(
+    size: Option<UVec2>,
+    other: Option<&VideoInfo>,
+    with_cuda: bool,
+) -> gst::Caps {
+    let mut caps = template(with_cuda);
+    let inside = caps.make_mut();
+    if let Some(other) = other {
+        let formats = formats::of_panoramas(other.format());
+        let formats = formats.into_iter().map(|format| format.to_str().to_send_value());
+        inside.set("format", gst::List::new(formats));
+    }
+    if let Some(size) = size {
+        inside.set("width", size.x as i32);
+        inside.set("height", size.y as i32);
+    }
+    caps
+}
+
+/// Returns the caps that a panorama of `size` pixels may have, the preferred ones first. `first` is the info of a camera.
+pub(super) fn of_panorama(first: &VideoInfo, size: UVec2, with_cuda: bool) -> gst::Caps {
+    let mut all = gst::Caps::new_empty();
+    // The stitcher converts the matrix and the range, but no primaries or transfer functions.
+    let colorimetry = first.colorimetry().to_string();
+    for feature in features(with_cuda) {
+        for format in formats::of_panoramas(first.format()) {
+            for colorimetry in formats::colorimetries(&colorimetry) {
+                let caps = VideoCapsBuilder::new()
+                    .features([feature])
+                    .format(format)
+                    .width(size.x as i32)
+                    .height(size.y as i32)
+                    .pixel_aspect_ratio(gst::Fraction::new(1, 1))
+                    .field("interlace-mode", "progressive")
+                    .field("colorimetry", colorimetry);
+                all.merge(caps.build());
+            }
+        }
+    }
+    all
+}
+
+/// Returns whether these are the caps of CUDA memory.
+pub(super) fn is_of_cuda(caps: &gst::Caps) -> bool {
+    caps.features(0).is_some_and(|features| features.contains(cuda::FEATURE))
+}
+
+/// Returns the width and the height, if the caps have both.
+pub(super) fn size(caps: &gst::CapsRef) -> Option<UVec2> {
+    let structure = caps.structure(0)?;
+    let side = |name: &str| u32::try_from(structure.get::<i32>(name).ok()?).ok();
+    Some(UVec2::new(side("width")?, side("height")?))
+}
+
+/// Returns the caps features of supported memory, the preferred one first.
+fn features(with_cuda: bool) -> impl Iterator<Item = &'static str> {
+    with_cuda.then_some(cuda::FEATURE).into_iter().chain(["memory:SystemMemory"])
+}

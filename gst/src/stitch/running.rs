@@ -1,0 +1,175 @@
+//! The stitcher while the element runs: from the frames that the base class has selected to a panorama.
+
+use gst::prelude::*;
+use gst_video::VideoInfo;
+use gst_video::prelude::*;
+use panoweave::device::Device;
+use panoweave::frame::{FrameFormat, Rate};
+
+use super::error::StitchFailure;
+use super::formats::frame_format;
+use super::input::{self, CameraFrame, Inputs};
+use super::map::Map;
+use super::pad::Taken;
+use super::report::Reports;
+use super::session::{Formats, Session};
+use super::settings::Settings;
+use super::{PanoweaveStitchPad, cuda};
+
+/// The number of frames of a camera that the element may hold: the selected one, the one before, one that is being
+/// stitched, and one that is being analysed.
+pub(super) const HELD: u32 = 4;
+
+/// An open device.
+#[derive(Clone, Debug)]
+pub(super) struct Opened {
+    /// The value of the property `device`.
+    pub(super) name: String,
+    pub(super) device: Device,
+    /// The context that is shared with other elements, if CUDA memory is available.
+    pub(super) context: Option<cuda::Context>,
+}
+
+/// One frame of each camera, in the order of the cameras.
+pub(super) struct Selected {
+    pub(super) pads: Vec<PanoweaveStitchPad>,
+    pub(super) taken: Vec<Taken>,
+    /// Whether the pipeline is live.
+    pub(super) live: bool,
+    /// Whether a missing frame is replaced in CUDA memory.
+    pub(super) on_device: bool,
+}
+
+/// The stitcher, its reports, and frames in place of missing ones.
+#[derive(Debug, Default)]
+pub(super) struct Running {
+    session: Option<Session>,
+    reports: Reports,
+    /// A black frame and its format for each camera that has not sent a frame.
+    black: Vec<Option<(gst::Buffer, VideoInfo)>>,
+}
+
+impl Running {
+    /// Returns whether the pipeline is live, if a stitcher has started.
+    pub(super) fn is_live(&self) -> Option<bool> {
+        Some(self.session.as_ref()?.formats().live)
+    }
+
+    /// Returns the messages that are due at the time of a panorama.
+    pub(super) fn messages(
+        &mut self,
+        time: gst::ClockTime,
+        interval: gst::ClockTime,
+    ) -> Vec<gst::Structure> {
+        let stitcher = self.session.as_ref().map(Session::stitcher);
+        stitcher.map(|it| self.reports.due(it, time, interval)).unwrap_or_default()
+    }
+
+    /// Stitches frames to an output buffer with the format `info`. Starts a stitcher if a format has changed.
+    pub(super) fn stitch(
+        &mut self,
+        opened: &Opened,
+        map: &Map,
+        settings: &Settings,
+        selected: Selected,
+        info: &VideoInfo,
+        output: &mut gst::BufferRef,
+    ) -> Result<(), StitchFailure> {
+        let Opened { device, context, .. } = opened;
+        let Selected { pads, taken, live, on_device } = selected;
+        let time = output.pts().unwrap_or_default();
+        let seen: Vec<_> = taken.iter().map(|it| (it.frame.is_some(), it.is_new)).collect();
+        let memory = context.as_ref().filter(|_| on_device);
+        let frames = self.frames(&pads, taken, map, memory)?;
+        let inputs = Inputs::map(frames, context.as_ref().map(|it| (it, device.place())))?;
+        let (numerator, denominator) = info.fps().into();
+        let formats = Formats {
+            inputs: inputs.formats(),
+            output: supported("src", info)?,
+            on_device: context.as_ref().is_some_and(|context| context.owns(output)),
+            rate: Rate::new(numerator.unsigned_abs(), denominator.unsigned_abs()).ok(),
+            live,
+            cameras: pads.iter().map(PanoweaveStitchPad::index).collect(),
+        };
+        let session = match &mut self.session {
+            Some(session) if *session.formats() == formats => session,
+            session => {
+                check_cameras(map, &pads)?;
+                let colours: Vec<_> = pads.iter().map(PanoweaveStitchPad::colour).collect();
+                let new = Session::new(device, map, settings, &colours, formats, &inputs, time)?;
+                session.insert(new)
+            }
+        };
+        let timeout = gst::ClockTime::from_nseconds(settings.camera_timeout);
+        session.observe(&seen, time, timeout)?;
+        let panorama = session.stitch(inputs, time)?;
+        match context {
+            Some(context) if session.formats().on_device => {
+                let target = cuda::Mapped::write(output, info).ok_or(StitchFailure::Output)?;
+                let copied = context.copy(panorama.device_frame(), &target, session.stream());
+                copied.map_err(StitchFailure::Copy)
+            }
+            _ => {
+                let written = panorama.frame().and_then(|frame| input::write(&frame, info, output));
+                written.ok_or(StitchFailure::Output)
+            }
+        }
+    }
+
+    /// Returns the frame of each camera. A camera that has not sent a frame is black, in CUDA memory if `memory` is given.
+    fn frames(
+        &mut self,
+        pads: &[PanoweaveStitchPad],
+        taken: Vec<Taken>,
+        map: &Map,
+        memory: Option<&cuda::Context>,
+    ) -> Result<Vec<CameraFrame>, StitchFailure> {
+        self.black.resize(pads.len(), None);
+        let cameras = pads.iter().zip(taken).zip(&mut self.black).enumerate();
+        let frame =
+            |(camera, ((pad, taken), black)): (usize, ((&PanoweaveStitchPad, Taken), &mut _))| {
+                let pad = pad.name().to_string();
+                let frame = taken.frame.or_else(|| {
+                    let info = missing_info(pads, camera, map)?;
+                    let black: &mut Option<(gst::Buffer, VideoInfo)> = black;
+                    if black.as_ref().is_none_or(|(_, known)| *known != info) {
+                        let frame = input::black(&info, frame_format(&info)?, memory);
+                        *black = frame.map(|frame| (frame, info));
+                    }
+                    black.clone()
+                });
+                let (buffer, info) =
+                    frame.ok_or_else(|| StitchFailure::Map { pad: pad.clone() })?;
+                let format = supported(&pad, &info)?;
+                Ok(CameraFrame { pad, buffer, info, format })
+            };
+        cameras.map(frame).collect()
+    }
+}
+
+/// Returns the format of frames with this info on a pad.
+fn supported(pad: &str, info: &VideoInfo) -> Result<FrameFormat, StitchFailure> {
+    let found = || info.to_caps().map_or_else(|_| "none".to_owned(), |caps| caps.to_string());
+    frame_format(info).ok_or_else(|| StitchFailure::Format { pad: pad.to_owned(), found: found() })
+}
+
+/// Returns the info of a camera that has not sent caps yet: the format of another camera, and the size in the rig.
+fn missing_info(pads: &[PanoweaveStitchPad], camera: usize, map: &Map) -> Option<VideoInfo> {
+    let other = pads.iter().find_map(|pad| pad.video_info())?;
+    let size = *map.sources().get(camera)?;
+    VideoInfo::builder(other.format(), size.x, size.y)
+        .colorimetry(&other.colorimetry())
+        .build()
+        .ok()
+}
+
+/// Checks that there is exactly one pad per camera. `pads` is in the order of the cameras.
+fn check_cameras(map: &Map, pads: &[PanoweaveStitchPad]) -> Result<(), StitchFailure> {
+    let expected = map.sources().len();
+    let found: Vec<_> = pads.iter().map(PanoweaveStitchPad::index).collect();
+    if found.iter().copied().eq(0..expected) {
+        return Ok(());
+    }
+    let found = found.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    Err(StitchFailure::Cameras { map: map.name().to_owned(), expected, found })
+}
