@@ -26,7 +26,7 @@ const PACKAGES: [&str; 9] = [
 ];
 
 /// The modules of pkg-config that the plugin and its tests need.
-const MODULES: [&str; 3] = ["gstreamer-app-1.0", "gstreamer-check-1.0", "gstreamer-video-1.0"];
+const MODULES: [&str; 2] = ["gstreamer-check-1.0", "gstreamer-video-1.0"];
 
 /// An element of each package with elements that the tests use.
 const ELEMENTS: [&str; 6] =

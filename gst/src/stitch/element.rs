@@ -318,14 +318,15 @@ impl VideoAggregatorImpl for Element {
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
         let pads = self.cameras();
         let taken: Vec<_> = pads.iter().map(|pad| pad.take(token)).collect();
-        if self.has_ended(&pads, &taken, token) {
+        let live = self.is_live();
+        if has_ended(&pads, &taken, live, token) {
             gst::info!(CAT, imp = self, "the panorama ends");
             return Err(gst::FlowError::Eos);
         }
         let Some(info) = self.obj().video_info() else {
             return Err(gst::FlowError::NotNegotiated);
         };
-        let stitched = self.stitch(pads, taken, &info, output);
+        let stitched = self.stitch(Selected { pads, taken, live }, &info, output);
         self.report(output.pts().unwrap_or_default());
         match stitched {
             Ok(()) => Ok(gst::FlowSuccess::Ok),
@@ -349,31 +350,13 @@ impl Element {
         pads
     }
 
-    /// Returns whether the panorama ends: with the last camera of a live pipeline, otherwise with the first camera that
-    /// ends and is not repeated.
-    pub(super) fn has_ended(
-        &self,
-        pads: &[PanoweaveStitchPad],
-        taken: &[Taken],
-        token: &AggregateFramesToken<'_>,
-    ) -> bool {
-        let ended = |pad: &PanoweaveStitchPad| pad.is_eos() && !pad.has_current_buffer(token);
-        let all_used = taken.iter().all(|taken| !taken.is_new);
-        (pads.iter().all(|pad| pad.is_eos()) && all_used)
-            || (!self.is_live() && pads.iter().any(ended))
-    }
-
     /// Stitches frames, in the order of the cameras, to an output buffer with the format `info`.
     fn stitch(
         &self,
-        pads: Vec<PanoweaveStitchPad>,
-        taken: Vec<Taken>,
+        selected: Selected,
         info: &VideoInfo,
         output: &mut gst::BufferRef,
     ) -> Result<(), StitchFailure> {
-        let live = self.is_live();
-        let on_device = self.obj().src_pad().current_caps().is_some_and(|it| caps::is_of_cuda(&it));
-        let selected = Selected { pads, taken, live, on_device };
         let settings = lock(&self.settings).clone();
         let (opened, map) = {
             let state = lock(&self.state);
@@ -468,4 +451,17 @@ impl Element {
         let (pad, map) = (pad.name().to_string(), map.name().to_owned());
         (found != expected).then_some(StitchFailure::Size { pad, found, camera, map, expected })
     }
+}
+
+/// Returns whether the panorama ends: with the last camera of a live pipeline, otherwise with the first camera that ends
+/// and is not repeated.
+fn has_ended(
+    pads: &[PanoweaveStitchPad],
+    taken: &[Taken],
+    live: bool,
+    token: &AggregateFramesToken<'_>,
+) -> bool {
+    let ended = |pad: &PanoweaveStitchPad| pad.is_eos() && !pad.has_current_buffer(token);
+    let all_used = taken.iter().all(|taken| !taken.is_new);
+    (pads.iter().all(|pad| pad.is_eos()) && all_used) || (!live && pads.iter().any(ended))
 }

@@ -36,8 +36,6 @@ pub(super) struct Selected {
     pub(super) taken: Vec<Taken>,
     /// Whether the pipeline is live.
     pub(super) live: bool,
-    /// Whether a missing frame is replaced in CUDA memory.
-    pub(super) on_device: bool,
 }
 
 /// The stitcher, its reports, and frames in place of missing ones.
@@ -76,17 +74,18 @@ impl Running {
         output: &mut gst::BufferRef,
     ) -> Result<(), StitchFailure> {
         let Opened { device, context, .. } = opened;
-        let Selected { pads, taken, live, on_device } = selected;
+        let Selected { pads, taken, live } = selected;
         let time = output.pts().unwrap_or_default();
         let seen: Vec<_> = taken.iter().map(|it| (it.frame.is_some(), it.is_new)).collect();
-        let memory = context.as_ref().filter(|_| on_device);
-        let frames = self.frames(&pads, taken, map, memory)?;
+        // Missing frames and the panorama are in CUDA memory if the output buffer is.
+        let target = context.as_ref().filter(|context| context.owns(output));
+        let frames = self.frames(&pads, taken, map, target)?;
         let inputs = Inputs::map(frames, context.as_ref().map(|it| (it, device.place())))?;
         let (numerator, denominator) = info.fps().into();
         let formats = Formats {
             inputs: inputs.formats(),
             output: supported("src", info)?,
-            on_device: context.as_ref().is_some_and(|context| context.owns(output)),
+            on_device: target.is_some(),
             rate: Rate::new(numerator.unsigned_abs(), denominator.unsigned_abs()).ok(),
             live,
             cameras: pads.iter().map(PanoweaveStitchPad::index).collect(),
@@ -103,13 +102,13 @@ impl Running {
         let timeout = gst::ClockTime::from_nseconds(settings.camera_timeout);
         session.observe(&seen, time, timeout)?;
         let panorama = session.stitch(inputs, time)?;
-        match context {
-            Some(context) if session.formats().on_device => {
-                let target = cuda::Mapped::write(output, info).ok_or(StitchFailure::Output)?;
-                let copied = context.copy(panorama.device_frame(), &target, session.stream());
+        match target {
+            Some(context) => {
+                let mapped = cuda::Mapped::write(output, info).ok_or(StitchFailure::Output)?;
+                let copied = context.copy(panorama.device_frame(), &mapped, session.stream());
                 copied.map_err(StitchFailure::Copy)
             }
-            _ => {
+            None => {
                 let written = panorama.frame().and_then(|frame| input::write(&frame, info, output));
                 written.ok_or(StitchFailure::Output)
             }
