@@ -9,8 +9,8 @@ use glam::UVec2;
 use panoweave::device::{Device, DeviceName};
 use panoweave::frame::{ColourTags, Rate};
 use panoweave::io::video::{
-    Crf, Medium, STANDARD, StreamFormat, TenBit, VideoError, VideoInput, VideoOutput, VideoSink,
-    VideoSource,
+    Crf, Medium, STANDARD, StreamFormat, TenBit, VideoDecoder, VideoError, VideoInput, VideoOutput,
+    VideoSink, VideoSource,
 };
 use panoweave::live::ColourOptions;
 use panoweave::ops::seam::Blend;
@@ -49,8 +49,9 @@ Examples:
       --warp rig.safetensors -o - | ffplay -
 
 The name of a file selects its format: .y4m, .nv12, .p010, .rgba, numbered pictures (frame_%04d.png), or `-` for Y4M on
-standard input or output. ffmpeg reads and writes all other files and must be installed (apt install ffmpeg; PANOWEAVE_FFMPEG and
-PANOWEAVE_FFPROBE select other binaries). Output files .mp4, .m4v, .mov and .mkv are H.264 with the first video's sound.
+standard input or output. ffmpeg reads and writes all other files and must be installed (apt install ffmpeg;
+PANOWEAVE_FFMPEG and PANOWEAVE_FFPROBE select other binaries). On a GPU, NVDEC decodes H.264 and HEVC, and the frames
+stay in device memory; see --decoder. Output files .mp4, .m4v, .mov and .mkv are H.264 with the first video's sound.
 If the first video has more than 8 bits per sample, the output has 10: files are HEVC (Main 10) with the colour tags of
 the first video, such as BT.2020 and PQ or HLG, and Y4M is C420p10. The levels are not linearised or tone-mapped; static
 HDR metadata is not copied. --depth 8 selects 8 bits.
@@ -78,6 +79,10 @@ pub(crate) struct Args {
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
+    /// Decoder of input files: nvdec (H.264 and HEVC with 4:2:0 chroma, on the GPU of --device), ffmpeg (all formats, on
+    /// the CPU), or auto (nvdec for files that it supports, otherwise ffmpeg).
+    #[arg(long, value_enum, value_name = "DECODER", default_value_t)]
+    decoder: DecoderName,
     /// Format of all inputs: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
     /// selects the format.
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -122,11 +127,30 @@ pub(crate) struct Args {
     viewing: Viewing,
 }
 
+/// The decoder of input files.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum DecoderName {
+    #[default]
+    Auto,
+    Nvdec,
+    Ffmpeg,
+}
+
+impl DecoderName {
+    fn of(self, device: &Device) -> VideoDecoder {
+        match self {
+            Self::Auto => VideoDecoder::Auto(device.clone()),
+            Self::Nvdec => VideoDecoder::Nvdec(device.clone()),
+            Self::Ffmpeg => VideoDecoder::Ffmpeg,
+        }
+    }
+}
+
 /// Runs `panoweave video`: writes the video and prints a summary. Returns exit code 130 if a signal ended the video
 /// early.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let medium = Medium::of_output(&args.output, args.output_format.map(Into::into))?;
-    let inputs = args.inputs(args.reads_ten_bits(&medium)?)?;
+    let mut inputs = args.inputs(args.reads_ten_bits(&medium)?)?;
     args.sync.check(inputs.len())?;
     args.look.check(inputs.len())?;
     let mut video = args.output(&inputs, medium)?;
@@ -139,6 +163,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let blend = args.blending.blend(Blend::Feather)?;
     let interrupt = Interrupt::listen(&args.output, as_json)?;
     let stop = interrupt.stop();
+    let device = args.device.open()?;
+    inputs.iter_mut().for_each(|input| input.decoder = args.decoder.of(&device));
 
     let mut stages = Stages::new();
     let (sources, plan) = stages.run("open", "opening", || {
@@ -163,7 +189,6 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let synced = stages.run("sync", "comparing the sound", || args.sync.offsets(&sources, stop))?;
     let offsets = synced.as_ref().map_or_else(Vec::new, |synced| synced.offsets.clone());
     let first = &sources[0];
-    let device = args.device.open()?;
     let stream = device.stream()?;
     let rate = args.fps.unwrap_or(first.rate());
     let vignettes = plan.vignettes();
@@ -183,6 +208,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 
     let size = viewed.as_ref().map_or(warp.size(), |viewed| viewed.size);
     let expected = args.expected(&sources, &offsets, rate);
+    let decoders: Vec<_> = sources.iter().map(VideoSource::decoder).collect();
     let start = Offset::start(&offsets, rate);
     video.sound = first.sound().map(|sound| sound.clone().starting_at(start));
     interrupt.running();
@@ -225,6 +251,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         json["size"] = json!([size.x, size.y]);
         json["rate"] = rate.to_string().into();
         json["device"] = device.to_string().into();
+        json["decoders"] = json!(decoders);
         json["sync"] = json!(synced.map(|synced| synced.json()));
         json["warnings"] = log::warnings().into();
         json["conversions"] = conversions.json();
@@ -305,6 +332,7 @@ impl Args {
                 size: self.input_size,
                 rate: self.fps,
                 ten_bit,
+                decoder: VideoDecoder::default(),
             })
         };
         self.videos.iter().map(input).collect()

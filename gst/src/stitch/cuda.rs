@@ -18,9 +18,10 @@ use gst::glib::translate::{FromGlibPtrFull, ToGlibPtr};
 use gst::prelude::*;
 use gst_video::VideoInfo;
 use libloading::Library;
-use panoweave::device::{Device, Place, Stream};
+use panoweave::device::{Device, DeviceError, Place, Stream};
 use panoweave::frame::{
-    DeviceFrame, DeviceNv12, DeviceP010, DeviceView, FrameFormat, FrameView, PixelFormat,
+    DeviceFrame, DeviceNv12, DeviceP010, DevicePlane, DeviceView, FrameFormat, FrameView,
+    PixelFormat,
 };
 
 /// The caps feature of CUDA memory.
@@ -224,49 +225,6 @@ impl Context {
             (functions.gst_cuda_context_get_handle)(context).cast() == self.handle
         }
     }
-
-    /// Copies a panorama to a mapped buffer of the same format, and waits for the copy.
-    pub(super) fn copy(
-        &self,
-        from: &DeviceFrame,
-        to: &Mapped,
-        stream: &Stream,
-    ) -> Result<(), sys::CUresult> {
-        let planes = match from {
-            DeviceFrame::Rgba8(image) => vec![(image.as_ptr() as u64, image.pitch())],
-            DeviceFrame::Nv12 { y, uv, .. } => {
-                vec![(y.as_ptr() as u64, y.pitch()), (uv.as_ptr() as u64, uv.pitch())]
-            }
-            DeviceFrame::P010 { y, uv, .. } => {
-                vec![(y.as_ptr() as u64, y.pitch()), (uv.as_ptr() as u64, uv.pitch())]
-            }
-        };
-        let mut copies = planes.into_iter().zip(to.planes()).zip(from.format().planes());
-        // SAFETY: both contexts are the primary one. Each plane of both frames has the size `extent`, because the
-        // formats are the same. The copies are done when `cuStreamSynchronize` returns.
-        unsafe {
-            sys::cuCtxPushCurrent_v2(self.handle).to_result()?;
-            let copied = copies.try_for_each(|((from, to), extent)| {
-                let ((source, pitch), (target, target_pitch)) = (from, to);
-                let copy = sys::CUDA_MEMCPY2D {
-                    srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
-                    srcDevice: source,
-                    srcPitch: pitch as usize,
-                    dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
-                    dstDevice: target as u64,
-                    dstPitch: target_pitch as usize,
-                    WidthInBytes: extent.row,
-                    Height: extent.rows,
-                    ..sys::CUDA_MEMCPY2D::default()
-                };
-                sys::cuMemcpy2DAsync_v2(&raw const copy, stream.as_raw()).to_result()
-            });
-            let waited = sys::cuStreamSynchronize(stream.as_raw()).to_result();
-            let mut popped = ptr::null_mut();
-            sys::cuCtxPopCurrent_v2(&raw mut popped).to_result()?;
-            copied.and(waited)
-        }
-    }
 }
 
 /// A buffer of CUDA memory that is mapped, so that its planes have addresses on the device.
@@ -276,6 +234,9 @@ pub(super) struct Mapped {
 
 // SAFETY: a mapped video frame may be used and unmapped on any thread.
 unsafe impl Send for Mapped {}
+
+// SAFETY: shared references only read the addresses of the planes.
+unsafe impl Sync for Mapped {}
 
 impl Mapped {
     /// Maps a buffer for reading. The result holds a reference to the buffer.
@@ -311,10 +272,25 @@ impl Mapped {
         }
     }
 
-    /// Returns the address and the pitch in bytes of each plane.
-    fn planes(&self) -> impl Iterator<Item = (*mut c_void, u32)> {
-        let strides = self.frame.info.stride.map(i32::unsigned_abs);
-        self.frame.data.into_iter().zip(strides)
+    /// Copies a panorama to this frame, and waits for the copy.
+    ///
+    /// # Safety
+    /// The buffer must have been mapped for writing with an info of the panorama's format.
+    pub(super) unsafe fn fill(
+        &mut self,
+        panorama: &DeviceFrame,
+        stream: &Stream,
+    ) -> Result<(), DeviceError> {
+        let planes: Vec<_> = self.planes().collect();
+        // SAFETY: the planes are in the primary context of the stream's GPU. The caller guarantees their sizes.
+        unsafe { panorama.copy_to(stream, &planes[..panorama.format().planes().len()]) }
+    }
+
+    /// Returns the planes.
+    fn planes(&self) -> impl Iterator<Item = DevicePlane> {
+        let strides = self.frame.info.stride.map(|stride| stride.unsigned_abs() as usize);
+        let data = self.frame.data.map(|data| data as u64);
+        data.into_iter().zip(strides).map(|(address, pitch)| DevicePlane { address, pitch })
     }
 
     /// Returns a view of the frame. `format` must be the format of the info with which the buffer was mapped.
@@ -348,11 +324,12 @@ impl Mapped {
 /// The plane must stay valid for the lifetime of the view.
 unsafe fn view<'a, T: bytemuck::Pod>(
     place: Place,
-    (address, pitch): (*mut c_void, u32),
+    plane: DevicePlane,
     (width, height): (u32, u32),
 ) -> DeviceView<'a, T> {
+    let (address, pitch) = (plane.address as *const T, plane.pitch as u32);
     // SAFETY: the caller guarantees that the plane stays valid.
-    unsafe { DeviceView::new(place, address.cast::<T>().cast_const(), width, height, pitch) }
+    unsafe { DeviceView::new(place, address, width, height, pitch) }
 }
 
 impl Drop for Mapped {

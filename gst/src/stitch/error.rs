@@ -41,8 +41,8 @@ pub(super) enum StitchFailure {
     Map { pad: String },
     #[error("cannot write the panorama to the buffer of the next element")]
     Output,
-    #[error("cannot copy the panorama in CUDA memory: {0:?}")]
-    Copy(cust_raw::driver_sys::CUresult),
+    #[error("cannot copy the panorama in CUDA memory: {0}")]
+    Copy(panoweave::device::DeviceError),
     #[error("the device has rejected the frames at {0} several times")]
     Rejected(gst::ClockTime),
     #[error(transparent)]

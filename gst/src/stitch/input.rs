@@ -1,17 +1,20 @@
 //! Frames of the cameras and of panoramas as mapped buffers, in host memory or in CUDA memory.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use gst_video::prelude::*;
 use gst_video::video_frame::Readable;
 use gst_video::{VideoFrame, VideoFrameRef, VideoInfo};
 use panoweave::device::Place;
-use panoweave::frame::{Frame, FrameFormat, FrameView, PlaneBytes};
-use panoweave::live::ExternalFrame;
+use panoweave::frame::{Frame, FrameFormat, FrameRef, PlaneBytes};
+use panoweave::live::{CameraFrame, ExternalFrame, Stitcher, Submitted};
 
 use super::cuda::{self, Mapped};
 use super::error::StitchFailure;
 
-/// One camera's frame of a set.
-pub(super) struct CameraFrame {
+/// The buffer of one camera's frame of a set.
+pub(super) struct CameraBuffer {
     /// The name of the camera's pad.
     pub(super) pad: String,
     pub(super) buffer: gst::Buffer,
@@ -19,50 +22,75 @@ pub(super) struct CameraFrame {
     pub(super) format: FrameFormat,
 }
 
-/// One frame of each camera.
-pub(super) enum Inputs {
-    Host(Vec<(VideoFrame<Readable>, FrameFormat)>),
-    /// Frames in the memory of a GPU.
-    Device(Vec<(Mapped, FrameFormat)>, Place),
+/// One frame of each camera, mapped where its memory is.
+pub(super) struct Inputs(Vec<(Memory, FrameFormat)>);
+
+/// A mapped frame.
+enum Memory {
+    Host(VideoFrame<Readable>),
+    /// A frame in the memory of a GPU.
+    Device(Arc<Mapped>, Place),
 }
 
 impl Inputs {
-    /// Maps the buffers of the cameras. Maps them to the device if all of them are in CUDA memory of `context`,
-    /// otherwise to host memory, which downloads CUDA memory.
+    /// Maps the buffers of the cameras: to the device if they are in CUDA memory of `context`, otherwise to host memory.
     pub(super) fn map(
-        frames: Vec<CameraFrame>,
+        frames: Vec<CameraBuffer>,
         context: Option<(&cuda::Context, Place)>,
     ) -> Result<Self, StitchFailure> {
-        if let Some((context, place)) = context
-            && frames.iter().all(|frame| context.owns(&frame.buffer))
-        {
-            let mapped = frames.into_iter().map(|frame| {
-                let mapped = Mapped::read(&frame.buffer, &frame.info);
-                Ok((mapped.ok_or(StitchFailure::Map { pad: frame.pad })?, frame.format))
-            });
-            return Ok(Self::Device(mapped.collect::<Result<_, StitchFailure>>()?, place));
-        }
-        let mapped = frames.into_iter().map(|frame| {
-            let mapped = VideoFrame::from_buffer_readable(frame.buffer, &frame.info);
-            Ok((mapped.map_err(|_| StitchFailure::Map { pad: frame.pad })?, frame.format))
+        let mapped = frames.into_iter().map(|CameraBuffer { pad, buffer, info, format }| {
+            let memory = match context.filter(|(context, _)| context.owns(&buffer)) {
+                Some((_, place)) => Mapped::read(&buffer, &info)
+                    .map(|mapped| Memory::Device(Arc::new(mapped), place)),
+                None => VideoFrame::from_buffer_readable(buffer, &info).ok().map(Memory::Host),
+            };
+            Ok((memory.ok_or(StitchFailure::Map { pad })?, format))
         });
-        Ok(Self::Host(mapped.collect::<Result<_, StitchFailure>>()?))
+        Ok(Self(mapped.collect::<Result<_, StitchFailure>>()?))
     }
 
     /// Returns the formats of the frames.
     pub(super) fn formats(&self) -> Vec<FrameFormat> {
-        match self {
-            Self::Host(frames) => frames.iter().map(|(_, format)| *format).collect(),
-            Self::Device(frames, _) => frames.iter().map(|(_, format)| *format).collect(),
-        }
+        self.0.iter().map(|(_, format)| *format).collect()
     }
-}
 
-/// Returns frames in host memory as frames of panoweave.
-pub(super) fn host(
-    frames: &[(VideoFrame<Readable>, FrameFormat)],
-) -> Result<Vec<Frame<'_>>, StitchFailure> {
-    frames.iter().map(|(frame, format)| host_frame(frame, *format)).collect()
+    /// Returns references to the frames.
+    pub(super) fn frames(&self) -> Result<Vec<FrameRef<'_>>, StitchFailure> {
+        let frames = self.0.iter().map(|(memory, format)| {
+            Ok(match memory {
+                Memory::Host(frame) => FrameRef::Host(host_frame(frame, *format)?),
+                // SAFETY: the view does not outlive `self`, which keeps the frame mapped.
+                Memory::Device(frame, place) => unsafe {
+                    FrameRef::Device(frame.view(*format, *place))
+                },
+            })
+        });
+        frames.collect()
+    }
+
+    /// Submits the frames to a stitcher, which copies those in host memory, and releases those in device memory after it
+    /// has read them.
+    pub(super) fn submit(
+        &self,
+        stitcher: &Stitcher,
+        timestamp: Duration,
+    ) -> Result<Submitted, StitchFailure> {
+        let frames = self.0.iter().map(|(memory, format)| {
+            Ok(match memory {
+                Memory::Host(frame) => CameraFrame::Host(host_frame(frame, *format)?),
+                Memory::Device(frame, place) => {
+                    // SAFETY: the external frame owns a reference to the mapped frame, so the memory stays valid.
+                    // `Mapped::read` has waited until the frame was written, and its reference to the buffer keeps others
+                    // from writing.
+                    let external =
+                        unsafe { ExternalFrame::new(frame.view(*format, *place), frame.clone()) };
+                    CameraFrame::Device(external)
+                }
+            })
+        });
+        let frames = frames.collect::<Result<Vec<_>, StitchFailure>>()?;
+        Ok(stitcher.submit_each(frames, timestamp)?)
+    }
 }
 
 fn host_frame(
@@ -74,28 +102,6 @@ fn host_frame(
         PlaneBytes { bytes, pitch: stride.unsigned_abs() as usize }
     });
     Ok(Frame::new(format, &planes.collect::<Vec<_>>())?)
-}
-
-/// Returns views of frames on the device.
-///
-/// # Safety
-/// The views must not be used after `frames` are dropped.
-pub(super) unsafe fn views(
-    frames: &[(Mapped, FrameFormat)],
-    place: Place,
-) -> Vec<FrameView<'static>> {
-    // SAFETY: the caller guarantees that the frames outlive the views.
-    frames.iter().map(|(frame, format)| unsafe { frame.view(*format, place) }).collect()
-}
-
-/// Returns frames on the device for the stitcher, which releases them after it has read them.
-pub(super) fn external(frames: Vec<(Mapped, FrameFormat)>, place: Place) -> Vec<ExternalFrame> {
-    let frame = |(frame, format): (Mapped, FrameFormat)| {
-        // SAFETY: the external frame owns the mapped frame, so the memory stays valid. `Mapped::read` has waited until
-        // the frame was written, and the reference to the buffer keeps others from writing.
-        unsafe { ExternalFrame::new(frame.view(format, place), frame) }
-    };
-    frames.into_iter().map(frame).collect()
 }
 
 /// Returns a black frame, in CUDA memory if `context` is given.

@@ -8,7 +8,7 @@ use panoweave::frame::{FrameFormat, Rate};
 
 use super::error::StitchFailure;
 use super::formats::frame_format;
-use super::input::{self, CameraFrame, Inputs};
+use super::input::{self, CameraBuffer, Inputs};
 use super::map::Map;
 use super::pad::Taken;
 use super::report::Reports;
@@ -101,11 +101,12 @@ impl Running {
         };
         let timeout = gst::ClockTime::from_nseconds(settings.camera_timeout);
         session.observe(&seen, time, timeout)?;
-        let panorama = session.stitch(inputs, time)?;
+        let panorama = session.stitch(&inputs, time)?;
         match target {
-            Some(context) => {
-                let mapped = cuda::Mapped::write(output, info).ok_or(StitchFailure::Output)?;
-                let copied = context.copy(panorama.device_frame(), &mapped, session.stream());
+            Some(_) => {
+                let mut mapped = cuda::Mapped::write(output, info).ok_or(StitchFailure::Output)?;
+                // SAFETY: the buffer is mapped for writing with the info of the panoramas.
+                let copied = unsafe { mapped.fill(panorama.device_frame(), session.stream()) };
                 copied.map_err(StitchFailure::Copy)
             }
             None => {
@@ -122,7 +123,7 @@ impl Running {
         taken: Vec<Taken>,
         map: &Map,
         memory: Option<&cuda::Context>,
-    ) -> Result<Vec<CameraFrame>, StitchFailure> {
+    ) -> Result<Vec<CameraBuffer>, StitchFailure> {
         self.black.resize(pads.len(), None);
         let cameras = pads.iter().zip(taken).zip(&mut self.black).enumerate();
         let frame =
@@ -140,7 +141,7 @@ impl Running {
                 let (buffer, info) =
                     frame.ok_or_else(|| StitchFailure::Map { pad: pad.clone() })?;
                 let format = supported(&pad, &info)?;
-                Ok(CameraFrame { pad, buffer, info, format })
+                Ok(CameraBuffer { pad, buffer, info, format })
             };
         cameras.map(frame).collect()
     }

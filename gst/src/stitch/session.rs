@@ -14,12 +14,12 @@ use panoweave::live::{
     ColourOptions, FailureOptions, InputFormats, LiveOptions, Pace, StitchedFrame, StitchedFrames,
     Stitcher, Submitted,
 };
-use panoweave::ops::colour::{Colour, matched, matched_frames};
+use panoweave::ops::colour::{Colour, matched_frames};
 use panoweave::ops::stitch::{Colours, StitchOptions};
 use panoweave::ops::view::{Track, Viewer, VirtualCamera};
 
 use super::error::StitchFailure;
-use super::input::{self, Inputs};
+use super::input::Inputs;
 use super::map::Map;
 use super::settings::Settings;
 
@@ -102,15 +102,7 @@ impl Session {
         };
         if follow {
             let anchor = settings.anchor();
-            let matched = match inputs {
-                Inputs::Host(frames) => {
-                    matched_frames(&stream, &input::host(frames)?, &warp, anchor)?
-                }
-                Inputs::Device(frames, place) => {
-                    // SAFETY: `matched` waits for its result, and `inputs` outlives the call.
-                    matched(&stream, &unsafe { input::views(frames, *place) }, &warp, anchor)?
-                }
-            };
+            let matched = matched_frames(&stream, &inputs.frames()?, &warp, anchor)?;
             stitch.colours = matched.unwrap_or(stitch.colours);
         }
         let colour = match formats.rate {
@@ -190,16 +182,11 @@ impl Session {
     /// Stitches one frame of each camera and waits for the panorama.
     pub(super) fn stitch(
         &mut self,
-        inputs: Inputs,
+        inputs: &Inputs,
         time: ClockTime,
     ) -> Result<StitchedFrame, StitchFailure> {
         let since = time.saturating_sub(self.first).into();
-        let submitted = match inputs {
-            Inputs::Host(frames) => self.stitcher.submit(&input::host(&frames)?, since)?,
-            Inputs::Device(frames, place) => {
-                self.stitcher.submit_external(input::external(frames, place), since)?
-            }
-        };
+        let submitted = inputs.submit(&self.stitcher, since)?;
         if submitted != Submitted::Set {
             return Err(StitchFailure::Rejected(time));
         }

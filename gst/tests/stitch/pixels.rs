@@ -7,7 +7,7 @@ use panoweave::device::Device;
 use panoweave::frame::Rate;
 use panoweave::geometry::rig::Rig;
 use panoweave::io::video::{
-    Crf, Medium, Stop, TenBit, VideoInput, VideoOutput, VideoSink, VideoSource,
+    Crf, Medium, Stop, TenBit, VideoDecoder, VideoInput, VideoOutput, VideoSink, VideoSource,
 };
 use panoweave::live::ColourOptions;
 use panoweave::ops::seam::{Blend, SeamOptions};
@@ -46,7 +46,14 @@ pub(crate) fn expected(
         std::fs::write(&path, video).unwrap();
         let medium = Medium::of_input(&path, None).unwrap();
         let size = Some(UVec2::from(PICTURE));
-        let input = VideoInput { path, medium, size, rate: Some(rate), ten_bit: false };
+        let input = VideoInput {
+            path,
+            medium,
+            size,
+            rate: Some(rate),
+            ten_bit: false,
+            decoder: VideoDecoder::Ffmpeg,
+        };
         VideoSource::open(&input, None, &stop).unwrap()
     };
     let sources = (0..scene.cameras).map(source).collect();

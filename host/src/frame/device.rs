@@ -24,6 +24,15 @@ pub struct FormatMismatch {
     pub expected: FrameFormat,
 }
 
+/// A plane in device memory of another library, such as a decoder.
+#[derive(Clone, Copy, Debug)]
+pub struct DevicePlane {
+    /// The address of the first row on the device.
+    pub address: u64,
+    /// The distance from the start of one row to the start of the next, in bytes.
+    pub pitch: usize,
+}
+
 /// A frame that owns its device memory.
 #[derive(Debug)]
 pub enum DeviceFrame {
@@ -60,6 +69,15 @@ pub enum FrameView<'a> {
     /// A frame in the format [`PixelFormat::P010`]. The chroma plane has half the width and height of the luma plane,
     /// rounded up.
     P010(DeviceP010<'a>, YuvEncoding),
+}
+
+/// A borrowed frame in host memory or in device memory.
+#[derive(Clone, Copy, Debug)]
+pub enum FrameRef<'a> {
+    /// A frame in host memory.
+    Host(Frame<'a>),
+    /// A frame in device memory.
+    Device(FrameView<'a>),
 }
 
 /// A borrowed frame that a kernel writes.
@@ -105,6 +123,16 @@ impl DeviceFrame {
             Self::Rgba8(image) => FrameFormat::rgba8(image.width(), image.height()),
             Self::Nv12 { y, encoding, .. } => FrameFormat::nv12(y.width(), y.height(), *encoding),
             Self::P010 { y, encoding, .. } => FrameFormat::p010(y.width(), y.height(), *encoding),
+        }
+    }
+
+    /// Returns the device that holds the frame.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        match self {
+            Self::Rgba8(image) => image.device(),
+            Self::Nv12 { y, .. } => y.device(),
+            Self::P010 { y, .. } => y.device(),
         }
     }
 
@@ -170,6 +198,50 @@ impl DeviceFrame {
         Ok(())
     }
 
+    /// Copies the planes of a frame of another library to this frame, and waits for the copy.
+    ///
+    /// # Safety
+    /// The planes must be on the stream's device, and have the number and the sizes of this frame's planes.
+    ///
+    /// # Errors
+    /// Returns [`DeviceError`] if the stream belongs to another device, or if the copy fails.
+    #[track_caller]
+    pub unsafe fn copy_from(
+        &mut self,
+        stream: &Stream,
+        planes: &[DevicePlane],
+    ) -> Result<(), DeviceError> {
+        let extents = self.format().planes();
+        for ((to, from), extent) in self.rows_mut().zip(planes).zip(extents) {
+            let from = Rows::Raw { address: from.address, pitch: from.pitch };
+            // SAFETY: the caller guarantees that both planes have the size `extent`.
+            unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
+        }
+        stream.synchronize()
+    }
+
+    /// Copies this frame to the planes of a frame of another library, and waits for the copy.
+    ///
+    /// # Safety
+    /// The planes must be on the stream's device, and have the number and the sizes of this frame's planes. Nothing else
+    /// may access them during the copy.
+    ///
+    /// # Errors
+    /// Returns [`DeviceError`] if the stream belongs to another device, or if the copy fails.
+    #[track_caller]
+    pub unsafe fn copy_to(
+        &self,
+        stream: &Stream,
+        planes: &[DevicePlane],
+    ) -> Result<(), DeviceError> {
+        for ((from, to), extent) in self.rows().zip(planes).zip(self.format().planes()) {
+            let to = RowsMut::Raw { address: to.address, pitch: to.pitch };
+            // SAFETY: the caller guarantees that both planes have the size `extent`.
+            unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
+        }
+        stream.synchronize()
+    }
+
     /// Submits the copy of a frame from the host to this frame on the device, without waiting.
     ///
     /// # Safety
@@ -221,13 +293,8 @@ impl DeviceFrame {
         &'a self,
         bytes: &'a mut [u8],
     ) -> impl Iterator<Item = (Rows<'a>, RowsMut<'a>, PlaneExtent)> {
-        let planes = match self {
-            Self::Rgba8(image) => [Some(image.rows()), None],
-            Self::Nv12 { y, uv, .. } => [Some(y.rows()), Some(uv.rows())],
-            Self::P010 { y, uv, .. } => [Some(y.rows()), Some(uv.rows())],
-        };
         let bytes = self.format().split_mut(bytes);
-        planes.into_iter().flatten().zip(bytes).map(|(from, (bytes, extent))| {
+        self.rows().zip(bytes).map(|(from, (bytes, extent))| {
             (from, RowsMut::Host { bytes, pitch: extent.row }, extent)
         })
     }
@@ -237,15 +304,30 @@ impl DeviceFrame {
         &'a mut self,
         frame: &'a Frame<'_>,
     ) -> impl Iterator<Item = (Rows<'a>, RowsMut<'a>, PlaneExtent)> {
+        let from = frame.planes().iter().zip(frame.format().planes());
+        self.rows_mut().zip(from).map(|(to, (from, extent))| {
+            (Rows::Host { bytes: from.bytes, pitch: from.pitch }, to, extent)
+        })
+    }
+
+    /// Yields the rows of each plane.
+    fn rows(&self) -> impl Iterator<Item = Rows<'_>> {
+        let planes = match self {
+            Self::Rgba8(image) => [Some(image.rows()), None],
+            Self::Nv12 { y, uv, .. } => [Some(y.rows()), Some(uv.rows())],
+            Self::P010 { y, uv, .. } => [Some(y.rows()), Some(uv.rows())],
+        };
+        planes.into_iter().flatten()
+    }
+
+    /// Yields the rows of each plane, to be written.
+    fn rows_mut(&mut self) -> impl Iterator<Item = RowsMut<'_>> {
         let planes = match self {
             Self::Rgba8(image) => [Some(image.rows_mut()), None],
             Self::Nv12 { y, uv, .. } => [Some(y.rows_mut()), Some(uv.rows_mut())],
             Self::P010 { y, uv, .. } => [Some(y.rows_mut()), Some(uv.rows_mut())],
         };
-        let from = frame.planes().iter().zip(frame.format().planes());
-        planes.into_iter().flatten().zip(from).map(|(to, (from, extent))| {
-            (Rows::Host { bytes: from.bytes, pitch: from.pitch }, to, extent)
-        })
+        planes.into_iter().flatten()
     }
 
     #[track_caller]

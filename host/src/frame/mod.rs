@@ -16,7 +16,7 @@ use shared_types::nv12::chroma_side;
 use thiserror::Error;
 
 pub use cuda_std::{DeviceView, DeviceViewMut};
-pub use device::{DeviceFrame, FormatMismatch, FrameView, FrameViewMut};
+pub use device::{DeviceFrame, DevicePlane, FormatMismatch, FrameRef, FrameView, FrameViewMut};
 pub(crate) use launch::launch_by_formats;
 pub use rate::{MAX_INTERVAL, MAX_RATE, Rate, RateError};
 pub use shared_types::Rgba8;

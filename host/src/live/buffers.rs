@@ -10,6 +10,7 @@ use std::{fmt, thread};
 use super::pool::{Pool, Pooled};
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
+use crate::io::video::DecodedFrame;
 use crate::lock::lock;
 use crate::ops::vitals::{Vitals, VitalsSampler};
 
@@ -131,6 +132,26 @@ impl ExternalFrame {
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
         self.view.places().chain(self.ready.iter().map(|ready| ready.place()))
     }
+}
+
+impl From<DecodedFrame> for ExternalFrame {
+    fn from(frame: DecodedFrame) -> Self {
+        // SAFETY: only the lifetime of the view changes. `keep` is a clone of the frame. It keeps the memory valid, and
+        // the decoder, which has completed the frame, does not change it before the last clone is dropped.
+        unsafe {
+            let view = std::mem::transmute::<FrameView<'_>, FrameView<'static>>(frame.view());
+            Self::new(view, frame.clone())
+        }
+    }
+}
+
+/// A frame of one camera, for [`Stitcher::submit_each`](super::Stitcher::submit_each).
+#[derive(Debug)]
+pub enum CameraFrame<'a> {
+    /// A frame in host memory, which is copied.
+    Host(Frame<'a>),
+    /// A frame in device memory, which is not copied.
+    Device(ExternalFrame),
 }
 
 impl fmt::Debug for ExternalFrame {

@@ -8,7 +8,9 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Stitcher;
-use super::buffers::{ExternalFrame, FrameBuffer, FrameSet, HostFrame, Input, InputBuffer};
+use super::buffers::{
+    CameraFrame, ExternalFrame, FrameBuffer, FrameSet, HostFrame, Input, InputBuffer,
+};
 use super::cameras::Cameras;
 use super::counters::LiveCounters;
 use super::error::LiveError;
@@ -116,22 +118,46 @@ impl Stitcher {
         frames: &[Frame<'_>],
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
+        self.submit_each(frames.iter().copied().map(CameraFrame::Host), timestamp)
+    }
+
+    /// Submits one frame of each camera as a set. Copies frames in host memory like [`submit`](Self::submit), and uses
+    /// frames in device memory without a copy like [`submit_external`](Self::submit_external).
+    ///
+    /// # Errors
+    /// Returns [`LiveError`] if the number of frames or the format of a frame is wrong, a frame is on another device, or
+    /// the stitcher was closed or has failed.
+    pub fn submit_each<'a>(
+        &self,
+        frames: impl IntoIterator<Item = CameraFrame<'a>>,
+        timestamp: Duration,
+    ) -> Result<Submitted, LiveError> {
+        let frames: Vec<_> = frames.into_iter().collect();
         self.check_count(frames.len())?;
         for (camera, frame) in frames.iter().enumerate() {
-            self.check_format(camera, frame.format())?;
+            if let CameraFrame::Host(frame) = frame {
+                self.check_format(camera, frame.format())?;
+            }
         }
+        // Take all buffers before copying a frame, because a set without a buffer is dropped.
         let mut buffers = Vec::with_capacity(frames.len());
-        for camera in 0..frames.len() {
+        for (camera, frame) in frames.iter().enumerate() {
+            let CameraFrame::Host(_) = frame else { continue };
             let Some(buffer) = self.buffer(camera)? else {
                 self.report_set();
                 return Ok(self.busy(true));
             };
             buffers.push(buffer);
         }
-        for (buffer, frame) in buffers.iter_mut().zip(frames) {
-            buffer.buffer.fill(frame);
-        }
-        self.submit_filled(buffers, timestamp)
+        let mut buffers = buffers.into_iter();
+        let input = |frame| match frame {
+            CameraFrame::Device(frame) => Some(Input::External(frame)),
+            CameraFrame::Host(frame) => buffers.next().map(|mut buffer| {
+                buffer.buffer.fill(&frame);
+                Input::Host(buffer.into())
+            }),
+        };
+        self.submit_set(frames.into_iter().filter_map(input).collect(), timestamp)
     }
 
     /// Returns a buffer in page-locked memory for a frame of `camera`. Fill the buffer and pass it to

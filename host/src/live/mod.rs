@@ -59,7 +59,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
-pub use buffers::{ExternalFrame, FrameBuffer};
+pub use buffers::{CameraFrame, ExternalFrame, FrameBuffer};
 pub use colour_state::{Analysis, ColourState, OverlapSums};
 pub use counters::{CameraCounters, Dropped, LiveCounters};
 pub use error::LiveError;

@@ -196,8 +196,8 @@ pub fn compare_videos(
             [false, true] => break Some(0),
             [true, false] => break Some(1),
         }
-        for (feed, on_device) in feeds.iter().zip(&mut frames) {
-            if let Some(frame) = feed.frame() {
+        for (feed, on_device) in feeds.iter_mut().zip(&mut frames) {
+            if let Some(frame) = feed.host_frame() {
                 on_device.upload(&stream, &frame?)?;
             }
         }

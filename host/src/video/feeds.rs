@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
+use super::run::Refining;
 use super::{Offset, VideoStitchError};
 use crate::frame::{Frame, Rate};
-use crate::io::video::{VideoError, VideoSource};
-use crate::live::Stitcher;
+use crate::io::video::{VideoError, VideoFrame, VideoSource};
+use crate::live::{CameraFrame, Stitcher};
 
 /// The maximum difference between the lengths of the two videos, in panoramas, that causes no warning. A small
 /// difference is normal, because two cameras never stop at exactly the same time.
@@ -46,7 +47,9 @@ pub(super) struct Feed {
     source: VideoSource,
     offset: Offset,
     /// The current frame and its number.
-    held: Option<(u64, Vec<u8>)>,
+    held: Option<(u64, VideoFrame)>,
+    /// A copy of the current frame in host memory, if it was decoded to device memory and the host needs it.
+    copy: Vec<u8>,
     read: u64,
     unpaired: u64,
     repeated: u64,
@@ -62,20 +65,20 @@ impl Feeds {
         Self { feeds, rate, first: Offset::first_tick(offsets, rate) }
     }
 
-    /// Submits one set of frames per panorama to `stitcher`, until a video ends or `limit` sets were submitted. Passes
-    /// the number and the frames of each set to `before` first.
+    /// Submits one set of frames per panorama to `stitcher`, until a video ends or `limit` sets were submitted. The
+    /// refining, if any, updates the warp first.
     pub(super) fn submit_all(
         &mut self,
         stitcher: &Stitcher,
         limit: u64,
-        mut before: impl FnMut(u64, &[Frame<'_>]) -> Result<(), VideoStitchError>,
+        mut refining: Option<Refining>,
     ) -> (Counts, Result<(), VideoStitchError>) {
         let mut n = 0;
         let result = loop {
             if n == limit {
                 break Ok(());
             }
-            match self.submit(stitcher, n, &mut before) {
+            match self.submit(stitcher, n, refining.as_mut()) {
                 Ok(true) => n += 1,
                 Ok(false) => break Ok(()),
                 Err(error) => break Err(error),
@@ -103,24 +106,38 @@ impl Feeds {
         &mut self,
         stitcher: &Stitcher,
         n: u64,
-        before: &mut impl FnMut(u64, &[Frame<'_>]) -> Result<(), VideoStitchError>,
+        refining: Option<&mut Refining>,
     ) -> Result<bool, VideoStitchError> {
-        let time = self.rate.time(n);
-        let Some(frames) = self.frames(n)? else { return Ok(false) };
-        before(n, &frames)?;
-        stitcher.submit(&frames, time)?;
+        if !self.advance(n)? {
+            return Ok(false);
+        }
+        if let Some(refining) = refining.filter(|refining| refining.is_due(n)) {
+            stitcher.swap_warp(refining.update(&self.host_frames()?)?)?;
+        }
+        let frames = self.feeds.iter().filter_map(Feed::frame).collect::<Result<Vec<_>, _>>()?;
+        stitcher.submit_each(frames, self.rate.time(n))?;
         Ok(true)
     }
 
-    /// Returns the frame of each video for panorama `n`, or `None` if a video ends before the frame that this panorama
-    /// needs.
-    pub(super) fn frames(&mut self, n: u64) -> Result<Option<Vec<Frame<'_>>>, VideoError> {
+    /// Advances each video to its frame for panorama `n`. Returns false if a video ends before.
+    fn advance(&mut self, n: u64) -> Result<bool, VideoError> {
         for feed in &mut self.feeds {
             if !feed.advance(feed.number(self.first.saturating_add(n), self.rate))? {
-                return Ok(None);
+                return Ok(false);
             }
         }
-        self.feeds.iter().filter_map(Feed::frame).collect::<Result<_, _>>().map(Some)
+        Ok(true)
+    }
+
+    /// Returns the frame of each video for panorama `n` in host memory, or `None` if a video ends before the frame that
+    /// this panorama needs.
+    pub(super) fn frames(&mut self, n: u64) -> Result<Option<Vec<Frame<'_>>>, VideoError> {
+        if self.advance(n)? { self.host_frames().map(Some) } else { Ok(None) }
+    }
+
+    /// Returns the current frame of each video in host memory.
+    fn host_frames(&mut self) -> Result<Vec<Frame<'_>>, VideoError> {
+        self.feeds.iter_mut().filter_map(Feed::host_frame).collect()
     }
 
     /// Returns the video that ended while all others continue, and logs a warning about it. `n` is the number of the
@@ -150,7 +167,16 @@ impl Feeds {
 
 impl Feed {
     pub(super) fn new(source: VideoSource, offset: Offset) -> Self {
-        Self { source, offset, held: None, read: 0, unpaired: 0, repeated: 0, ended: false }
+        Self {
+            source,
+            offset,
+            held: None,
+            copy: Vec::new(),
+            read: 0,
+            unpaired: 0,
+            repeated: 0,
+            ended: false,
+        }
     }
 
     /// Returns the number of the frame that is nearest in time to a tick at which the video has begun.
@@ -166,10 +192,10 @@ impl Feed {
             return Ok(true);
         }
         loop {
-            if let Some((_, frame)) = self.held.take() {
+            if let Some((_, VideoFrame::Host(frame))) = self.held.take() {
                 self.source.give_back(frame);
             }
-            let Some(frame) = self.source.frame()? else {
+            let Some(frame) = self.source.next_frame()? else {
                 self.ended = !self.source.stop().is_asked();
                 if self.ended && self.read == self.unpaired {
                     let (file, frames) = (self.source.name().to_owned(), self.read);
@@ -188,9 +214,29 @@ impl Feed {
     }
 
     /// Returns the current frame.
-    pub(super) fn frame(&self) -> Option<Result<Frame<'_>, VideoError>> {
-        let (_, bytes) = self.held.as_ref()?;
-        Some(Frame::tight(self.source.format(), bytes).map_err(VideoError::Pair))
+    fn frame(&self) -> Option<Result<CameraFrame<'_>, VideoError>> {
+        Some(match &self.held.as_ref()?.1 {
+            VideoFrame::Host(bytes) => Frame::tight(self.source.format(), bytes)
+                .map(CameraFrame::Host)
+                .map_err(VideoError::Pair),
+            VideoFrame::Device(frame) => Ok(CameraFrame::Device(frame.clone().into())),
+        })
+    }
+
+    /// Returns the current frame in host memory. Copies it there if necessary.
+    pub(super) fn host_frame(&mut self) -> Option<Result<Frame<'_>, VideoError>> {
+        let format = self.source.format();
+        let bytes = match &self.held.as_ref()?.1 {
+            VideoFrame::Host(bytes) => bytes,
+            VideoFrame::Device(frame) => {
+                self.copy.resize(format.bytes(), 0);
+                if let Err(error) = self.source.download(frame, &mut self.copy) {
+                    return Some(Err(error));
+                }
+                &self.copy
+            }
+        };
+        Some(Frame::tight(format, bytes).map_err(VideoError::Pair))
     }
 
     /// Returns whether the video has a frame `n`. To find out, reads all frames up to `n`, and discards them without
@@ -198,7 +244,9 @@ impl Feed {
     fn has(&mut self, n: u64) -> bool {
         (self.read..=n).all(|_| match self.source.frame_within(Some(PATIENCE)) {
             Ok(Some(frame)) => {
-                self.source.give_back(frame);
+                if let VideoFrame::Host(frame) = frame {
+                    self.source.give_back(frame);
+                }
                 true
             }
             _ => false,

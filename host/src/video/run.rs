@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use super::feeds::{Counts, Feeds};
 use super::{Offset, VideoStitchError};
 use crate::device::{Device, Stream};
-use crate::frame::{Frame, FrameFormat, Rate};
-use crate::io::video::{Stop, VideoError, VideoSink, VideoSource};
+use crate::frame::{Frame, FrameFormat, FrameRef, Rate};
+use crate::io::video::{Stop, VideoError, VideoFrame, VideoSink, VideoSource};
 use crate::live::{
     ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, Pace, Stitcher,
 };
@@ -107,26 +107,22 @@ pub fn stitch_video(
 ) -> Result<Summary, VideoStitchError> {
     let expected: Vec<_> = sources.iter().map(VideoSource::expected).collect();
     let (output, camera) = (sink.format(), options.camera.as_ref());
-    let mut refiner = refiner(device, &warp, options)?;
+    let rate = options.rate.or(sources.first().map(VideoSource::rate));
+    let refining = match rate {
+        Some(rate) => Refining::new(device, &warp, options, rate)?,
+        None => None,
+    };
     let Some(stitcher) = start(device, warp, &mut sources, options, output, camera)? else {
         return Ok(Summary { expected, stopped: true, ..Summary::default() });
     };
     let rate = options.rate.unwrap_or(sources[0].rate());
-    let every = rate.per_second().ceil() as u64;
-    let refined = |number: u64, frames: &[Frame<'_>]| {
-        let Some((stream, refiner)) = refiner.as_mut().filter(|_| number.is_multiple_of(every))
-        else {
-            return Ok(());
-        };
-        Ok(stitcher.swap_warp(refiner.update(stream, frames)?)?)
-    };
     let limit = options.limit.unwrap_or(u64::MAX);
     let stops: Vec<_> = sources.iter().map(|source| source.stop().clone()).collect();
     let start = Instant::now();
     let (fed, written) = thread::scope(|scope| {
         let feed = || {
             let _close = Close(&stitcher);
-            Feeds::new(sources, &options.offsets, rate).submit_all(&stitcher, limit, refined)
+            Feeds::new(sources, &options.offsets, rate).submit_all(&stitcher, limit, refining)
         };
         let feeder = thread::Builder::new().name("feed".into()).spawn_scoped(scope, feed);
         let feeder = feeder.map_err(VideoError::Thread)?;
@@ -197,19 +193,40 @@ pub fn check_depths(sources: &[VideoSource]) -> Result<(), VideoError> {
     }
 }
 
-/// Returns the refiner of the warp with its stream, or `None` if the options do not request one.
-fn refiner(
-    device: &Device,
-    warp: &DeviceWarp,
-    options: &VideoOptions,
-) -> Result<Option<(Stream, WarpRefiner)>, VideoStitchError> {
-    let Some(refine) = options.refine else { return Ok(None) };
-    if options.camera.is_some() {
-        return Err(RefineError::View.into());
+/// The refining of the warp once per second.
+pub(super) struct Refining {
+    stream: Stream,
+    refiner: WarpRefiner,
+    /// The number of panoramas from one update to the next.
+    every: u64,
+}
+
+impl Refining {
+    /// Returns the refining of the warp, or `None` if the options do not request it.
+    fn new(
+        device: &Device,
+        warp: &DeviceWarp,
+        options: &VideoOptions,
+        rate: Rate,
+    ) -> Result<Option<Self>, VideoStitchError> {
+        let Some(refine) = options.refine else { return Ok(None) };
+        if options.camera.is_some() {
+            return Err(RefineError::View.into());
+        }
+        let stream = device.stream().map_err(LiveError::from)?;
+        let refiner = WarpRefiner::new(&stream, warp, refine)?;
+        Ok(Some(Self { stream, refiner, every: rate.per_second().ceil() as u64 }))
     }
-    let stream = device.stream().map_err(LiveError::from)?;
-    let refiner = WarpRefiner::new(&stream, warp, refine)?;
-    Ok(Some((stream, refiner)))
+
+    /// Returns whether the warp is refined before panorama `n`.
+    pub(super) fn is_due(&self, n: u64) -> bool {
+        n.is_multiple_of(self.every)
+    }
+
+    /// Returns the warp, refined for one frame per camera.
+    pub(super) fn update(&mut self, frames: &[Frame<'_>]) -> Result<DeviceWarp, RefineError> {
+        self.refiner.update(&self.stream, frames)
+    }
 }
 
 /// Waits for the first frame of each source, and starts the stitcher for them. Returns `None` if a stop is requested
@@ -266,8 +283,14 @@ fn first_colours(
     let stream = device.stream().map_err(LiveError::from)?;
     let mut frames = Vec::with_capacity(sources.len());
     for source in sources {
-        let Some(first) = source.first() else { return Ok(None) };
-        frames.push(first.map_err(VideoError::Pair)?);
+        frames.push(match source.first() {
+            Some(VideoFrame::Host(bytes)) => {
+                let frame = Frame::tight(source.format(), bytes);
+                FrameRef::Host(frame.map_err(VideoError::Pair)?)
+            }
+            Some(VideoFrame::Device(frame)) => FrameRef::Device(frame.view()),
+            None => return Ok(None),
+        });
     }
     Ok(matched_frames(&stream, &frames, warp, anchor).map_err(LiveError::from)?)
 }

@@ -10,7 +10,7 @@ use glam::UVec2;
 use panoweave::device::Device;
 use panoweave::geometry::homography::Homography;
 use panoweave::io::video::{
-    Crf, Medium, Stop, VideoError, VideoInput, VideoOutput, VideoSink, VideoSource,
+    Crf, Medium, Stop, VideoDecoder, VideoError, VideoInput, VideoOutput, VideoSink, VideoSource,
 };
 use panoweave::video::{Summary, VideoOptions, VideoStitchError, stitch_video};
 use panoweave::warp::DeviceWarp;
@@ -29,7 +29,14 @@ fn stitch(
     let sources = inputs.map(|name| {
         let path = folder.path(name);
         let medium = Medium::of_input(&path, None).unwrap();
-        let input = VideoInput { path, medium, size: None, rate: None, ten_bit: false };
+        let input = VideoInput {
+            path,
+            medium,
+            size: None,
+            rate: None,
+            ten_bit: false,
+            decoder: VideoDecoder::Ffmpeg,
+        };
         VideoSource::open(&input, None, &stop).unwrap()
     });
     let device = Device::cpu();

@@ -1,4 +1,5 @@
-//! The source and the destination of a copy: rows in host memory, in device memory or in an array.
+//! The source and the destination of a copy: rows in host memory, in device memory, in memory of another library or in an
+//! array.
 
 use cuda_std::launch::Place;
 use cust_raw::driver_sys as sys;
@@ -36,6 +37,13 @@ pub enum Rows<'a> {
         /// The distance between the starts of consecutive rows in bytes.
         pitch: usize,
     },
+    /// Rows in device memory of another library, such as a decoder. On the CPU, this is host memory.
+    Raw {
+        /// The address of the first row on the device of the stream.
+        address: u64,
+        /// The distance between the starts of consecutive rows in bytes.
+        pitch: usize,
+    },
 }
 
 /// The destination of a copy: rows that start `pitch` bytes apart.
@@ -69,6 +77,13 @@ pub enum RowsMut<'a> {
         memory: &'a Memory,
         /// The offset of the first row from the start of the allocation in bytes.
         first: usize,
+        /// The distance between the starts of consecutive rows in bytes.
+        pitch: usize,
+    },
+    /// Rows in device memory of another library, such as an encoder. On the CPU, this is host memory.
+    Raw {
+        /// The address of the first row on the device of the stream.
+        address: u64,
         /// The distance between the starts of consecutive rows in bytes.
         pitch: usize,
     },

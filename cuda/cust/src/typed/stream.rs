@@ -310,7 +310,8 @@ impl Stream {
     /// ```
     ///
     /// # Safety
-    /// `from` and `to` must each contain `rows` rows of `width` bytes, spaced by their pitch.
+    /// `from` and `to` must each contain `rows` rows of `width` bytes, spaced by their pitch. Raw
+    /// addresses must be valid on the device of the stream.
     ///
     /// # Errors
     /// Returns an error if memory belongs to another device, or the driver's error, which may come
@@ -355,7 +356,8 @@ impl Stream {
     /// ```
     ///
     /// # Safety
-    /// - `from` and `to` must each contain `rows` rows of `width` bytes, spaced by their pitch.
+    /// - `from` and `to` must each contain `rows` rows of `width` bytes, spaced by their pitch. Raw
+    ///   addresses must be valid on the device of the stream.
     /// - Until the copy is done, host memory must stay alive, and nothing may change the source.
     ///
     /// # Errors
@@ -374,7 +376,7 @@ impl Stream {
         let places = [
             if let Rows::Device { memory, .. } = &from { memory.place() } else { wanted },
             match &to {
-                RowsMut::Host { .. } => wanted,
+                RowsMut::Host { .. } | RowsMut::Raw { .. } => wanted,
                 RowsMut::Device { memory, .. } => memory.place(),
                 RowsMut::Array { place, .. } => *place,
             },
@@ -391,6 +393,7 @@ impl Stream {
                         // SAFETY: the caller guarantees that the rows are in the allocation.
                         (unsafe { start.add(first) }, pitch)
                     }
+                    Rows::Raw { address, pitch } => (address as *const u8, pitch),
                 };
                 let (to, to_pitch) = match to {
                     RowsMut::Host { bytes, pitch } => (bytes.as_mut_ptr(), pitch),
@@ -398,6 +401,7 @@ impl Stream {
                         // SAFETY: the caller guarantees that the rows are in the allocation.
                         (unsafe { memory.pointer::<u8>().add(first) }, pitch)
                     }
+                    RowsMut::Raw { address, pitch } => (address as *mut u8, pitch),
                     RowsMut::Array { .. } => unreachable!("on the CPU an array is an image"),
                 };
                 for row in 0..rows {
@@ -427,6 +431,10 @@ impl Stream {
                         let start = memory.address() + first as u64;
                         (copy.srcDevice, copy.srcPitch) = (start, pitch);
                     }
+                    Rows::Raw { address, pitch } => {
+                        copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+                        (copy.srcDevice, copy.srcPitch) = (address, pitch);
+                    }
                 }
                 match to {
                     RowsMut::Host { bytes, pitch } => {
@@ -437,6 +445,10 @@ impl Stream {
                         copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
                         let start = memory.address() + first as u64;
                         (copy.dstDevice, copy.dstPitch) = (start, pitch);
+                    }
+                    RowsMut::Raw { address, pitch } => {
+                        copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+                        (copy.dstDevice, copy.dstPitch) = (address, pitch);
                     }
                     RowsMut::Array { array, .. } => {
                         copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;

@@ -8,6 +8,8 @@ use std::{fmt, io};
 use glam::UVec2;
 use thiserror::Error;
 
+use super::{NoNvdec, NvdecError};
+use crate::device::DeviceError;
 use crate::frame::{FrameError, PixelFormat, Rate, RateError};
 use crate::io::picture::{MAX_SIDE, PictureError};
 
@@ -123,6 +125,36 @@ pub enum VideoError {
         seconds: f64,
         /// The longest gap, in seconds, that ffmpeg may fill by repeating frames.
         most: u32,
+    },
+    /// The timestamps go backwards.
+    #[error("{}: the timestamps of many frames go backwards; repair them, or let ffmpeg decode the video (--decoder ffmpeg)", file.display())]
+    Backwards {
+        /// The path of the video.
+        file: PathBuf,
+    },
+    /// NVDEC was requested, but does not decode the video.
+    #[error("{}: NVDEC does not decode this video: {reason}; use --decoder auto to let ffmpeg decode it", file.display())]
+    NoNvdec {
+        /// The path of the video.
+        file: PathBuf,
+        /// The reason.
+        reason: NoNvdec,
+    },
+    /// NVDEC failed.
+    #[error("{}: NVDEC failed: {source}; let ffmpeg decode the video (--decoder ffmpeg)", file.display())]
+    Nvdec {
+        /// The path of the video.
+        file: PathBuf,
+        /// The error of the decoder.
+        source: NvdecError,
+    },
+    /// A decoded frame could not be copied from the device.
+    #[error("{}: cannot copy a decoded frame from the device: {source}", file.display())]
+    Download {
+        /// The path of the video.
+        file: PathBuf,
+        /// The error of the device.
+        source: DeviceError,
     },
     /// The file has no video stream.
     #[error("{}: the file has no video stream; use a file that contains video", file.display())]
@@ -329,6 +361,8 @@ pub enum FfmpegTask {
     Probing,
     /// Decoding the frames of an input video.
     Decoding,
+    /// Splitting an input video into encoded pictures.
+    Demuxing,
     /// Reading the sound of an input video.
     Listening,
     /// Encoding the panorama's frames to the output video.
@@ -342,6 +376,7 @@ impl fmt::Display for FfmpegTask {
         f.write_str(match self {
             Self::Probing => "probing",
             Self::Decoding => "decoding",
+            Self::Demuxing => "demuxing",
             Self::Listening => "reading the sound",
             Self::Encoding => "encoding",
             Self::Sound => "adding the sound",
@@ -353,7 +388,7 @@ impl FfmpegTask {
     /// Returns the end of the message of a task that failed: the remedy, if the file is a likely cause.
     fn remedy(self) -> &'static str {
         match self {
-            Self::Probing | Self::Decoding | Self::Listening => {
+            Self::Probing | Self::Decoding | Self::Demuxing | Self::Listening => {
                 "; if the file is incomplete or damaged, copy or create it again"
             }
             Self::Encoding | Self::Sound => "",

@@ -1,16 +1,19 @@
 //! Reads and writes videos, frame by frame.
 //!
 //! A video is one of three media ([`Medium`]):
-//! - an encoded file, which the child process `ffmpeg` reads or writes,
+//! - an encoded file, which the child process `ffmpeg` reads or writes, and NVDEC can decode,
 //! - a stream of Y4M, NV12, P010 or RGBA frames in a file or a pipe,
 //! - a sequence of picture files.
 //!
 //! [`VideoSource`] reads and [`VideoSink`] writes all three media. The memory use does not depend on the length of a
 //! video.
 
+mod constant_rate;
 mod error;
 mod ffmpeg;
+mod frame;
 mod medium;
+mod nvdec;
 mod pattern;
 mod pictures;
 pub(super) mod read_frame;
@@ -22,7 +25,9 @@ mod y4m;
 
 pub use error::{FfmpegTask, VideoError};
 pub use ffmpeg::{Crf, Sound, TenBit};
+pub use frame::{DecodedFrame, VideoFrame};
 pub use medium::{Medium, STANDARD, StreamFormat};
+pub use nvdec::{NoNvdec, NvdecError, VideoDecoder};
 pub use pattern::Pattern;
 pub use sink::{VideoOutput, VideoSink};
 pub use source::{VideoInput, VideoSource};

@@ -1,6 +1,6 @@
-//! The interface of all frame readers, and the checks that they share.
+//! The interfaces of all frame readers, and the checks that they share.
 
-use super::VideoError;
+use super::{VideoError, VideoFrame};
 use crate::io::picture::MAX_SIDE;
 use glam::UVec2;
 use std::path::Path;
@@ -9,7 +9,13 @@ use std::time::Duration;
 /// The interval at which a waiting thread checks for a stop request.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
-/// A reader of consecutive frames.
+/// A reader of consecutive frames, which allocates them.
+pub(super) trait NextFrame: Send {
+    /// Returns the next frame, or `None` at the end of the video.
+    fn next_frame(&mut self) -> Result<Option<VideoFrame>, VideoError>;
+}
+
+/// A reader of consecutive frames to buffers in host memory.
 pub(super) trait ReadFrame: Send {
     /// Reads the next frame into `frame`, whose length must be the size of one frame in bytes. Returns false at the end
     /// of the video.

@@ -14,14 +14,14 @@ use glam::UVec2;
 
 use super::ffmpeg::{self, Decoder};
 use super::medium::shown;
+use super::read_frame::{LOOK, NextFrame, ReadFrame, check};
 use super::stream::RawReader;
-use super::{Medium, Stop, StreamFormat, VideoError, pictures, stream, y4m};
-use crate::frame::Rate;
-use crate::frame::{ColourTags, Frame, FrameError, FrameFormat, PixelFormat};
+use super::{
+    DecodedFrame, Medium, Stop, StreamFormat, VideoDecoder, VideoError, VideoFrame, pictures,
+    stream, y4m,
+};
+use crate::frame::{ColourTags, FrameFormat, PixelFormat, Rate};
 use crate::io::Conversion;
-use crate::io::video::read_frame::LOOK;
-use crate::io::video::read_frame::ReadFrame;
-use crate::io::video::read_frame::check;
 
 /// The maximum number of frames that the reader thread reads ahead of the caller.
 const AHEAD: usize = 3;
@@ -42,6 +42,8 @@ pub struct VideoInput {
     /// Whether an encoded file with more than 8 bits per sample is read as P010. Otherwise, its samples are rounded to 8
     /// bits. Other media ignore it, because their frames have the stored format.
     pub ten_bit: bool,
+    /// The decoder of encoded files. Other media ignore it.
+    pub decoder: VideoDecoder,
 }
 
 /// A video that is being read.
@@ -53,10 +55,11 @@ pub struct VideoSource {
     conversions: Vec<Conversion>,
     tags: ColourTags,
     sound: Option<ffmpeg::Sound>,
-    frames: Receiver<Result<Vec<u8>, VideoError>>,
-    /// The first frame after [`await_first`](Self::await_first) has received it, until [`frame`](Self::frame) returns
-    /// it.
-    first: Option<Vec<u8>>,
+    decoder: Option<&'static str>,
+    frames: Receiver<Result<VideoFrame, VideoError>>,
+    /// The first frame after [`await_first`](Self::await_first) has received it, until
+    /// [`next_frame`](Self::next_frame) returns it.
+    first: Option<VideoFrame>,
     empty: SyncSender<Vec<u8>>,
     stop: Stop,
     /// A handle that kills ffmpeg when the source is dropped. `None` for media that need no ffmpeg.
@@ -90,20 +93,35 @@ impl VideoSource {
                 };
                 let format = FrameFormat { size: probe.size, pixels: pixels.unwrap_or_else(own) };
                 check(&name, format.size)?;
-                let decoder = Decoder::start(&input.path, &probe, rate, format, stop)?;
-                let child = Some(decoder.killer());
                 let expected = probe.duration.map(|duration| rate.frames(duration));
-                let source = Self::start(name, format, rate, expected, decoder, stop)?;
+                let path = &input.path;
+                let (source, child, decoder) = match input.decoder.plan(path, &probe, format)? {
+                    Some(plan) => {
+                        let nvdec = plan.start(path, &probe, rate, stop)?;
+                        let child = nvdec.killer();
+                        let frames = |_| Box::new(nvdec) as Box<dyn NextFrame>;
+                        (Self::start(name, format, rate, expected, frames, stop)?, child, "nvdec")
+                    }
+                    None => {
+                        let ffmpeg = Decoder::start(path, &probe, rate, format, stop)?;
+                        let child = ffmpeg.killer();
+                        let source = Self::buffered(name, format, rate, expected, ffmpeg, stop)?;
+                        (source, child, "ffmpeg")
+                    }
+                };
                 let conversions = probe.conversions(format.pixels);
                 let tags = probe.tags();
-                Ok(Self { sound: probe.sound, conversions, tags, _child: child, ..source })
+                let decoder = Some(decoder);
+                let child = Some(child);
+                Ok(Self { sound: probe.sound, conversions, tags, decoder, _child: child, ..source })
             }
             Medium::Stream(StreamFormat::Y4m) => {
                 let (file, bytes) = stream::open(&input.path)?;
                 let reader = y4m::Reader::new(&name, file)?;
                 let rate = reader.header().rate.or(input.rate).ok_or_else(no_rate)?;
                 let expected = bytes.map(|bytes| reader.frames_in(bytes));
-                Self::start(name, reader.header().format(), rate, expected, reader, stop)
+                let format = reader.header().format();
+                Self::buffered(name, format, rate, expected, reader, stop)
             }
             Medium::Stream(raw) => {
                 let size = input.size.ok_or_else(|| VideoError::NoSize { file: name.clone() })?;
@@ -121,7 +139,7 @@ impl VideoSource {
                 let (file, bytes) = stream::open(&input.path)?;
                 let expected = bytes.map(|bytes| bytes / format.bytes() as u64);
                 let reader = RawReader::new(&name, file);
-                Self::start(name, format, rate, expected, reader, stop)
+                Self::buffered(name, format, rate, expected, reader, stop)
             }
             Medium::Pictures(pattern) => {
                 let rate = input.rate.ok_or_else(no_rate)?;
@@ -129,13 +147,14 @@ impl VideoSource {
                 let format = FrameFormat { size: reader.size(), pixels: PixelFormat::Rgba8 };
                 let expected = Some(reader.len());
                 let conversions = reader.conversions().to_vec();
-                let source = Self::start(name, format, rate, expected, reader, stop)?;
+                let source = Self::buffered(name, format, rate, expected, reader, stop)?;
                 Ok(Self { conversions, ..source })
             }
         }
     }
 
-    fn start(
+    /// Starts to read a video whose frames `reader` writes to buffers in host memory.
+    fn buffered(
         name: PathBuf,
         format: FrameFormat,
         rate: Rate,
@@ -143,15 +162,29 @@ impl VideoSource {
         reader: impl ReadFrame + 'static,
         stop: &Stop,
     ) -> Result<Self, VideoError> {
+        let bytes = format.bytes();
+        let buffered = |empty| Box::new(Buffered { reader, bytes, empty }) as Box<dyn NextFrame>;
+        Self::start(name, format, rate, expected, buffered, stop)
+    }
+
+    /// Starts to read a video. `reader` receives the channel on which buffers of used frames are returned.
+    fn start(
+        name: PathBuf,
+        format: FrameFormat,
+        rate: Rate,
+        expected: Option<u64>,
+        reader: impl FnOnce(Receiver<Vec<u8>>) -> Box<dyn NextFrame>,
+        stop: &Stop,
+    ) -> Result<Self, VideoError> {
         let (full, frames) = sync_channel(AHEAD);
         let (empty, returned) = sync_channel(AHEAD);
-        let bytes = format.bytes();
+        let reader = reader(returned);
         let file = name.clone();
         // The thread is not joined, because it may block forever on a pipe. If it does not block, it ends when the
         // receiver of the frames is dropped.
         thread::Builder::new()
             .name("read".into())
-            .spawn(move || read(&file, reader, bytes, &returned, &full))
+            .spawn(move || read(&file, reader, &full))
             .map_err(VideoError::Thread)?;
         Ok(Self {
             name,
@@ -161,6 +194,7 @@ impl VideoSource {
             conversions: Vec::new(),
             tags: ColourTags::default(),
             sound: None,
+            decoder: None,
             frames,
             first: None,
             empty,
@@ -169,12 +203,42 @@ impl VideoSource {
         })
     }
 
-    /// Returns the bytes of the next frame without padding, or `None` at the end of the video or after a stop request.
+    /// Returns the next frame in the memory in which it was decoded, or `None` at the end of the video or after a stop
+    /// request.
     ///
     /// # Errors
     /// Returns [`VideoError`] if reading fails. After an error, later calls return `None`.
-    pub fn frame(&mut self) -> Result<Option<Vec<u8>>, VideoError> {
+    pub fn next_frame(&mut self) -> Result<Option<VideoFrame>, VideoError> {
         self.frame_within(None)
+    }
+
+    /// Returns the bytes of the next frame without padding, or `None` at the end of the video or after a stop request.
+    /// Copies a frame in device memory to the host.
+    ///
+    /// # Errors
+    /// Returns [`VideoError`] if reading or copying fails. After an error, later calls return `None`.
+    pub fn frame(&mut self) -> Result<Option<Vec<u8>>, VideoError> {
+        match self.next_frame()? {
+            Some(VideoFrame::Host(bytes)) => Ok(Some(bytes)),
+            Some(VideoFrame::Device(frame)) => {
+                let mut bytes = vec![0; self.format.bytes()];
+                self.download(&frame, &mut bytes)?;
+                Ok(Some(bytes))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Copies a frame of this video from the device to `bytes`, without padding.
+    pub(crate) fn download(
+        &self,
+        frame: &DecodedFrame,
+        bytes: &mut [u8],
+    ) -> Result<(), VideoError> {
+        let stream = frame.device().stream();
+        stream
+            .and_then(|stream| frame.download(&stream, bytes))
+            .map_err(|source| VideoError::Download { file: self.name.clone(), source })
     }
 
     /// Waits for the first frame. Returns true if the frame was received, and false if a stop was requested. Call this
@@ -184,22 +248,22 @@ impl VideoSource {
     /// Returns [`VideoError`] if the first frame cannot be read.
     pub fn await_first(&mut self) -> Result<bool, VideoError> {
         if self.first.is_none() {
-            self.first = self.frame()?;
+            self.first = self.next_frame()?;
         }
         Ok(self.first.is_some())
     }
 
-    /// Returns the first frame if [`await_first`](Self::await_first) has received it and [`frame`](Self::frame) has not
-    /// returned it yet.
-    pub(crate) fn first(&self) -> Option<Result<Frame<'_>, FrameError>> {
-        self.first.as_ref().map(|bytes| Frame::tight(self.format, bytes))
+    /// Returns the first frame if [`await_first`](Self::await_first) has received it and
+    /// [`next_frame`](Self::next_frame) has not returned it yet.
+    pub(crate) fn first(&self) -> Option<&VideoFrame> {
+        self.first.as_ref()
     }
 
-    /// Returns the next frame like [`frame`](Self::frame), but returns `None` if no frame arrives within `patience`.
+    /// Returns the next frame like [`next_frame`](Self::next_frame), but returns `None` if no frame arrives within `patience`.
     pub(crate) fn frame_within(
         &mut self,
         patience: Option<Duration>,
-    ) -> Result<Option<Vec<u8>>, VideoError> {
+    ) -> Result<Option<VideoFrame>, VideoError> {
         let start = Instant::now();
         loop {
             if self.stop.is_asked() || patience.is_some_and(|patience| start.elapsed() > patience) {
@@ -220,6 +284,12 @@ impl VideoSource {
     pub fn give_back(&self, frame: Vec<u8>) {
         // If the reader thread has ended or the channel is full, drop the buffer.
         let _ = self.empty.try_send(frame);
+    }
+
+    /// Returns the decoder of an encoded file: `nvdec` or `ffmpeg`. `None` for other media.
+    #[must_use]
+    pub fn decoder(&self) -> Option<&'static str> {
+        self.decoder
     }
 
     /// Returns the stop flag of the video job that reads this source.
@@ -271,27 +341,39 @@ impl VideoSource {
     }
 }
 
-/// Sends the frames of `reader` to `full` until the video ends or the receiver is dropped. Reuses buffers from
-/// `empty`.
+/// A reader to buffers in host memory.
+struct Buffered<R> {
+    reader: R,
+    /// The number of bytes of a frame.
+    bytes: usize,
+    /// The buffers of used frames.
+    empty: Receiver<Vec<u8>>,
+}
+
+impl<R: ReadFrame> NextFrame for Buffered<R> {
+    fn next_frame(&mut self) -> Result<Option<VideoFrame>, VideoError> {
+        let mut frame = self.empty.try_recv().unwrap_or_default();
+        if frame.len() != self.bytes {
+            // `vec![0; n]` uses no memory until it is written. So a file whose header claims large frames, but contains
+            // little data, uses little memory.
+            frame = vec![0; self.bytes];
+        }
+        Ok(self.reader.read_frame(&mut frame)?.then_some(VideoFrame::Host(frame)))
+    }
+}
+
+/// Sends the frames of `reader` to `full` until the video ends or the receiver is dropped.
 fn read(
     file: &Path,
-    mut reader: impl ReadFrame,
-    bytes: usize,
-    empty: &Receiver<Vec<u8>>,
-    full: &SyncSender<Result<Vec<u8>, VideoError>>,
+    mut reader: Box<dyn NextFrame>,
+    full: &SyncSender<Result<VideoFrame, VideoError>>,
 ) {
     let mut any = false;
     loop {
-        let mut frame = empty.try_recv().unwrap_or_default();
-        if frame.len() != bytes {
-            // `vec![0; n]` uses no memory until it is written. So a file whose header claims large frames, but contains
-            // little data, uses little memory.
-            frame = vec![0; bytes];
-        }
-        let result = match reader.read_frame(&mut frame) {
-            Ok(true) => Ok(frame),
-            Ok(false) if any => return,
-            Ok(false) => Err(VideoError::NoFrames { file: file.to_owned() }),
+        let result = match reader.next_frame() {
+            Ok(Some(frame)) => Ok(frame),
+            Ok(None) if any => return,
+            Ok(None) => Err(VideoError::NoFrames { file: file.to_owned() }),
             Err(error) => Err(error),
         };
         any = true;

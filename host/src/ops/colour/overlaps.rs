@@ -6,7 +6,7 @@ use shared_types::colour::ColourSums;
 use super::overlap::MAX_OVERLAPS;
 use super::{Colours, Edge, EstimateLimits, Overlap, Summing, solve};
 use crate::device::{DeviceError, Stream};
-use crate::frame::{DeviceFrame, Frame, FrameView};
+use crate::frame::{DeviceFrame, FrameRef, FrameView};
 use crate::io::picture::Picture;
 use crate::ops::stitch::{StitchError, check_depths, check_frames};
 use crate::warp::DeviceWarp;
@@ -115,25 +115,30 @@ pub fn matched_pictures(
     matched(stream, &frames, warp, anchor)
 }
 
-/// Returns the colours that match frames in host memory, as [`matched_pictures`] does for pictures. Uploads the frames to
-/// the stream's device.
+/// Returns the colours that match frames, as [`matched_pictures`] does for pictures. Uploads frames in host memory to the
+/// stream's device.
 ///
 /// # Errors
 /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
 #[track_caller]
 pub fn matched_frames(
     stream: &Stream,
-    frames: &[Frame<'_>],
+    frames: &[FrameRef<'_>],
     warp: &DeviceWarp,
     anchor: Option<usize>,
 ) -> Result<Option<Colours>, StitchError> {
-    let upload = |frame: &Frame<'_>| {
+    let upload = |frame: &FrameRef<'_>| {
+        let FrameRef::Host(frame) = frame else { return Ok(None) };
         let mut on_device = DeviceFrame::new(stream.device(), frame.format())?;
         on_device.upload(stream, frame)?;
-        Ok(on_device)
+        Ok(Some(on_device))
     };
-    let on_device = frames.iter().map(upload).collect::<Result<Vec<_>, DeviceError>>()?;
-    let views: Vec<_> = on_device.iter().map(DeviceFrame::view).collect();
+    let uploaded = frames.iter().map(upload).collect::<Result<Vec<_>, DeviceError>>()?;
+    let views = frames.iter().zip(&uploaded).filter_map(|(frame, uploaded)| match frame {
+        FrameRef::Host(_) => uploaded.as_ref().map(DeviceFrame::view),
+        FrameRef::Device(view) => Some(*view),
+    });
+    let views: Vec<_> = views.collect();
     matched(stream, &views, warp, anchor)
 }
 

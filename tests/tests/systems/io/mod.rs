@@ -1,4 +1,5 @@
-//! Tests that read and write picture files.
+//! Tests that read and write picture and video files.
 
+mod nvdec;
 mod picture;
 mod sixteen_bit;

@@ -18,16 +18,13 @@ use super::process::{Child, Killer};
 use super::{FFMPEG, range_and_matrix, url};
 use crate::frame::Rate;
 use crate::frame::{FrameFormat, PixelFormat, YuvEncoding};
+use crate::io::video::constant_rate::MAX_HOLE;
 use crate::io::video::read_frame::ReadFrame;
 use crate::io::video::stream::RawReader;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
 /// The maximum time that ffmpeg may take to exit after it has delivered its last frame.
 const LIMIT: Duration = Duration::from_secs(10);
-
-/// The longest gap between two frames, in seconds, that ffmpeg may fill with repeated frames. A camera may pause for
-/// minutes, but setting the clock of a recording camera can make a gap of years.
-const MAX_HOLE: u32 = 600;
 
 /// An ffmpeg process that decodes a file.
 pub(in crate::io::video) struct Decoder {

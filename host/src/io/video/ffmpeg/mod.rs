@@ -8,6 +8,7 @@
 
 mod decode;
 mod encode;
+mod packets;
 mod probe;
 mod process;
 mod sound;
@@ -18,8 +19,9 @@ use std::path::Path;
 pub(super) use decode::Decoder;
 pub(super) use encode::Encoder;
 pub use encode::{Crf, TenBit};
+pub(super) use packets::Packets;
 pub use probe::Sound;
-pub(super) use probe::probe;
+pub(super) use probe::{Probe, probe};
 pub(super) use process::Killer;
 use process::{FFMPEG, FFPROBE};
 

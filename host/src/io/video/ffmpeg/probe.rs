@@ -14,6 +14,7 @@ use super::{FFPROBE, url};
 use crate::frame::Rate;
 use crate::frame::{ColourTags, PixelFormat, Primaries, Range, Transfer, YuvEncoding, YuvMatrix};
 use crate::io::Conversion;
+use crate::io::video::constant_rate::TICKS;
 use crate::io::video::medium::customary;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
@@ -43,6 +44,14 @@ pub(in crate::io::video) struct Probe {
     tags: ColourTags,
     /// The pixel format of the stored frames, or `None` if ffprobe does not describe it.
     stored: Option<StoredPixels>,
+    /// ffmpeg's name of the codec.
+    codec: String,
+    /// Whether the frames are rotated after decoding.
+    rotated: bool,
+    /// Whether the file is a raw bitstream without a container.
+    raw: bool,
+    /// The timestamp of the first frame to show in seconds.
+    start: f64,
 }
 
 /// A pixel format, as ffprobe describes it.
@@ -121,13 +130,43 @@ impl Probe {
     }
 
     /// Returns the colour encoding of the stored frames, or `None` if the kernels do not support it.
-    pub(super) fn stored(&self) -> Option<YuvEncoding> {
+    pub(in crate::io::video) fn stored(&self) -> Option<YuvEncoding> {
         self.encoding
     }
 
     /// Returns the number of bits per sample of the stored frames, or 8 if it is unknown.
     pub(in crate::io::video) fn bits(&self) -> u8 {
         self.stored.as_ref().map_or(8, StoredPixels::bits)
+    }
+
+    /// Returns ffmpeg's name of the codec.
+    pub(in crate::io::video) fn codec(&self) -> &str {
+        &self.codec
+    }
+
+    /// Returns ffmpeg's name of the pixel format of the stored frames.
+    pub(in crate::io::video) fn pixels(&self) -> &str {
+        self.stored.as_ref().map_or("unknown", |stored| &stored.name)
+    }
+
+    /// Returns whether the frames are rotated after decoding.
+    pub(in crate::io::video) fn is_rotated(&self) -> bool {
+        self.rotated
+    }
+
+    /// Returns whether the file is a raw bitstream, which has no timestamps.
+    pub(in crate::io::video) fn is_raw(&self) -> bool {
+        self.raw
+    }
+
+    /// Returns the timestamp of the first frame to show, in ticks.
+    pub(in crate::io::video) fn start(&self) -> i64 {
+        (self.start * f64::from(TICKS)).round() as i64
+    }
+
+    /// Returns the duration of a frame in ticks, or 0 if the rate is unknown.
+    pub(in crate::io::video) fn frame_duration(&self) -> i64 {
+        self.rate.map_or(0, |rate| (f64::from(TICKS) / rate.per_second()).round() as i64)
     }
 
     pub(in crate::io::video) fn tags(&self) -> ColourTags {
@@ -218,6 +257,7 @@ struct Answer {
 
 #[derive(Default, Deserialize)]
 struct Format {
+    format_name: Option<String>,
     start_time: Option<String>,
     duration: Option<String>,
 }
@@ -226,6 +266,7 @@ struct Format {
 struct Stream {
     index: u32,
     codec_type: Option<String>,
+    codec_name: Option<String>,
     width: Option<u32>,
     height: Option<u32>,
     pix_fmt: Option<String>,
@@ -280,6 +321,10 @@ impl Answer {
             sound,
             encoding: video.encoding(),
             tags: video.tags(),
+            codec: video.codec_name.clone().unwrap_or_else(|| "unknown".to_owned()),
+            rotated: video.rotation().rem_euclid(360.0) != 0.0,
+            raw: matches!(self.format.format_name.as_deref(), Some("h264" | "hevc")),
+            start: start(&video.start_time).unwrap_or(0.0),
             stored: self
                 .pixel_formats
                 .iter()
@@ -297,9 +342,13 @@ impl Stream {
     /// Returns the frame size in pixels after the rotation that ffmpeg applies.
     fn size(&self) -> Option<UVec2> {
         let size = UVec2::new(self.width?, self.height?);
-        let turned = self.side_data_list.iter().find_map(|data| data.rotation).unwrap_or(0.0);
-        let sideways = (turned / 90.0).round() as i64 % 2 != 0;
+        let sideways = (self.rotation() / 90.0).round() as i64 % 2 != 0;
         Some(if sideways { UVec2::new(size.y, size.x) } else { size })
+    }
+
+    /// Returns the rotation in degrees that the file requires.
+    fn rotation(&self) -> f64 {
+        self.side_data_list.iter().find_map(|data| data.rotation).unwrap_or(0.0)
     }
 
     /// Returns the frame rate:

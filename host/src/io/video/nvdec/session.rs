@@ -1,0 +1,377 @@
+//! A parser of an H.264 or HEVC stream, and the hardware decoder that it controls.
+//!
+//! The parser calls back when a sequence of pictures begins, when a picture can be decoded, and when the next picture in
+//! display order is complete. The last callback copies the picture to a frame of the pool, so that the decoder can reuse
+//! its own memory at once.
+
+use std::collections::VecDeque;
+use std::ffi::{c_int, c_short, c_ulong, c_void};
+use std::ptr;
+
+use cust_raw::driver_sys::{self as sys, CUresult};
+use glam::UVec2;
+
+use super::library::{
+    self, CHROMA_420, Codec, DecodeCreateInfo, DecodeStatus, DecoderHandle, DisplayInfo, Functions,
+    ParserHandle, ParserParams, PictureParams, ProcParams, SourceDataPacket, VideoFormat,
+};
+use crate::device::{Device, DeviceError, Stream};
+use crate::frame::{DevicePlane, FrameFormat};
+use crate::io::video::constant_rate::TICKS;
+use crate::io::video::frame::{DecodedFrame, FramePool};
+
+/// The number of pictures that the parser holds back before it displays them, so that several are being decoded while one
+/// is copied.
+const DISPLAY_DELAY: u32 = 4;
+
+/// The number of decoded pictures that can be mapped at the same time. Each is copied and unmapped at once.
+const MAPPED: c_ulong = 2;
+
+/// The error of a decoder.
+#[derive(Debug, thiserror::Error)]
+pub enum NvdecError {
+    /// A function of NVDEC failed.
+    #[error("{function} failed: {}", code.text())]
+    Call {
+        /// The name of the function.
+        function: &'static str,
+        /// The error code of the driver.
+        code: CUresult,
+    },
+    /// A decoded picture could not be copied.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The stream changes to a format that the decoder does not support.
+    #[error("the stream changes to {0}, which is not supported")]
+    Format(String),
+}
+
+/// A parser and its decoder.
+pub(super) struct Session {
+    library: &'static Functions,
+    parser: ParserHandle,
+    /// The state of the callbacks, which the parser accesses during its calls. The memory comes from a `Box`.
+    state: *mut State,
+}
+
+// SAFETY: the parser and the decoder can be used on any thread, one at a time. The state is not accessed elsewhere.
+unsafe impl Send for Session {}
+
+struct State {
+    library: &'static Functions,
+    device: Device,
+    stream: Stream,
+    pool: FramePool,
+    decoder: Option<Decoder>,
+    ready: VecDeque<(DecodedFrame, i64)>,
+    error: Option<NvdecError>,
+    /// The number of pictures that the decoder reported as damaged.
+    damaged: u64,
+}
+
+impl Session {
+    /// Creates a parser for a stream whose pictures become frames of `format`.
+    pub(super) fn new(
+        library: &'static Functions,
+        device: &Device,
+        codec: Codec,
+        format: FrameFormat,
+    ) -> Result<Self, NvdecError> {
+        let state = Box::into_raw(Box::new(State {
+            library,
+            device: device.clone(),
+            stream: device.stream()?,
+            pool: FramePool::new(device, format),
+            decoder: None,
+            ready: VecDeque::new(),
+            error: None,
+            damaged: 0,
+        }));
+        // From here on, drop frees the state.
+        let mut session = Self { library, parser: ptr::null_mut(), state };
+        let mut params = ParserParams {
+            codec,
+            // The callback `sequence` returns the number that the stream needs.
+            max_num_decode_surfaces: 1,
+            clock_rate: TICKS,
+            // Decode damaged pictures, too, so that no frame is lost.
+            error_threshold: 100,
+            max_display_delay: DISPLAY_DELAY,
+            user_data: state.cast(),
+            sequence: Some(sequence),
+            decode: Some(decode),
+            display: Some(display),
+            ..ParserParams::zeroed()
+        };
+        // SAFETY: the parameters and the result are local variables. The state outlives the parser.
+        let created =
+            unsafe { (library.create_video_parser)(&raw mut session.parser, &raw mut params) };
+        check("cuvidCreateVideoParser", created)?;
+        Ok(session)
+    }
+
+    /// Parses an encoded picture, and decodes it.
+    pub(super) fn decode(&mut self, bytes: &[u8], timestamp: i64) -> Result<(), NvdecError> {
+        self.parse(SourceDataPacket {
+            flags: library::TIMESTAMP | library::END_OF_PICTURE,
+            payload_size: bytes.len() as c_ulong,
+            payload: bytes.as_ptr(),
+            timestamp,
+        })
+    }
+
+    /// Completes all pictures at the end of the stream.
+    pub(super) fn finish(&mut self) -> Result<(), NvdecError> {
+        self.parse(SourceDataPacket {
+            flags: library::END_OF_STREAM,
+            payload_size: 0,
+            payload: ptr::null(),
+            timestamp: 0,
+        })
+    }
+
+    fn parse(&mut self, mut packet: SourceDataPacket) -> Result<(), NvdecError> {
+        // SAFETY: `parse` is the only user of the state at this time.
+        let entered = unsafe { Entered::new(&(*self.state).device) }?;
+        // SAFETY: the packet is valid during the call. The callbacks access the state, which nothing borrows.
+        let parsed = unsafe { (self.library.parse_video_data)(self.parser, &raw mut packet) };
+        drop(entered);
+        // SAFETY: the call is over, so that the parser does not access the state.
+        let error = unsafe { (*self.state).error.take() };
+        match error {
+            Some(error) => Err(error),
+            None => check("cuvidParseVideoData", parsed),
+        }
+    }
+
+    /// Returns the next frame in display order with its timestamp, or `None` if more pictures must be decoded first.
+    pub(super) fn frame(&mut self) -> Option<(DecodedFrame, i64)> {
+        // SAFETY: the parser accesses the state only during calls of `parse`.
+        unsafe { (*self.state).ready.pop_front() }
+    }
+
+    /// Returns the number of pictures that the decoder reported as damaged.
+    pub(super) fn damaged(&self) -> u64 {
+        // SAFETY: the parser accesses the state only during calls of `parse`.
+        unsafe { (*self.state).damaged }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // SAFETY: the state is valid. After the parser is destroyed, nothing else accesses it. The decoder, which belongs
+        // to it, is dropped while its context is current.
+        unsafe {
+            let entered = Entered::new(&(*self.state).device);
+            if !self.parser.is_null() {
+                // Ignore an error, which earlier calls have reported.
+                let _ = (self.library.destroy_video_parser)(self.parser);
+            }
+            (*self.state).decoder = None;
+            drop(entered);
+            drop(Box::from_raw(self.state));
+        }
+    }
+}
+
+/// A hardware decoder. Its context must be current in all calls, and when it is dropped.
+struct Decoder {
+    library: &'static Functions,
+    handle: DecoderHandle,
+}
+
+impl Decoder {
+    /// Creates a decoder for a sequence, whose pictures it scales to `size`.
+    fn new(
+        library: &'static Functions,
+        format: &VideoFormat,
+        bits: u8,
+        size: UVec2,
+    ) -> Result<Self, NvdecError> {
+        let short = |side: c_int| c_short::try_from(side).unwrap_or(c_short::MAX);
+        let [width, height] = [format.coded_width, format.coded_height].map(c_ulong::from);
+        let [target_width, target_height] = size.to_array().map(c_ulong::from);
+        let mut info = DecodeCreateInfo {
+            width,
+            height,
+            num_decode_surfaces: surfaces(format).into(),
+            codec: format.codec,
+            chroma_format: format.chroma_format,
+            creation_flags: library::PREFER_CUVID,
+            bit_depth_minus8: format.bit_depth_luma_minus8.into(),
+            max_width: width,
+            max_height: height,
+            display_area: library::ShortRect {
+                left: short(format.left),
+                top: short(format.top),
+                right: short(format.right),
+                bottom: short(format.bottom),
+            },
+            output_format: if bits > 8 { library::SURFACE_P016 } else { library::SURFACE_NV12 },
+            deinterlace_mode: library::WEAVE,
+            target_width,
+            target_height,
+            num_output_surfaces: MAPPED,
+            ..DecodeCreateInfo::zeroed()
+        };
+        let mut handle = ptr::null_mut();
+        // SAFETY: the parameters and the result are local variables.
+        let created = unsafe { (library.create_decoder)(&raw mut handle, &raw mut info) };
+        check("cuvidCreateDecoder", created)?;
+        Ok(Self { library, handle })
+    }
+
+    /// Calls `read` with the planes of a decoded picture, which are valid during the call.
+    fn map(
+        &self,
+        info: &DisplayInfo,
+        format: FrameFormat,
+        stream: &Stream,
+        read: impl FnOnce(&[DevicePlane]) -> Result<DecodedFrame, DeviceError>,
+    ) -> Result<DecodedFrame, NvdecError> {
+        let mut params = ProcParams {
+            progressive_frame: info.progressive_frame,
+            second_field: info.repeat_first_field + 1,
+            top_field_first: info.top_field_first,
+            unpaired_field: c_int::from(info.repeat_first_field < 0),
+            output_stream: stream.as_raw(),
+            ..ProcParams::zeroed()
+        };
+        let (mut address, mut pitch) = (0, 0);
+        // SAFETY: the parameters and the results are local variables, and the index comes from the parser.
+        let mapped = unsafe {
+            (self.library.map_video_frame)(
+                self.handle,
+                info.picture_index,
+                &raw mut address,
+                &raw mut pitch,
+                &raw mut params,
+            )
+        };
+        check("cuvidMapVideoFrame64", mapped)?;
+        let pitch = pitch as usize;
+        // The chroma plane follows the luma plane, whose height is even.
+        let rows = format.size.y.next_multiple_of(2) as usize;
+        let luma = DevicePlane { address, pitch };
+        let chroma = DevicePlane { address: address + (pitch * rows) as u64, pitch };
+        let result = read(&[luma, chroma]);
+        // SAFETY: the picture is mapped, and `read` does not use it any more.
+        let unmapped = unsafe { (self.library.unmap_video_frame)(self.handle, address) };
+        let frame = result?;
+        check("cuvidUnmapVideoFrame64", unmapped)?;
+        Ok(frame)
+    }
+
+    /// Returns whether the decoder found errors in a picture that it has decoded.
+    fn is_damaged(&self, picture: c_int) -> bool {
+        let mut status = DecodeStatus::zeroed();
+        // SAFETY: the result is a local variable.
+        let asked =
+            unsafe { (self.library.get_decode_status)(self.handle, picture, &raw mut status) };
+        asked == CUresult::CUDA_SUCCESS && status.status >= library::STATUS_ERROR
+    }
+}
+
+impl Drop for Decoder {
+    fn drop(&mut self) {
+        // Ignore an error, which earlier calls have reported.
+        // SAFETY: the handle is valid, and its context is current.
+        let _ = unsafe { (self.library.destroy_decoder)(self.handle) };
+    }
+}
+
+/// Returns the number of pictures that the decoder needs memory for.
+fn surfaces(format: &VideoFormat) -> u32 {
+    u32::from(format.min_num_decode_surfaces) + DISPLAY_DELAY
+}
+
+impl State {
+    fn begin(&mut self, format: &VideoFormat) -> Result<c_int, NvdecError> {
+        let wanted = self.pool.format();
+        let bits = wanted.pixels.bits();
+        let depths = [format.bit_depth_luma_minus8, format.bit_depth_chroma_minus8];
+        if format.chroma_format != CHROMA_420 || depths != [bits - 8; 2] {
+            let chroma = ["4:0:0", "4:2:0", "4:2:2", "4:4:4"];
+            let chroma = chroma.get(format.chroma_format as usize).unwrap_or(&"unknown chroma");
+            let depth = depths[0] + 8;
+            return Err(NvdecError::Format(format!("{chroma} with {depth} bits per sample")));
+        }
+        // A decoder is tied to the size of its sequence. The pictures that await their display were decoded by the old
+        // one and have been displayed, because the parser displays all pictures before it begins a sequence.
+        self.decoder = None;
+        self.decoder = Some(Decoder::new(self.library, format, bits, wanted.size)?);
+        Ok(surfaces(format) as c_int)
+    }
+
+    fn display(&mut self, info: &DisplayInfo) -> Result<(), NvdecError> {
+        let Some(decoder) = &self.decoder else { return Ok(()) };
+        let (pool, stream) = (&self.pool, &self.stream);
+        let frame = decoder.map(info, pool.format(), stream, |planes| {
+            // SAFETY: the planes are on the device of the stream. The decoder was created for the format of the pool.
+            pool.filled(|frame| unsafe { frame.copy_from(stream, planes) })
+        })?;
+        self.damaged += u64::from(decoder.is_damaged(info.picture_index));
+        self.ready.push_back((frame, info.timestamp));
+        Ok(())
+    }
+
+    /// Stores the error of a callback, and returns the callback's result.
+    fn settle(&mut self, result: Result<c_int, NvdecError>) -> c_int {
+        result.unwrap_or_else(|error| {
+            self.error.get_or_insert(error);
+            0
+        })
+    }
+}
+
+/// Begins a sequence, and returns the number of pictures that the decoder has memory for.
+unsafe extern "C" fn sequence(state: *mut c_void, format: *mut VideoFormat) -> c_int {
+    // SAFETY: the parser passes the state, which nothing else borrows, and a valid format.
+    let (state, format) = unsafe { (&mut *state.cast::<State>(), &*format) };
+    let begun = state.begin(format);
+    state.settle(begun)
+}
+
+/// Starts to decode a picture.
+unsafe extern "C" fn decode(state: *mut c_void, picture: *mut PictureParams) -> c_int {
+    // SAFETY: the parser passes the state, which nothing else borrows.
+    let state = unsafe { &mut *state.cast::<State>() };
+    let Some(decoder) = &state.decoder else { return 0 };
+    // SAFETY: the parser passes valid parameters for the decoder of the current sequence.
+    let decoded = unsafe { (state.library.decode_picture)(decoder.handle, picture) };
+    let decoded = check("cuvidDecodePicture", decoded).map(|()| 1);
+    state.settle(decoded)
+}
+
+/// Copies the next picture in display order to a frame.
+unsafe extern "C" fn display(state: *mut c_void, info: *mut DisplayInfo) -> c_int {
+    // SAFETY: the parser passes the state, which nothing else borrows.
+    let state = unsafe { &mut *state.cast::<State>() };
+    // SAFETY: the parser passes a valid picture, or null at the end of the stream.
+    let Some(info) = (unsafe { info.as_ref() }) else { return 1 };
+    let displayed = state.display(info).map(|()| 1);
+    state.settle(displayed)
+}
+
+fn check(function: &'static str, code: CUresult) -> Result<(), NvdecError> {
+    code.to_result().map_err(|code| NvdecError::Call { function, code })
+}
+
+/// A guard that keeps the context of a GPU current on this thread.
+pub(super) struct Entered(());
+
+impl Entered {
+    pub(super) fn new(device: &Device) -> Result<Self, NvdecError> {
+        // SAFETY: the context exists as long as the device.
+        check("cuCtxPushCurrent", unsafe { sys::cuCtxPushCurrent_v2(device.as_context()) })?;
+        Ok(Self(()))
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let mut popped = ptr::null_mut();
+        // SAFETY: `new` has pushed a context on this thread, and the result is a local variable.
+        let _ = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) };
+    }
+}
