@@ -404,3 +404,19 @@ fn a_killed_ffmpeg_is_an_error() {
     assert_eq!(leftovers(&folder), [""; 0]);
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
+
+#[test]
+fn nvdec_needs_a_gpu() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 0.2);
+    let line = format!("video left.mp4 right.mp4 {MAP} --decoder nvdec -o p.mp4");
+    let said = refused(&folder, &line);
+    assert!(said.contains("left.mp4: NVDEC does not decode this video"), "{said}");
+    assert!(said.contains("the device is the CPU; select a GPU with --device"), "{said}");
+    assert!(!folder.path("p.mp4").exists());
+    let done = folder.words(&line.replace("nvdec", "auto --json"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let decoders: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(decoders["decoders"], serde_json::json!(["ffmpeg", "ffmpeg"]));
+}

@@ -13,7 +13,7 @@ use glam::UVec2;
 use panoweave::device::{Device, Image};
 use panoweave::frame::{DeviceNv12, FrameView, PixelFormat, YuvEncoding};
 use panoweave::live::{
-    ColourOptions, Dropped, ExternalFrame, LiveError, LiveOptions, Stitcher, Submitted,
+    CameraFrame, ColourOptions, Dropped, ExternalFrame, LiveError, LiveOptions, Stitcher, Submitted,
 };
 use panoweave_tests::live::{FRAME, SOURCE, STILL, frame, stamp, stitcher, waiting};
 use panoweave_tests::panoweave_devices;
@@ -299,6 +299,31 @@ fn frames_on_the_device_that_cannot_be_read_are_refused() {
     assert_eq!((stitcher.counters().frames_in(), stitcher.counters().sets), (0, 0));
     assert_eq!(stitcher.submit_external([good(), good()], FRAME).unwrap(), Submitted::Set);
     assert!(stitcher.panoramas().next().is_some());
+}
+
+#[test]
+fn sets_may_have_frames_in_host_and_in_device_memory() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, LiveOptions { colour: STILL, ..waiting() });
+        let lent = Lent::new(&device);
+        let bytes = [33, 33, 33, 255].repeat(SOURCE.element_product() as usize);
+        let mut expected: Option<Vec<u8>> = None;
+        for set in 0..4 {
+            let frames = [1, 2].map(|bit| match set & bit {
+                0 => CameraFrame::Host(frame(&bytes)),
+                _ => CameraFrame::Device(lent.frame(())),
+            });
+            assert_eq!(stitcher.submit_each(frames, FRAME * set).unwrap(), Submitted::Set);
+            let panorama = stitcher.panoramas().next().unwrap();
+            let panorama = panorama.frame().unwrap().planes()[0].bytes.to_vec();
+            assert!(panorama.contains(&33), "{device}");
+            assert_eq!(*expected.get_or_insert(panorama.clone()), panorama, "{device}, set {set}");
+        }
+        let other = [CameraFrame::Device(lent.frame(()))];
+        let error = stitcher.submit_each(other, FRAME * 9).unwrap_err();
+        assert!(matches!(error, LiveError::Cameras { found: 1, expected: 2 }), "{error}");
+        assert_eq!(stitcher.counters().frames_in(), 8);
+    }
 }
 
 #[test]
