@@ -21,7 +21,7 @@ use super::map::Map;
 use super::pad::Taken;
 use super::running::{HELD, Opened, Running, Selected};
 use super::settings::{Blending, LookupMode, Settings, lock};
-use super::{caps, cuda};
+use super::{caps, cuda, formats};
 
 /// The debug category, for `GST_DEBUG=panoweavestitch:6`.
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -302,9 +302,22 @@ impl VideoAggregatorImpl for Element {
             return Err(gst::loggable_error!(CAT, "the element has not started"));
         };
         // The first camera may be silent.
-        let Some(first) = self.cameras().iter().find_map(|pad| pad.video_info()) else {
+        let cameras = self.cameras();
+        let Some(first) = cameras.iter().find_map(|pad| pad.video_info()) else {
             return Err(gst::loggable_error!(CAT, "no camera has caps"));
         };
+        for pad in &cameras {
+            let Some(info) = pad.video_info() else { continue };
+            let [own, others] = [info, first.clone()].map(|info| info.colorimetry());
+            if !formats::are_alike(&own, &others) {
+                let name = pad.name();
+                gst::element_imp_warning!(
+                    self,
+                    gst::StreamError::Format,
+                    ("{name} has the colorimetry {own}, but another camera has {others}; their levels are mixed without conversion")
+                );
+            }
+        }
         let size = lock(&self.settings).view_size().unwrap_or_else(|| map.size());
         let with_cuda = state.opened.as_ref().is_some_and(|opened| opened.context.is_some());
         let wanted = caps::of_panorama(&first, size, with_cuda);

@@ -1,7 +1,10 @@
 //! Video infos of GStreamer as frame formats of panoweave.
 
 use glam::UVec2;
-use gst_video::{VideoColorMatrix, VideoColorRange, VideoFormat, VideoInfo};
+use gst_video::{
+    VideoColorMatrix, VideoColorPrimaries, VideoColorRange, VideoColorimetry, VideoFormat,
+    VideoInfo, VideoTransferFunction,
+};
 use panoweave::frame::{FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 
 /// The formats with 8 and with 10 bits per sample, the preferred one first.
@@ -30,6 +33,20 @@ pub(super) fn colorimetries(colorimetry: &str) -> Vec<&str> {
     let alike = ALIKE.iter().find(|alike| alike.contains(&colorimetry));
     let others = alike.into_iter().flat_map(|alike| alike.iter().copied());
     [colorimetry].into_iter().chain(others.filter(|other| *other != colorimetry)).collect()
+}
+
+/// Returns whether the levels of two colorimetries differ only in ways that the kernels convert, or that panoweave does
+/// not distinguish.
+pub(super) fn are_alike(a: &VideoColorimetry, b: &VideoColorimetry) -> bool {
+    let kind = |colorimetry: &VideoColorimetry| {
+        let transfer = match colorimetry.transfer() {
+            VideoTransferFunction::Smpte2084 => 1,
+            VideoTransferFunction::AribStdB67 => 2,
+            _ => 0,
+        };
+        (transfer, colorimetry.primaries() == VideoColorPrimaries::Bt2020)
+    };
+    kind(a) == kind(b)
 }
 
 /// Returns the format of frames with this info, or `None` if it is not supported.

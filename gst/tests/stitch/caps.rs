@@ -56,6 +56,37 @@ fn the_panorama_has_the_depth_and_the_colours_of_the_first_camera() {
 }
 
 #[test]
+fn cameras_with_different_transfer_functions_cause_a_warning() {
+    let info = |colorimetry: &str| {
+        VideoInfo::builder(VideoFormat::P01010le, PICTURE.0, PICTURE.1)
+            .colorimetry(&colorimetry.parse().unwrap())
+            .fps(gst::Fraction::new(25, 1))
+            .build()
+            .unwrap()
+    };
+    for (other, warns) in [("bt2100-hlg", true), ("bt709", true), ("bt2100-pq", false)] {
+        let scene = Scene::new(2);
+        let element = scene.element();
+        let bus = gst::Bus::new();
+        element.set_bus(Some(&bus));
+        let mut harnesses = Harnesses::new(&element, 2);
+        harnesses.play(&info("bt2100-pq"));
+        let caps = info(other).to_caps().unwrap();
+        harnesses.cameras[1].push_event(gst::event::Caps::new(&caps));
+        harnesses.push(VideoFormat::P01010le, 0);
+        harnesses.end();
+        assert_eq!(harnesses.rest().len(), 1);
+        let warning = bus.pop_filtered(&[gst::MessageType::Warning]);
+        let text = warning.as_ref().map(|warning| match warning.view() {
+            gst::MessageView::Warning(warning) => warning.error().to_string(),
+            _ => unreachable!("the filter"),
+        });
+        let says = |text: &String| text.contains("sink_1 has the colorimetry");
+        assert_eq!(text.as_ref().is_some_and(says), warns, "{other}: {text:?}");
+    }
+}
+
+#[test]
 fn downstream_selects_the_format_and_the_colours() {
     let scene = Scene::new(2);
     let mut harnesses = Harnesses::new(&scene.element(), 2);
