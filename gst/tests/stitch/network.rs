@@ -88,7 +88,7 @@ fn a_camera_of_a_network_leaves_and_returns() {
         format!(
             "udpsrc address=127.0.0.1 port={} \
              caps=application/x-rtp,media=video,clock-rate=90000,encoding-name=H264 ! \
-             rtpjitterbuffer latency=40 ! rtph264depay ! h264parse ! avdec_h264 ! videoconvert ! \
+             rtph264depay ! h264parse ! avdec_h264 ! videoconvert ! \
              queue ! s.sink_{camera} ",
             ports[camera]
         )
