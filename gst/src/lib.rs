@@ -24,8 +24,8 @@ gst::plugin_define!(
     env!("CARGO_PKG_DESCRIPTION"),
     plugin_init,
     env!("CARGO_PKG_VERSION"),
-    // The licences that GStreamer knows do not include "MIT OR Apache-2.0".
-    "MIT",
+    // One of the licences that GStreamer knows. They do not include "MIT OR Apache-2.0".
+    "MIT/X11",
     env!("CARGO_PKG_NAME"),
     env!("CARGO_PKG_NAME"),
     "panoweave",

@@ -220,6 +220,15 @@ impl AggregatorImpl for Element {
         self.parent_stop()
     }
 
+    fn update_src_caps(&self, downstream: &gst::Caps) -> Result<gst::Caps, gst::FlowError> {
+        // At the first deadline of a live pipeline, perhaps no camera has started. The base class would return no caps,
+        // which its binding cannot represent.
+        if self.cameras().iter().all(|pad| pad.video_info().is_none()) {
+            return Err(gst_base::AGGREGATOR_FLOW_NEED_DATA);
+        }
+        self.parent_update_src_caps(downstream)
+    }
+
     fn flush(&self) -> Result<gst::FlowSuccess, gst::FlowError> {
         self.cameras().iter().for_each(PanoweaveStitchPad::clear);
         self.parent_flush()

@@ -9,5 +9,6 @@ mod errors;
 mod flow;
 mod launch;
 mod live;
+mod network;
 mod pixels;
 mod support;
