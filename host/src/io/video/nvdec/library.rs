@@ -3,7 +3,9 @@
 //! The declarations follow `nvcuvid.h` and `cuviddec.h` of NVIDIA's Video Codec SDK 13.0, and hold for all versions from
 //! 8.0. They omit the parameters of a picture, which the parser passes on to the decoder.
 
-use std::ffi::{c_char, c_int, c_long, c_short, c_uchar, c_uint, c_ulong, c_ulonglong, c_void};
+use std::ffi::{
+    OsStr, c_char, c_int, c_long, c_short, c_uchar, c_uint, c_ulong, c_ulonglong, c_void,
+};
 use std::sync::LazyLock;
 
 use cust_raw::driver_sys::{CUresult, CUstream};
@@ -22,9 +24,10 @@ macro_rules! functions {
         }
 
         impl Functions {
-            fn load() -> Result<Self, libloading::Error> {
+            /// Loads the functions from a library.
+            pub(super) fn open(name: &OsStr) -> Result<Self, libloading::Error> {
                 // SAFETY: loading the library of the driver has no side effects that other code could observe.
-                let library = unsafe { Library::new(NAME) }?;
+                let library = unsafe { Library::new(name) }?;
                 Ok(Self {
                     // SAFETY: the signatures are those of the header files.
                     $($field: *unsafe { library.get($name) }?,)*
@@ -52,7 +55,7 @@ functions! {
 /// Returns the functions, or the reason why the library cannot be loaded.
 pub(super) fn functions() -> Result<&'static Functions, String> {
     static FUNCTIONS: LazyLock<Result<Functions, String>> =
-        LazyLock::new(|| Functions::load().map_err(|error| error.to_string()));
+        LazyLock::new(|| Functions::open(NAME.as_ref()).map_err(|error| error.to_string()));
     FUNCTIONS.as_ref().map_err(Clone::clone)
 }
 

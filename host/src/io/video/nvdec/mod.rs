@@ -9,6 +9,8 @@
 
 mod library;
 mod session;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 

@@ -357,21 +357,29 @@ fn check(function: &'static str, code: CUresult) -> Result<(), NvdecError> {
     code.to_result().map_err(|code| NvdecError::Call { function, code })
 }
 
-/// A guard that keeps the context of a GPU current on this thread.
-pub(super) struct Entered(());
+/// A guard that keeps the context of a GPU current on this thread. For the CPU, it does nothing.
+pub(super) struct Entered {
+    pushed: bool,
+}
 
 impl Entered {
     pub(super) fn new(device: &Device) -> Result<Self, NvdecError> {
-        // SAFETY: the context exists as long as the device.
-        check("cuCtxPushCurrent", unsafe { sys::cuCtxPushCurrent_v2(device.as_context()) })?;
-        Ok(Self(()))
+        let context = device.as_context();
+        let pushed = !context.is_null();
+        if pushed {
+            // SAFETY: the context exists as long as the device.
+            check("cuCtxPushCurrent", unsafe { sys::cuCtxPushCurrent_v2(context) })?;
+        }
+        Ok(Self { pushed })
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        let mut popped = ptr::null_mut();
-        // SAFETY: `new` has pushed a context on this thread, and the result is a local variable.
-        let _ = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) };
+        if self.pushed {
+            let mut popped = ptr::null_mut();
+            // SAFETY: `new` has pushed a context on this thread, and the result is a local variable.
+            let _ = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) };
+        }
     }
 }
