@@ -27,7 +27,7 @@ pub(super) struct Inputs(Vec<(Memory, FrameFormat)>);
 
 /// A mapped frame.
 enum Memory {
-    Host(VideoFrame<Readable>),
+    Host(Box<VideoFrame<Readable>>),
     /// A frame in the memory of a GPU.
     Device(Arc<Mapped>, Place),
 }
@@ -42,7 +42,9 @@ impl Inputs {
             let memory = match context.filter(|(context, _)| context.owns(&buffer)) {
                 Some((_, place)) => Mapped::read(&buffer, &info)
                     .map(|mapped| Memory::Device(Arc::new(mapped), place)),
-                None => VideoFrame::from_buffer_readable(buffer, &info).ok().map(Memory::Host),
+                None => VideoFrame::from_buffer_readable(buffer, &info)
+                    .ok()
+                    .map(|mapped| Memory::Host(mapped.into())),
             };
             Ok((memory.ok_or(StitchFailure::Map { pad })?, format))
         });

@@ -138,7 +138,7 @@ pub enum VideoError {
         /// The path of the video.
         file: PathBuf,
         /// The reason.
-        reason: NoNvdec,
+        reason: Box<NoNvdec>,
     },
     /// NVDEC failed.
     #[error("{}: NVDEC failed: {source}; let ffmpeg decode the video (--decoder ffmpeg)", file.display())]
@@ -146,7 +146,7 @@ pub enum VideoError {
         /// The path of the video.
         file: PathBuf,
         /// The error of the decoder.
-        source: NvdecError,
+        source: Box<NvdecError>,
     },
     /// A decoded frame could not be copied from the device.
     #[error("{}: cannot copy a decoded frame from the device: {source}", file.display())]
@@ -154,7 +154,7 @@ pub enum VideoError {
         /// The path of the video.
         file: PathBuf,
         /// The error of the device.
-        source: DeviceError,
+        source: Box<DeviceError>,
     },
     /// The file has no video stream.
     #[error("{}: the file has no video stream; use a file that contains video", file.display())]

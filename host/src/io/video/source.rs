@@ -236,9 +236,9 @@ impl VideoSource {
         bytes: &mut [u8],
     ) -> Result<(), VideoError> {
         let stream = frame.device().stream();
-        stream
-            .and_then(|stream| frame.download(&stream, bytes))
-            .map_err(|source| VideoError::Download { file: self.name.clone(), source })
+        stream.and_then(|stream| frame.download(&stream, bytes)).map_err(|source| {
+            VideoError::Download { file: self.name.clone(), source: source.into() }
+        })
     }
 
     /// Waits for the first frame. Returns true if the frame was received, and false if a stop was requested. Call this

@@ -55,12 +55,11 @@ fn open(file: &Path, decoder: VideoDecoder, rate: Option<Rate>) -> Result<VideoS
     VideoSource::open(&input, None, &Stop::default())
 }
 
-/// Reads a video to its end. Returns its format, its frames in host memory, and the error that ended it, if any.
-fn read(
-    file: &Path,
-    decoder: VideoDecoder,
-    rate: Option<Rate>,
-) -> Result<(FrameFormat, Vec<Vec<u8>>, Option<VideoError>), VideoError> {
+/// The format of a video, its frames in host memory, and the error that ended it, if any.
+type Read = (FrameFormat, Vec<Vec<u8>>, Option<VideoError>);
+
+/// Reads a video to its end.
+fn read(file: &Path, decoder: VideoDecoder, rate: Option<Rate>) -> Result<Read, VideoError> {
     let mut source = open(file, decoder, rate)?;
     let on_device = source.decoder() == Some("nvdec");
     let mut frames = Vec::new();
@@ -176,7 +175,7 @@ fn videos_that_nvdec_does_not_decode_are_left_to_ffmpeg() {
         VideoDecoder::Nvdec(device.clone()),
         None,
     ) {
-        Err(VideoError::NoNvdec { reason, .. }) => reason,
+        Err(VideoError::NoNvdec { reason, .. }) => *reason,
         Err(error) => panic!("{name}: {error}"),
         Ok(_) => panic!("{name} was opened"),
     };

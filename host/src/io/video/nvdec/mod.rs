@@ -52,9 +52,9 @@ impl VideoDecoder {
     ) -> Result<Option<Plan>, VideoError> {
         match self {
             Self::Ffmpeg => Ok(None),
-            Self::Nvdec(device) => Plan::new(device, probe, format)
-                .map(Some)
-                .map_err(|reason| VideoError::NoNvdec { file: path.to_owned(), reason }),
+            Self::Nvdec(device) => Plan::new(device, probe, format).map(Some).map_err(|reason| {
+                VideoError::NoNvdec { file: path.to_owned(), reason: reason.into() }
+            }),
             Self::Auto(device) => Ok(Plan::new(device, probe, format)
                 .inspect_err(|reason| {
                     tracing::debug!("{}: ffmpeg decodes this video: {reason}", path.display());
@@ -173,7 +173,7 @@ impl Plan {
     ) -> Result<Nvdec, VideoError> {
         let Self { library, device, codec, format } = self;
         let session = Session::new(library, &device, codec, format)
-            .map_err(|source| VideoError::Nvdec { file: path.to_owned(), source })?;
+            .map_err(|source| VideoError::Nvdec { file: path.to_owned(), source: source.into() })?;
         Ok(Nvdec {
             packets: Packets::start(path, probe, stop)?,
             session,
@@ -251,7 +251,10 @@ impl Nvdec {
             let jumped = |seconds| VideoError::Jump { file: file(), seconds, most: MAX_HOLE };
             return self.pace.push(frame, timestamp).map_err(jumped);
         }
-        let failed = |source| VideoError::Nvdec { file: self.file.clone(), source };
+        let failed = |source: NvdecError| VideoError::Nvdec {
+            file: self.file.clone(),
+            source: source.into(),
+        };
         match &mut self.input {
             Input::Open => {
                 let error = match self.packets.next() {
