@@ -178,6 +178,10 @@ impl Drop for Session {
 struct Decoder {
     library: &'static Functions,
     handle: DecoderHandle,
+    /// The number of pictures that it has memory for.
+    surfaces: u32,
+    /// The size of the encoded pictures, and the sides of the part that is shown.
+    area: ([u32; 2], [c_int; 4]),
 }
 
 impl Decoder {
@@ -218,7 +222,12 @@ impl Decoder {
         // SAFETY: the parameters and the result are local variables.
         let created = unsafe { (library.create_decoder)(&raw mut handle, &raw mut info) };
         check("cuvidCreateDecoder", created)?;
-        Ok(Self { library, handle })
+        Ok(Self { library, handle, surfaces: surfaces(format), area: area(format) })
+    }
+
+    /// Returns whether this decoder, which was created for an earlier sequence, can decode this one.
+    fn fits(&self, format: &VideoFormat) -> bool {
+        self.area == area(format) && self.surfaces >= surfaces(format)
     }
 
     /// Calls `read` with the planes of a decoded picture, which are valid during the call.
@@ -285,6 +294,12 @@ fn surfaces(format: &VideoFormat) -> u32 {
     u32::from(format.min_num_decode_surfaces) + DISPLAY_DELAY
 }
 
+/// Returns the size of the encoded pictures, and the sides of the part that is shown.
+fn area(format: &VideoFormat) -> ([u32; 2], [c_int; 4]) {
+    let shown = [format.left, format.top, format.right, format.bottom];
+    ([format.coded_width, format.coded_height], shown)
+}
+
 impl State {
     fn begin(&mut self, format: &VideoFormat) -> Result<c_int, NvdecError> {
         let wanted = self.pool.format();
@@ -295,6 +310,9 @@ impl State {
             let chroma = chroma.get(format.chroma_format as usize).unwrap_or(&"unknown chroma");
             let depth = depths[0] + 8;
             return Err(NvdecError::Format(format!("{chroma} with {depth} bits per sample")));
+        }
+        if let Some(decoder) = self.decoder.as_ref().filter(|decoder| decoder.fits(format)) {
+            return Ok(decoder.surfaces as c_int);
         }
         // A decoder is tied to the size of its sequence. The pictures that await their display were decoded by the old
         // one and have been displayed, because the parser displays all pictures before it begins a sequence.
