@@ -7,7 +7,8 @@ use panoweave::device::Device;
 use panoweave::frame::Rate;
 use panoweave::geometry::rig::Rig;
 use panoweave::io::video::{
-    Crf, Medium, Stop, TenBit, VideoDecoder, VideoInput, VideoOutput, VideoSink, VideoSource,
+    Crf, Medium, Stop, TenBit, VideoDecoder, VideoEncoder, VideoInput, VideoOutput, VideoSink,
+    VideoSource,
 };
 use panoweave::live::ColourOptions;
 use panoweave::ops::seam::{Blend, SeamOptions};
@@ -63,6 +64,7 @@ pub(crate) fn expected(
     let output = VideoOutput {
         path: path.clone(),
         medium,
+        encoder: VideoEncoder::Ffmpeg,
         crf: Crf::new(20).unwrap(),
         sound: None,
         ten_bit,

@@ -7,6 +7,7 @@
 use cuda_std::arg::HostArg;
 use cuda_std::launch::Place;
 use cuda_std::{DeviceView, DeviceViewMut};
+use glam::UVec2;
 use shared_types::nv12::{DeviceNv12, DeviceNv12Mut, DeviceP010, DeviceP010Mut, chroma_side};
 use shared_types::yuv::YuvEncoding;
 use shared_types::{Chroma, Chroma10, Rgba8};
@@ -234,9 +235,31 @@ impl DeviceFrame {
         stream: &Stream,
         planes: &[DevicePlane],
     ) -> Result<(), DeviceError> {
-        for ((from, to), extent) in self.rows().zip(planes).zip(self.format().planes()) {
+        // SAFETY: the caller guarantees that the planes have the sizes of this frame's planes.
+        unsafe { self.copy_corner_to(stream, planes, self.format().size) }
+    }
+
+    /// Copies the top left `size` pixels of this frame to the planes of a frame of another library, and waits for the
+    /// copy.
+    ///
+    /// # Safety
+    /// `size` must be within this frame. The planes must be on the stream's device, and have the number and the sizes
+    /// of the planes of a frame of `size`. Nothing else may access them during the copy.
+    ///
+    /// # Errors
+    /// Returns [`DeviceError`] if the stream belongs to another device, or if the copy fails.
+    #[track_caller]
+    pub(crate) unsafe fn copy_corner_to(
+        &self,
+        stream: &Stream,
+        planes: &[DevicePlane],
+        size: UVec2,
+    ) -> Result<(), DeviceError> {
+        let extents = FrameFormat { size, ..self.format() }.planes();
+        for ((from, to), extent) in self.rows().zip(planes).zip(extents) {
             let to = RowsMut::Raw { address: to.address, pitch: to.pitch };
-            // SAFETY: the caller guarantees that both planes have the size `extent`.
+            // SAFETY: the caller guarantees that the target plane has the size `extent`, and that the source plane has
+            // at least this size.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
         }
         stream.synchronize()

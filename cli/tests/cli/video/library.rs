@@ -10,7 +10,8 @@ use glam::UVec2;
 use panoweave::device::Device;
 use panoweave::geometry::homography::Homography;
 use panoweave::io::video::{
-    Crf, Medium, Stop, VideoDecoder, VideoError, VideoInput, VideoOutput, VideoSink, VideoSource,
+    Crf, Medium, Stop, VideoDecoder, VideoEncoder, VideoError, VideoInput, VideoOutput, VideoSink,
+    VideoSource,
 };
 use panoweave::video::{Summary, VideoOptions, VideoStitchError, stitch_video};
 use panoweave::warp::DeviceWarp;
@@ -47,7 +48,14 @@ fn stitch(
     stream.synchronize().unwrap();
     let path = folder.path(output);
     let medium = Medium::of_output(&path, None).unwrap();
-    let output = VideoOutput { path, medium, crf: Crf::default(), sound: None, ten_bit: None };
+    let output = VideoOutput {
+        path,
+        medium,
+        encoder: VideoEncoder::Ffmpeg,
+        crf: Crf::default(),
+        sound: None,
+        ten_bit: None,
+    };
     let rate = sources[0].rate();
     let sink = VideoSink::create(&output, size, rate, &stop).unwrap();
     stitch_video(&device, warp, sources.into(), sink, &VideoOptions::default(), |_| {})

@@ -8,7 +8,7 @@ use std::{fmt, io};
 use glam::UVec2;
 use thiserror::Error;
 
-use super::{NoNvdec, NvdecError};
+use super::{NoNvdec, NvdecError, NvencError};
 use crate::device::DeviceError;
 use crate::frame::{FrameError, PixelFormat, Rate, RateError};
 use crate::io::picture::{MAX_SIDE, PictureError};
@@ -148,8 +148,16 @@ pub enum VideoError {
         /// The error of the decoder.
         source: Box<NvdecError>,
     },
-    /// A decoded frame could not be copied from the device.
-    #[error("{}: cannot copy a decoded frame from the device: {source}", file.display())]
+    /// NVENC was requested, but does not encode the video, or failed.
+    #[error("{}: NVENC does not encode this video: {source}; use --encoder ffmpeg instead", file.display())]
+    Nvenc {
+        /// The path of the video.
+        file: PathBuf,
+        /// The error of the encoder.
+        source: Box<NvencError>,
+    },
+    /// A frame could not be copied from the device.
+    #[error("{}: cannot copy a frame from the device: {source}", file.display())]
     Download {
         /// The path of the video.
         file: PathBuf,
@@ -407,6 +415,7 @@ impl VideoError {
             | Self::Extension { .. }
             | Self::NoReader { .. }
             | Self::OutputDepth { .. }
+            | Self::Nvenc { .. }
             | Self::TooSmall { .. } => true,
             Self::Ffmpeg { work, .. } | Self::TimedOut { work, .. } => {
                 matches!(work, FfmpegTask::Encoding | FfmpegTask::Sound)

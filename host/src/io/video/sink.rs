@@ -12,10 +12,12 @@ use std::{io, thread};
 use glam::UVec2;
 
 use super::ffmpeg::{Crf, Encoder, Sound, TenBit};
+use super::gpu_encoder::GpuEncoder;
 use super::medium::{STANDARD, customary, shown};
+use super::nvenc::{self, Functions, NvencError, Settings, VideoEncoder};
 use super::{Medium, Stop, StreamFormat, VideoError, pictures, stream, y4m};
-use crate::frame::Rate;
-use crate::frame::{Frame, FrameFormat, PixelFormat, Range};
+use crate::device::Device;
+use crate::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat, Range, Rate};
 use crate::io::video::read_frame::LOOK;
 
 /// Options for writing a video.
@@ -25,6 +27,8 @@ pub struct VideoOutput {
     pub path: PathBuf,
     /// The medium of the video: encoded file, stream or picture sequence.
     pub medium: Medium,
+    /// The encoder of an encoded file. Other media require [`VideoEncoder::Ffmpeg`].
+    pub encoder: VideoEncoder,
     /// The quality of an encoded file. Other media ignore it.
     pub crf: Crf,
     /// The sound to add to an encoded file. Other media ignore it.
@@ -32,6 +36,32 @@ pub struct VideoOutput {
     /// The properties of a 10-bit video, or `None` for 8 bits. Encoded files are then HEVC (Main 10) instead of H.264, and
     /// Y4M streams are `C420p10`.
     pub ten_bit: Option<TenBit>,
+}
+
+impl VideoOutput {
+    /// Checks that the encoder can be used for this medium and on this computer. Call this before expensive
+    /// preparations; [`VideoSink::create`] also checks it, and that the GPU supports the size and the depth of the
+    /// video.
+    ///
+    /// # Errors
+    /// Returns [`VideoError::Nvenc`] if NVENC is required, and the medium is not a file, the device is not a GPU, or
+    /// the driver does not have NVENC.
+    pub fn check_encoder(&self) -> Result<(), VideoError> {
+        self.nvenc().map(|_| ())
+    }
+
+    /// Returns NVENC's functions and its device, or `None` if ffmpeg encodes the video.
+    fn nvenc(&self) -> Result<Option<(&'static Functions, &Device)>, VideoError> {
+        let VideoEncoder::Nvenc(device) = &self.encoder else { return Ok(None) };
+        let functions = match self.medium {
+            Medium::File => nvenc::functions(device),
+            Medium::Stream(_) | Medium::Pictures(_) => Err(NvencError::NoFile),
+        };
+        let file = || shown(&self.path, "stdout");
+        let functions = functions
+            .map_err(|source| VideoError::Nvenc { file: file(), source: source.into() })?;
+        Ok(Some((functions, device)))
+    }
 }
 
 /// A video that is being written.
@@ -43,6 +73,7 @@ pub struct VideoSink {
 
 enum Writer {
     Encoder(Box<Encoder>),
+    GpuEncoder(Box<GpuEncoder>),
     /// A stream whose output file is created when the first frame is written. `header` is `Some` for Y4M.
     Planned {
         path: PathBuf,
@@ -58,13 +89,24 @@ impl VideoSink {
     /// Starts writing a video with frames of `size` pixels.
     ///
     /// # Errors
-    /// Returns [`VideoError`] if the size, the extension or the depth is not supported, if the temporary file of an encoded video
-    /// cannot be created, or if ffmpeg cannot be started.
+    /// Returns [`VideoError`] if the size, the extension, the depth or the encoder is not supported, if the temporary
+    /// file of an encoded video cannot be created, or if ffmpeg cannot be started.
     pub fn create(
         output: &VideoOutput,
         size: UVec2,
         rate: Rate,
         stop: &Stop,
+    ) -> Result<Self, VideoError> {
+        Self::with_nvenc(output, size, rate, stop, output.nvenc()?)
+    }
+
+    /// Starts writing a video, which NVENC encodes if its functions and its device are given.
+    pub(super) fn with_nvenc(
+        output: &VideoOutput,
+        size: UVec2,
+        rate: Rate,
+        stop: &Stop,
+        nvenc: Option<(&'static Functions, &Device)>,
     ) -> Result<Self, VideoError> {
         let name = shown(&output.path, "stdout");
         if output.ten_bit.is_some() && !output.medium.stores_ten_bits() {
@@ -73,6 +115,16 @@ impl VideoSink {
         let format = format(&output.medium, size, output.ten_bit);
         format.check().map_err(|source| VideoError::Frame { file: name.clone(), source })?;
         let writer = match &output.medium {
+            Medium::File if size.min_element() < 2 => {
+                return Err(VideoError::TooSmall { file: name, size });
+            }
+            Medium::File if let Some((library, device)) = nvenc => {
+                let (sound, quality) = (output.sound.clone(), output.crf.value());
+                let tags = output.ten_bit.unwrap_or_default().tags;
+                let settings = Settings { format, rate, quality, tags };
+                let encoder = GpuEncoder::start(library, device, &name, settings, sound, stop)?;
+                Writer::GpuEncoder(Box::new(encoder))
+            }
             Medium::File => {
                 let (sound, ten_bit) = (output.sound.clone(), output.ten_bit);
                 let encoder = Encoder::start(&name, size, rate, output.crf, sound, ten_bit, stop)?;
@@ -99,6 +151,43 @@ impl VideoSink {
         self.format
     }
 
+    /// Returns whether frames in device memory are written without a copy to the host. If not,
+    /// [`write_device`](Self::write_device) is slower than [`write`](Self::write).
+    #[must_use]
+    pub fn takes_device_frames(&self) -> bool {
+        matches!(self.writer, Writer::GpuEncoder(_))
+    }
+
+    /// Returns the name of the encoder of a file, `ffmpeg` or `nvenc`, or `None` for other media.
+    #[must_use]
+    pub fn encoder(&self) -> Option<&'static str> {
+        match self.writer {
+            Writer::Encoder(_) => Some("ffmpeg"),
+            Writer::GpuEncoder(_) => Some("nvenc"),
+            _ => None,
+        }
+    }
+
+    /// Writes the next frame of the video from device memory, and waits until the frame can be reused. The device must
+    /// have finished the frame.
+    ///
+    /// # Errors
+    /// Returns [`VideoError`] if the frame cannot be copied or writing fails. After an error, no more frames can be
+    /// written.
+    pub fn write_device(&mut self, frame: &DeviceFrame) -> Result<(), VideoError> {
+        if let Writer::GpuEncoder(encoder) = &mut self.writer {
+            return encoder.write_device(frame);
+        }
+        let format = frame.format();
+        let mut bytes = vec![0; format.bytes()];
+        let copied = frame.device().stream().and_then(|stream| frame.download(&stream, &mut bytes));
+        copied.map_err(|source| VideoError::Download {
+            file: self.name.clone(),
+            source: Box::new(source),
+        })?;
+        self.write(&Frame::of_tight(format, &bytes))
+    }
+
     /// Writes the next frame of the video.
     ///
     /// # Errors
@@ -113,6 +202,7 @@ impl VideoSink {
         }
         let written = match &mut self.writer {
             Writer::Encoder(encoder) => return encoder.write(frame),
+            Writer::GpuEncoder(encoder) => return encoder.write(frame),
             Writer::Pictures(pictures) => return pictures.write(frame),
             Writer::Planned { .. } => Ok(()),
             Writer::Y4m(writer) => writer.write(frame),
@@ -128,6 +218,7 @@ impl VideoSink {
     pub fn finish(self) -> Result<(), VideoError> {
         match self.writer {
             Writer::Encoder(encoder) => encoder.finish(),
+            Writer::GpuEncoder(encoder) => encoder.finish(),
             Writer::Pictures(pictures) => {
                 pictures.finish();
                 Ok(())
@@ -179,3 +270,6 @@ fn create(name: &Path, path: &Path, stop: &Stop) -> Result<File, VideoError> {
 fn unwritable(file: &Path, source: io::Error) -> VideoError {
     VideoError::Unwritable { file: file.to_owned(), source }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

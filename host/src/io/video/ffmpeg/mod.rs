@@ -8,6 +8,7 @@
 
 mod decode;
 mod encode;
+mod output;
 mod packets;
 mod probe;
 mod process;
@@ -17,8 +18,9 @@ use std::ffi::OsString;
 use std::path::Path;
 
 pub(super) use decode::Decoder;
-pub(super) use encode::Encoder;
 pub use encode::{Crf, TenBit};
+pub(super) use encode::{Encoder, mux};
+pub(super) use output::OutputFile;
 pub(super) use packets::Packets;
 pub use probe::Sound;
 pub(super) use probe::{Probe, probe};

@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use self::library::{CHROMA_420, Codec, DecodeCaps, Functions};
 pub use self::session::NvdecError;
-use self::session::{Entered, Session};
+use self::session::{Session, enter};
 use super::constant_rate::{ConstantRate, MAX_HOLE, TICKS};
 use super::ffmpeg::{Killer, Packets, Probe};
 use super::frame::{DecodedFrame, VideoFrame};
@@ -200,7 +200,7 @@ fn caps(
         bit_depth_minus8: u32::from(bits) - 8,
         ..DecodeCaps::default()
     };
-    let entered = Entered::new(device).map_err(|error| NoNvdec::Unknown(error.to_string()))?;
+    let entered = enter(device).map_err(|error| NoNvdec::Unknown(error.to_string()))?;
     // SAFETY: the context is current, and the result is a local variable.
     let asked = unsafe { (library.get_decoder_caps)(&raw mut caps) };
     drop(entered);

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ffi::{c_int, c_short, c_ulong, c_void};
 use std::ptr;
 
-use cust_raw::driver_sys::{self as sys, CUresult};
+use cust_raw::driver_sys::CUresult;
 use glam::UVec2;
 
 use super::library::{
@@ -18,6 +18,7 @@ use super::library::{
 use crate::device::{Device, DeviceError, Stream};
 use crate::frame::{DevicePlane, FrameFormat};
 use crate::io::video::constant_rate::TICKS;
+use crate::io::video::context::Entered;
 use crate::io::video::frame::{DecodedFrame, FramePool};
 
 /// The number of pictures that the parser holds back before it displays them, so that several are being decoded while one
@@ -132,7 +133,7 @@ impl Session {
 
     fn parse(&mut self, mut packet: SourceDataPacket) -> Result<(), NvdecError> {
         // SAFETY: `parse` is the only user of the state at this time.
-        let entered = unsafe { Entered::new(&(*self.state).device) }?;
+        let entered = unsafe { enter(&(*self.state).device) }?;
         // SAFETY: the packet is valid during the call. The callbacks access the state, which nothing borrows.
         let parsed = unsafe { (self.library.parse_video_data)(self.parser, &raw mut packet) };
         drop(entered);
@@ -162,7 +163,7 @@ impl Drop for Session {
         // SAFETY: the state is valid. After the parser is destroyed, nothing else accesses it. The decoder, which belongs
         // to it, is dropped while its context is current.
         unsafe {
-            let entered = Entered::new(&(*self.state).device);
+            let entered = enter(&(*self.state).device);
             if !self.parser.is_null() {
                 // Ignore an error, which earlier calls have reported.
                 let _ = (self.library.destroy_video_parser)(self.parser);
@@ -375,29 +376,7 @@ fn check(function: &'static str, code: CUresult) -> Result<(), NvdecError> {
     code.to_result().map_err(|code| NvdecError::Call { function, code })
 }
 
-/// A guard that keeps the context of a GPU current on this thread. For the CPU, it does nothing.
-pub(super) struct Entered {
-    pushed: bool,
-}
-
-impl Entered {
-    pub(super) fn new(device: &Device) -> Result<Self, NvdecError> {
-        let context = device.as_context();
-        let pushed = !context.is_null();
-        if pushed {
-            // SAFETY: the context exists as long as the device.
-            check("cuCtxPushCurrent", unsafe { sys::cuCtxPushCurrent_v2(context) })?;
-        }
-        Ok(Self { pushed })
-    }
-}
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        if self.pushed {
-            let mut popped = ptr::null_mut();
-            // SAFETY: `new` has pushed a context on this thread, and the result is a local variable.
-            let _ = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) };
-        }
-    }
+/// Makes the context of a GPU current until the guard is dropped.
+pub(super) fn enter(device: &Device) -> Result<Entered, NvdecError> {
+    Entered::new(device).map_err(|code| NvdecError::Call { function: "cuCtxPushCurrent", code })
 }

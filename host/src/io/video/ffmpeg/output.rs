@@ -1,0 +1,224 @@
+//! Writes encoded files with ffmpeg, and adds the sound of another file.
+//!
+//! 1. A first ffmpeg process encodes or copies the frames to a temporary file in the folder of the output. The duration
+//!    of the video is known only when this process ends.
+//! 2. If sound was requested, a second ffmpeg process adds sound of this duration. It copies the sound, or encodes it
+//!    as AAC if the container does not support its codec. A single ffmpeg process with `-shortest` would be simpler,
+//!    but would cut the video if the sound is shorter.
+//! 3. The result is renamed to the output, so that an old file is replaced atomically.
+//!
+//! ffmpeg up to version 6 returns 0 even if it cannot write the end of the file, for instance on a full disk. Therefore
+//! this module also checks the messages of ffmpeg and the length of the file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempPath;
+
+use super::probe::Sound;
+use super::process::Child;
+use super::{FFMPEG, url};
+use crate::frame::Rate;
+use crate::io::video::medium::container;
+use crate::io::video::{FfmpegTask, Stop, VideoError};
+use crate::io::{Unfinished, temporary_beside};
+
+/// The text that ffmpeg prints if it cannot write the end of the output file.
+const NO_END: &str = "Error writing trailer";
+
+/// An ffmpeg process that writes an encoded file, and the temporary file that it writes.
+pub(in crate::io::video) struct OutputFile {
+    child: Child,
+    /// The pipe to ffmpeg, or `None` after the last frame or an error.
+    input: Option<ChildStdin>,
+    /// The number of frames passed to [`write`](Self::write).
+    written: u64,
+    rate: Rate,
+    /// The path that the caller passed, which error messages name.
+    output: PathBuf,
+    /// The name of the container in ffmpeg.
+    format: &'static str,
+    /// The name of the encoder in ffmpeg.
+    encoder: &'static str,
+    /// The temporary file with the encoded frames.
+    pictures: TempPath,
+    /// The registration of `pictures` in the list of files that are removed if the program ends early.
+    _unfinished: Unfinished,
+    /// The output path with symbolic links resolved.
+    target: PathBuf,
+    sound: Option<Sound>,
+    stop: Stop,
+}
+
+impl OutputFile {
+    /// Starts an ffmpeg process that reads a pipe and writes a temporary file. `options` adds the options of the input
+    /// and the encoder, and receives the name of the container.
+    pub(super) fn start(
+        output: &Path,
+        rate: Rate,
+        encoder: &'static str,
+        sound: Option<Sound>,
+        stop: &Stop,
+        options: impl FnOnce(&mut Command, &'static str),
+    ) -> Result<Self, VideoError> {
+        let format =
+            container(output).ok_or_else(|| VideoError::Extension { file: output.to_owned() })?;
+        let unwritable = |source| VideoError::Unwritable { file: output.to_owned(), source };
+        let (unfinished, pictures, target) = temporary_beside(output).map_err(unwritable)?;
+        let pictures = pictures.into_temp_path();
+        let mut command = quiet();
+        command.arg("-xerror");
+        options(&mut command, format);
+        command
+            .args(["-f", format])
+            .arg(url(&pictures))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null());
+        let child = Child::start(FFMPEG, &mut command, output, FfmpegTask::Encoding, stop)?;
+        let input = child.stdin();
+        let (output, stop) = (output.to_owned(), stop.clone());
+        Ok(Self {
+            child,
+            input,
+            written: 0,
+            rate,
+            output,
+            format,
+            encoder,
+            pictures,
+            _unfinished: unfinished,
+            target,
+            sound,
+            stop,
+        })
+    }
+
+    /// Calls `write` with the pipe to ffmpeg, for `frames` frames.
+    pub(in crate::io::video) fn write(
+        &mut self,
+        frames: u64,
+        write: impl FnOnce(&mut ChildStdin) -> io::Result<()>,
+    ) -> Result<(), VideoError> {
+        let written = match &mut self.input {
+            Some(input) => write(input),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        self.written += frames;
+        written.map_err(|source| {
+            self.input = None;
+            // Prefer the error of ffmpeg, because its message explains why it stopped reading.
+            match self.ended().and_then(|()| FFMPEG.check(&self.output, &self.stop)) {
+                Err(error) => error,
+                Ok(()) => {
+                    let deaf = "ffmpeg ended without an error before it had read all frames";
+                    let source = match source.kind() {
+                        kind @ io::ErrorKind::BrokenPipe => io::Error::new(kind, deaf),
+                        _ => source,
+                    };
+                    VideoError::Unwritable { file: self.output.clone(), source }
+                }
+            }
+        })
+    }
+
+    /// Waits until ffmpeg has encoded all frames, adds the sound, and renames the result to the output.
+    pub(in crate::io::video) fn finish(mut self) -> Result<(), VideoError> {
+        self.input = None;
+        self.ended()?;
+        self.complete(&self.child, &self.pictures, 1)?;
+        let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
+        let whole = match &self.sound {
+            Some(sound) => match self.with_sound(sound) {
+                Ok(whole) => whole,
+                // Write the video without sound instead of discarding the encoded frames.
+                Err(error) if !self.stop.is_killed() => {
+                    tracing::warn!("the video is written without sound: {error}");
+                    self.pictures
+                }
+                Err(error) => return Err(error),
+            },
+            None => self.pictures,
+        };
+        std::fs::File::open(&whole).and_then(|file| file.sync_all()).map_err(unwritable)?;
+        whole.persist(&self.target).map_err(|error| unwritable(error.error))
+    }
+
+    fn ended(&self) -> Result<(), VideoError> {
+        self.child.wait(None).map_err(|error| match error {
+            VideoError::Ffmpeg { file, said, .. } if said.contains("Unknown encoder") => {
+                VideoError::NoEncoder { file, encoder: self.encoder }
+            }
+            // An exit code means that ffmpeg was not killed.
+            VideoError::Ffmpeg { status, .. } if status.code().is_some() => {
+                FFMPEG.check(&self.output, &self.stop).err().unwrap_or(error)
+            }
+            other => other,
+        })
+    }
+
+    /// Checks that an ffmpeg process that exited with status 0 has written its whole output `file`: ffmpeg must not
+    /// have printed [`NO_END`], and the file must have at least `least` bytes.
+    fn complete(&self, child: &Child, file: &Path, least: u64) -> Result<(), VideoError> {
+        let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
+        if child.said().contains(NO_END) {
+            return Err(child.failed());
+        }
+        let bytes = std::fs::metadata(file).map_err(unwritable)?.len();
+        if bytes < least {
+            let short =
+                format!("ffmpeg wrote only {bytes} bytes; a complete video has at least {least}");
+            return Err(unwritable(io::Error::new(io::ErrorKind::UnexpectedEof, short)));
+        }
+        Ok(())
+    }
+
+    /// Combines the encoded video and the sound in a new temporary file.
+    fn with_sound(&self, sound: &Sound) -> Result<TempPath, VideoError> {
+        let unwritable = |source| VideoError::Unwritable { file: self.output.clone(), source };
+        // The new file contains the same encoded frames and the sound, so it cannot be shorter than the file without
+        // sound.
+        let least = std::fs::metadata(&self.pictures).map_err(unwritable)?.len();
+        let (_unfinished, whole, _) = temporary_beside(&self.target).map_err(unwritable)?;
+        let whole = whole.into_temp_path();
+        let mux = |codec: &str| {
+            let seconds = |time: Duration| format!("{:.6}", time.as_secs_f64());
+            let end = self.rate.time(self.written) + sound.offset;
+            let mut command = quiet();
+            command.args(["-itsoffset", &seconds(sound.offset), "-i"]).arg(url(&self.pictures));
+            if !sound.start.is_zero() {
+                command.args(["-ss", &seconds(sound.start)]);
+            }
+            command
+                .args(["-t", &seconds(end), "-i"])
+                .arg(url(&sound.file))
+                .args(["-map", "0:v", "-map", "1:a", "-c:v", "copy", "-c:a", codec])
+                // Without this option, copied sound begins at the key frame before `start`.
+                .args(["-copypriorss:a", "0"])
+                .args(["-f", self.format])
+                .arg(url(&whole))
+                .stdin(Stdio::null())
+                .stdout(Stdio::null());
+            let child =
+                Child::start(FFMPEG, &mut command, &self.output, FfmpegTask::Sound, &self.stop)?;
+            child.wait(None)?;
+            self.complete(&child, &whole, least)
+        };
+        match mux("copy") {
+            Err(VideoError::Ffmpeg { said, status, .. }) if status.code().is_some() => {
+                tracing::info!("the sound cannot be copied ({said}); encoding it as AAC");
+                mux("aac")?;
+            }
+            done => done?,
+        }
+        Ok(whole)
+    }
+}
+
+/// Returns an ffmpeg command that prints only errors and overwrites its output file.
+fn quiet() -> Command {
+    let mut command = FFMPEG.command();
+    command.args(["-nostdin", "-hide_banner", "-loglevel", "error", "-y"]);
+    command
+}
