@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::run::Refining;
+use super::refining::Refining;
 use super::{Offset, VideoStitchError};
 use crate::frame::{Frame, Rate};
 use crate::io::video::{VideoError, VideoFrame, VideoSource};

@@ -11,6 +11,7 @@ mod compare;
 mod error;
 mod feeds;
 mod measure;
+mod refining;
 mod run;
 pub mod sound;
 mod sync;

@@ -10,15 +10,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::feeds::{Counts, Feeds};
+use super::refining::Refining;
 use super::{Offset, VideoStitchError};
-use crate::device::{Device, Stream};
+use crate::device::Device;
 use crate::frame::{Frame, FrameFormat, FrameRef, Rate};
 use crate::io::video::{Stop, VideoError, VideoFrame, VideoSink, VideoSource};
 use crate::live::{
     ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, Pace, Stitcher,
 };
 use crate::ops::colour::{Colours, matched_frames};
-use crate::ops::refine::{RefineError, RefineOptions, WarpRefiner};
+use crate::ops::refine::{RefineError, RefineOptions};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::StitchOptions;
 use crate::ops::view::VirtualCamera;
@@ -107,9 +108,12 @@ pub fn stitch_video(
 ) -> Result<Summary, VideoStitchError> {
     let expected: Vec<_> = sources.iter().map(VideoSource::expected).collect();
     let (output, camera) = (sink.format(), options.camera.as_ref());
-    let rate = options.rate.or(sources.first().map(VideoSource::rate));
-    let refining = match rate {
-        Some(rate) => Refining::new(device, &warp, options, rate)?,
+    let Some(rate) = options.rate.or(sources.first().map(VideoSource::rate)) else {
+        return Err(LiveError::Cameras { found: 0, expected: warp.sources().len() }.into());
+    };
+    let refining = match options.refine {
+        Some(_) if camera.is_some() => return Err(RefineError::View.into()),
+        Some(refine) => Some(Refining::new(device, &warp, refine, rate)?),
         None => None,
     };
     // An encoder on the GPU reads the panoramas in device memory.
@@ -118,7 +122,6 @@ pub fn stitch_video(
     let Some(stitcher) = started else {
         return Ok(Summary { expected, stopped: true, ..Summary::default() });
     };
-    let rate = options.rate.unwrap_or(sources[0].rate());
     let limit = options.limit.unwrap_or(u64::MAX);
     let stops: Vec<_> = sources.iter().map(|source| source.stop().clone()).collect();
     let start = Instant::now();
@@ -195,42 +198,6 @@ pub fn check_depths(sources: &[VideoSource]) -> Result<(), VideoError> {
             expected: bits(first),
         }),
         None => Ok(()),
-    }
-}
-
-/// The refining of the warp once per second.
-pub(super) struct Refining {
-    stream: Stream,
-    refiner: WarpRefiner,
-    /// The number of panoramas from one update to the next.
-    every: u64,
-}
-
-impl Refining {
-    /// Returns the refining of the warp, or `None` if the options do not request it.
-    fn new(
-        device: &Device,
-        warp: &DeviceWarp,
-        options: &VideoOptions,
-        rate: Rate,
-    ) -> Result<Option<Self>, VideoStitchError> {
-        let Some(refine) = options.refine else { return Ok(None) };
-        if options.camera.is_some() {
-            return Err(RefineError::View.into());
-        }
-        let stream = device.stream().map_err(LiveError::from)?;
-        let refiner = WarpRefiner::new(&stream, warp, refine)?;
-        Ok(Some(Self { stream, refiner, every: rate.per_second().ceil() as u64 }))
-    }
-
-    /// Returns whether the warp is refined before panorama `n`.
-    pub(super) fn is_due(&self, n: u64) -> bool {
-        n.is_multiple_of(self.every)
-    }
-
-    /// Returns the warp, refined for one frame per camera.
-    pub(super) fn update(&mut self, frames: &[Frame<'_>]) -> Result<DeviceWarp, RefineError> {
-        self.refiner.update(&self.stream, frames)
     }
 }
 
