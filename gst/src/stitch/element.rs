@@ -306,10 +306,6 @@ impl AggregatorImpl for Element {
 
 impl VideoAggregatorImpl for Element {
     fn update_caps(&self, downstream: &gst::Caps) -> Result<gst::Caps, gst::LoggableError> {
-        let state = lock(&self.state);
-        let Some(map) = &state.map else {
-            return Err(gst::loggable_error!(CAT, "the element has not started"));
-        };
         // The first camera may be silent.
         let cameras = self.cameras();
         let Some(first) = cameras.iter().find_map(|pad| pad.video_info()) else {
@@ -323,10 +319,14 @@ impl VideoAggregatorImpl for Element {
                 gst::element_imp_warning!(
                     self,
                     gst::StreamError::Format,
-                    ("{name} has the colorimetry {own}, but another camera has {others}; their levels are mixed without conversion")
+                    ("{name} has the colorimetry {own}, but another camera has {others}; their levels are mixed without conversion; convert one of the videos with videoconvert")
                 );
             }
         }
+        let state = lock(&self.state);
+        let Some(map) = &state.map else {
+            return Err(gst::loggable_error!(CAT, "the element has not started"));
+        };
         let size = lock(&self.settings).view_size().unwrap_or_else(|| map.size());
         let with_cuda = state.opened.as_ref().is_some_and(|opened| opened.context.is_some());
         let wanted = caps::of_panorama(&first, size, with_cuda);

@@ -213,12 +213,14 @@ impl DeviceFrame {
         planes: &[DevicePlane],
     ) -> Result<(), DeviceError> {
         let extents = self.format().planes();
-        for ((to, from), extent) in self.rows_mut().zip(planes).zip(extents) {
+        let mut planes = self.rows_mut().zip(planes).zip(extents);
+        let copied = planes.try_for_each(|((to, from), extent)| {
             let from = Rows::Raw { address: from.address, pitch: from.pitch };
             // SAFETY: the caller guarantees that both planes have the size `extent`.
-            unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
-        }
-        stream.synchronize()
+            unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }
+        });
+        // Wait even after an error, because the copy of an earlier plane may still run.
+        copied.and(stream.synchronize())
     }
 
     /// Copies this frame to the planes of a frame of another library, and waits for the copy.
@@ -256,13 +258,15 @@ impl DeviceFrame {
         size: UVec2,
     ) -> Result<(), DeviceError> {
         let extents = FrameFormat { size, ..self.format() }.planes();
-        for ((from, to), extent) in self.rows().zip(planes).zip(extents) {
+        let mut planes = self.rows().zip(planes).zip(extents);
+        let copied = planes.try_for_each(|((from, to), extent)| {
             let to = RowsMut::Raw { address: to.address, pitch: to.pitch };
             // SAFETY: the caller guarantees that the target plane has the size `extent`, and that the source plane has
             // at least this size.
-            unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
-        }
-        stream.synchronize()
+            unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }
+        });
+        // Wait even after an error, because the copy of an earlier plane may still run.
+        copied.and(stream.synchronize())
     }
 
     /// Submits the copy of a frame from the host to this frame on the device, without waiting.

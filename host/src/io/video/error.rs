@@ -123,8 +123,14 @@ pub enum VideoError {
         file: PathBuf,
         /// The difference of the timestamps in seconds, negative if the timestamps jump backwards.
         seconds: f64,
-        /// The longest gap, in seconds, that ffmpeg may fill by repeating frames.
+        /// The longest gap, in seconds, that repeated frames may fill.
         most: u32,
+    },
+    /// The thread that reads the video panicked, which is a bug of panoweave.
+    #[error("{}: the thread that reads the video panicked; report this with the video", file.display())]
+    Panicked {
+        /// The path of the video.
+        file: PathBuf,
     },
     /// The timestamps go backwards.
     #[error("{}: the timestamps of many frames go backwards; repair them, or let ffmpeg decode the video (--decoder ffmpeg)", file.display())]

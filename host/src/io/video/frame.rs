@@ -18,7 +18,8 @@ pub enum VideoFrame {
 }
 
 /// A frame in device memory that a decoder has filled. Clones share the memory, which returns to the decoder when the
-/// last clone is dropped.
+/// last clone is dropped. Wait for all device work that reads the frame before you drop the last clone, because the
+/// decoder then overwrites the memory.
 #[derive(Clone)]
 pub struct DecodedFrame(Arc<Lent>);
 

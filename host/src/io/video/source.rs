@@ -2,10 +2,12 @@
 //!
 //! A thread reads frames ahead of the caller. The caller returns the buffers of used frames for reuse. The memory use
 //! does not depend on the length of the video. It consists of up to [`AHEAD`] frames that were read ahead, up to
-//! [`AHEAD`] returned buffers, the frame that is being read, and the caller's frames. Only the reader thread blocks on
+//! [`AHEAD`] returned buffers, the frame that is being read, and the caller's frames. NVDEC also has memory for the
+//! pictures that it decodes. Only the reader thread blocks on
 //! a pipe, so a caller that waits for a frame can still react to a stop request.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,6 +22,7 @@ use super::{
     DecodedFrame, Medium, Stop, StreamFormat, VideoDecoder, VideoError, VideoFrame, pictures,
     stream, y4m,
 };
+use crate::device::Stream;
 use crate::frame::{ColourTags, FrameFormat, PixelFormat, Rate};
 use crate::io::Conversion;
 
@@ -37,7 +40,7 @@ pub struct VideoInput {
     /// size.
     pub size: Option<UVec2>,
     /// The frame rate. NV12, P010 and RGBA streams and picture sequences require it, and so do other videos that do not state
-    /// their rate. ffmpeg converts an encoded file to this rate. A rate in the header of a Y4M stream takes precedence.
+    /// their rate. An encoded file is converted to this rate. A rate in the header of a Y4M stream takes precedence.
     pub rate: Option<Rate>,
     /// Whether an encoded file with more than 8 bits per sample is read as P010. Otherwise, its samples are rounded to 8
     /// bits. Other media ignore it, because their frames have the stored format.
@@ -56,7 +59,12 @@ pub struct VideoSource {
     tags: ColourTags,
     sound: Option<ffmpeg::Sound>,
     decoder: Option<&'static str>,
-    frames: Receiver<Result<VideoFrame, VideoError>>,
+    /// The frames, and `None` at the end.
+    frames: Receiver<Result<Option<VideoFrame>, VideoError>>,
+    /// Whether the end or an error was received.
+    ended: bool,
+    /// The stream for copies of frames to the host.
+    downloads: OnceLock<Stream>,
     /// The first frame after [`await_first`](Self::await_first) has received it, until
     /// [`next_frame`](Self::next_frame) returns it.
     first: Option<VideoFrame>,
@@ -95,9 +103,11 @@ impl VideoSource {
                 check(&name, format.size)?;
                 let expected = probe.duration.map(|duration| rate.frames(duration));
                 let path = &input.path;
-                let (source, child, decoder) = match input.decoder.plan(path, &probe, format)? {
-                    Some(plan) => {
-                        let nvdec = plan.start(path, &probe, rate, stop)?;
+                let (source, child, decoder) = match input
+                    .decoder
+                    .start(path, &probe, rate, format, stop)?
+                {
+                    Some(nvdec) => {
                         let child = nvdec.killer();
                         let frames = |_| Box::new(nvdec) as Box<dyn NextFrame>;
                         (Self::start(name, format, rate, expected, frames, stop)?, child, "nvdec")
@@ -196,6 +206,8 @@ impl VideoSource {
             sound: None,
             decoder: None,
             frames,
+            ended: false,
+            downloads: OnceLock::new(),
             first: None,
             empty,
             stop: stop.clone(),
@@ -235,9 +247,19 @@ impl VideoSource {
         frame: &DecodedFrame,
         bytes: &mut [u8],
     ) -> Result<(), VideoError> {
-        let stream = frame.device().stream();
-        stream.and_then(|stream| frame.download(&stream, bytes)).map_err(|source| {
-            VideoError::Download { file: self.name.clone(), source: source.into() }
+        let mut copy = || {
+            let stream = match self.downloads.get() {
+                Some(stream) => stream,
+                None => {
+                    let stream = frame.device().stream()?;
+                    self.downloads.get_or_init(|| stream)
+                }
+            };
+            frame.download(stream, bytes)
+        };
+        copy().map_err(|source| VideoError::Download {
+            file: self.name.clone(),
+            source: source.into(),
         })
     }
 
@@ -273,9 +295,16 @@ impl VideoSource {
                 return Ok(Some(first));
             }
             match self.frames.recv_timeout(LOOK) {
-                Ok(frame) => return frame.map(Some),
+                Ok(received) => {
+                    self.ended = !matches!(received, Ok(Some(_)));
+                    return received;
+                }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Disconnected) if self.ended => return Ok(None),
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.ended = true;
+                    return Err(VideoError::Panicked { file: self.name.clone() });
+                }
             }
         }
     }
@@ -366,18 +395,16 @@ impl<R: ReadFrame> NextFrame for Buffered<R> {
 fn read(
     file: &Path,
     mut reader: Box<dyn NextFrame>,
-    full: &SyncSender<Result<VideoFrame, VideoError>>,
+    full: &SyncSender<Result<Option<VideoFrame>, VideoError>>,
 ) {
     let mut any = false;
     loop {
         let result = match reader.next_frame() {
-            Ok(Some(frame)) => Ok(frame),
-            Ok(None) if any => return,
-            Ok(None) => Err(VideoError::NoFrames { file: file.to_owned() }),
-            Err(error) => Err(error),
+            Ok(None) if !any => Err(VideoError::NoFrames { file: file.to_owned() }),
+            result => result,
         };
         any = true;
-        let last = result.is_err();
+        let last = !matches!(result, Ok(Some(_)));
         if full.send(result).is_err() || last {
             return;
         }

@@ -46,12 +46,12 @@ pub(in crate::io::video) struct Probe {
     stored: Option<StoredPixels>,
     /// ffmpeg's name of the codec.
     codec: String,
-    /// Whether the frames are rotated after decoding.
+    /// Whether the frames are rotated or flipped after decoding.
     rotated: bool,
-    /// Whether the file is a raw bitstream without a container.
-    raw: bool,
-    /// The timestamp of the first frame to show in seconds.
-    start: f64,
+    /// Whether the file does not state the times at which frames are shown.
+    lacks_timestamps: bool,
+    /// Whether the file has frames that are not shown.
+    omits_frames: bool,
 }
 
 /// A pixel format, as ffprobe describes it.
@@ -149,19 +149,19 @@ impl Probe {
         self.stored.as_ref().map_or("unknown", |stored| &stored.name)
     }
 
-    /// Returns whether the frames are rotated after decoding.
+    /// Returns whether the frames are rotated or flipped after decoding.
     pub(in crate::io::video) fn is_rotated(&self) -> bool {
         self.rotated
     }
 
-    /// Returns whether the file is a raw bitstream, which has no timestamps.
-    pub(in crate::io::video) fn is_raw(&self) -> bool {
-        self.raw
+    /// Returns whether the file does not state the times at which frames are shown.
+    pub(in crate::io::video) fn lacks_timestamps(&self) -> bool {
+        self.lacks_timestamps
     }
 
-    /// Returns the timestamp of the first frame to show, in ticks.
-    pub(in crate::io::video) fn start(&self) -> i64 {
-        (self.start * f64::from(TICKS)).round() as i64
+    /// Returns whether the file has frames that are not shown, because an edit list omits them.
+    pub(in crate::io::video) fn omits_frames(&self) -> bool {
+        self.omits_frames
     }
 
     /// Returns the duration of a frame in ticks, or 0 if the rate is unknown.
@@ -276,6 +276,7 @@ struct Stream {
     color_transfer: Option<String>,
     r_frame_rate: Option<String>,
     avg_frame_rate: Option<String>,
+    nb_frames: Option<String>,
     start_time: Option<String>,
     duration: Option<String>,
     #[serde(default)]
@@ -293,6 +294,8 @@ struct Disposition {
 
 #[derive(Deserialize)]
 struct SideData {
+    #[serde(rename = "side_data_type", default)]
+    kind: String,
     rotation: Option<f64>,
 }
 
@@ -322,9 +325,13 @@ impl Answer {
             encoding: video.encoding(),
             tags: video.tags(),
             codec: video.codec_name.clone().unwrap_or_else(|| "unknown".to_owned()),
-            rotated: video.rotation().rem_euclid(360.0) != 0.0,
-            raw: matches!(self.format.format_name.as_deref(), Some("h264" | "hevc")),
-            start: start(&video.start_time).unwrap_or(0.0),
+            rotated: video.side_data_list.iter().any(|data| data.kind == "Display Matrix"),
+            // These files state decoding times, at most.
+            lacks_timestamps: matches!(
+                self.format.format_name.as_deref(),
+                Some("h264" | "hevc" | "avi")
+            ),
+            omits_frames: video.omits_frames(),
             stored: self
                 .pixel_formats
                 .iter()
@@ -349,6 +356,18 @@ impl Stream {
     /// Returns the rotation in degrees that the file requires.
     fn rotation(&self) -> f64 {
         self.side_data_list.iter().find_map(|data| data.rotation).unwrap_or(0.0)
+    }
+
+    /// Returns whether the frames that the file states last longer than the video. The average rate is that of all
+    /// frames, and the duration is that of the frames to show.
+    fn omits_frames(&self) -> bool {
+        let number = |text: &Option<String>| text.as_deref().and_then(|t| t.parse::<f64>().ok());
+        let rate: Option<Rate> = self.avg_frame_rate.as_deref().and_then(|text| text.parse().ok());
+        let (Some(frames), Some(duration)) = (number(&self.nb_frames), number(&self.duration))
+        else {
+            return false;
+        };
+        rate.is_some_and(|rate| frames - duration * rate.per_second() > 1.5)
     }
 
     /// Returns the frame rate:

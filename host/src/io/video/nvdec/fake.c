@@ -1,7 +1,8 @@
 // A decoder with the interface of NVDEC, whose frames are in host memory, for the tests of `session`.
 //
 // A packet is one byte that selects its kind, and its parameters:
-// - 'S': a sequence, with the number of bits per sample and the size in units of 16 pixels,
+// - 'S': a sequence, with the number of bits per sample, the size in units of 16 pixels, and the number of surfaces.
+//   As with NVDEC, pictures that await their display are displayed first only if the size changes,
 // - 'P': a picture that consists of samples of one value, and is displayed before the picture ahead of it,
 // - 'D': the same, but damaged.
 // The structures have the layout of NVIDIA's header files; only the fields that are used have names.
@@ -56,7 +57,7 @@ struct picture {
 };
 struct parser {
     struct params params;
-    int next, waiting;
+    int next, waiting, width, height;
     struct display queue[PICTURES];
 };
 struct decoder {
@@ -104,11 +105,15 @@ static int show(struct parser *parser) {
 int cuvidParseVideoData(struct parser *parser, struct packet *packet) {
     if (fails()) return FAILED;
     int failed = OK;
-    if (packet->flags & 1 || packet->bytes[0] == 'S') {
-        while (parser->waiting && !failed) failed = show(parser);
-        if (failed || packet->flags & 1) return failed;
+    int ends = packet->flags & 1;
+    if (ends || packet->bytes[0] == 'S') {
+        int same = !ends && packet->bytes[2] == parser->width && packet->bytes[3] == parser->height;
+        while (parser->waiting && !failed && !same) failed = show(parser);
+        if (failed || ends) return failed;
+        parser->width = packet->bytes[2];
+        parser->height = packet->bytes[3];
         unsigned char bits = packet->bytes[1];
-        struct format format = {.codec = parser->params.codec, .surfaces = 4, .chroma = 1};
+        struct format format = {.codec = parser->params.codec, .surfaces = packet->bytes[4], .chroma = 1};
         format.luma_depth = format.chroma_depth = bits - 8;
         format.right = format.width = packet->bytes[2] * 16;
         format.bottom = format.height = packet->bytes[3] * 16;
@@ -130,7 +135,7 @@ int cuvidGetDecoderCaps(void *caps) {
 }
 
 int cuvidCreateDecoder(struct decoder **decoder, struct create *info) {
-    if (fails() || decoders) return FAILED;
+    if (fails()) return FAILED;
     *decoder = calloc(1, sizeof **decoder);
     (*decoder)->info = *info;
     decoders++;

@@ -158,7 +158,7 @@ pub(super) struct DecodeCreateInfo {
 pub(super) struct PictureParams {
     pic_width_in_mbs: c_int,
     frame_height_in_mbs: c_int,
-    curr_pic_idx: c_int,
+    pub(super) curr_pic_idx: c_int,
 }
 
 /// `CUVIDPROCPARAMS`

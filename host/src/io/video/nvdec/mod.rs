@@ -19,16 +19,13 @@ use thiserror::Error;
 use self::library::{CHROMA_420, Codec, DecodeCaps, Functions};
 pub use self::session::NvdecError;
 use self::session::{Session, enter};
-use super::constant_rate::{ConstantRate, MAX_HOLE, TICKS};
+use super::constant_rate::{ConstantRate, MAX_HOLE};
 use super::ffmpeg::{Killer, Packets, Probe};
 use super::frame::{DecodedFrame, VideoFrame};
 use super::read_frame::NextFrame;
 use super::{Stop, VideoError};
 use crate::device::Device;
 use crate::frame::{FrameFormat, PixelFormat, Rate};
-
-/// The largest difference in ticks between the stated start of a video and the timestamp of its first frame.
-const SAME_START: i64 = TICKS as i64 / 2000;
 
 /// The decoder of encoded files.
 #[derive(Clone, Debug, Default)]
@@ -43,23 +40,37 @@ pub enum VideoDecoder {
 }
 
 impl VideoDecoder {
-    /// Returns the plan to decode a file with NVDEC, or `None` if ffmpeg decodes it. `probe` describes the file.
-    pub(super) fn plan(
+    /// Starts to decode a file with NVDEC. Returns `None` if ffmpeg must decode it. `probe` describes the file.
+    pub(super) fn start(
         &self,
         path: &Path,
         probe: &Probe,
+        rate: Rate,
         format: FrameFormat,
-    ) -> Result<Option<Plan>, VideoError> {
+        stop: &Stop,
+    ) -> Result<Option<Nvdec>, VideoError> {
+        let start = |device| {
+            let plan = Plan::new(device, probe, format).map_err(|reason| VideoError::NoNvdec {
+                file: path.to_owned(),
+                reason: reason.into(),
+            })?;
+            plan.start(path, probe, rate, stop)
+        };
         match self {
             Self::Ffmpeg => Ok(None),
-            Self::Nvdec(device) => Plan::new(device, probe, format).map(Some).map_err(|reason| {
-                VideoError::NoNvdec { file: path.to_owned(), reason: reason.into() }
-            }),
-            Self::Auto(device) => Ok(Plan::new(device, probe, format)
-                .inspect_err(|reason| {
+            Self::Nvdec(device) => start(device).map(Some),
+            // Decode the first frame, which shows whether the GPU and the file cooperate.
+            Self::Auto(device) => match start(device).and_then(Nvdec::with_first) {
+                Ok(nvdec) => Ok(Some(nvdec)),
+                Err(VideoError::NoNvdec { reason, .. }) => {
                     tracing::debug!("{}: ffmpeg decodes this video: {reason}", path.display());
-                })
-                .ok()),
+                    Ok(None)
+                }
+                Err(error) => {
+                    tracing::info!("{error}; ffmpeg decodes this video");
+                    Ok(None)
+                }
+            },
         }
     }
 }
@@ -80,11 +91,16 @@ pub enum NoNvdec {
     /// The pixel format is not 4:2:0 with 8 or 10 bits.
     #[error("its pixel format is {0}, but only 4:2:0 with 8 or 10 bits is supported")]
     Pixels(String),
-    /// The frames must be rotated.
-    #[error("its frames must be rotated")]
+    /// The frames must be rotated or flipped.
+    #[error("its frames must be rotated or flipped")]
     Rotated,
+    /// An edit list omits frames of the file.
+    #[error("its edit list omits frames")]
+    Edited,
     /// The frames must be converted to another pixel format.
-    #[error("its frames must be converted to {0}")]
+    #[error(
+        "its frames must be converted to {0}, the format that the output or the first video requires"
+    )]
     Converted(PixelFormat),
     /// The file does not state timestamps.
     #[error(
@@ -144,8 +160,11 @@ impl Plan {
         if probe.is_rotated() {
             return Err(NoNvdec::Rotated);
         }
-        if probe.is_raw() {
+        if probe.lacks_timestamps() {
             return Err(NoNvdec::NoTimestamps);
+        }
+        if probe.omits_frames() {
+            return Err(NoNvdec::Edited);
         }
         let library = library::functions().map_err(NoNvdec::Library)?;
         let caps = caps(library, device, codec, bits)?;
@@ -178,11 +197,11 @@ impl Plan {
             packets: Packets::start(path, probe, stop)?,
             session,
             pace: ConstantRate::new(rate),
-            start: probe.start(),
             duration: probe.frame_duration(),
             file: path.to_owned(),
             input: Input::Open,
             decoded: 0,
+            first: None,
         })
     }
 }
@@ -213,14 +232,14 @@ pub(super) struct Nvdec {
     packets: Packets,
     session: Session,
     pace: ConstantRate<DecodedFrame>,
-    /// The timestamp in ticks of the first frame to show.
-    start: i64,
     /// The duration of a frame in ticks.
     duration: i64,
     file: PathBuf,
     input: Input,
     /// The number of decoded frames.
     decoded: u64,
+    /// The first frame, if it was decoded in advance.
+    first: Option<VideoFrame>,
 }
 
 /// The state of the encoded input. Its error, if any, is returned after the frames before it.
@@ -234,39 +253,46 @@ enum Input {
 }
 
 impl Nvdec {
+    /// Decodes the first frame in advance. Fails if there is none.
+    fn with_first(mut self) -> Result<Self, VideoError> {
+        let first = self.next_frame()?;
+        let first = first.ok_or_else(|| VideoError::NoFrames { file: self.file.clone() })?;
+        Ok(Self { first: Some(first), ..self })
+    }
+
     /// Returns a handle that kills ffmpeg when the handle is dropped.
     pub(super) fn killer(&self) -> Killer {
         self.packets.killer()
     }
 
-    /// Passes on the next decoded frame. If there is none, decodes the next encoded picture.
+    /// Passes on the next decoded frame. If there is none, decodes the next encoded picture. Fails if the timestamps jump.
     fn advance(&mut self) -> Result<(), VideoError> {
         if let Some((frame, timestamp)) = self.session.frame() {
             self.decoded += 1;
-            // Frames before the start serve only as references; an edit list omits them.
-            if timestamp < self.start - SAME_START {
-                return Ok(());
-            }
             let file = || self.file.clone();
             let jumped = |seconds| VideoError::Jump { file: file(), seconds, most: MAX_HOLE };
             return self.pace.push(frame, timestamp).map_err(jumped);
         }
-        let failed = |source: NvdecError| VideoError::Nvdec {
-            file: self.file.clone(),
-            source: source.into(),
-        };
+        let file = self.file.clone();
+        let failed = |source: NvdecError| VideoError::Nvdec { file, source: source.into() };
         match &mut self.input {
             Input::Open => {
                 let error = match self.packets.next() {
                     Ok(Some(packet)) => {
-                        let decoded = self.session.decode(&packet.bytes, packet.timestamp);
-                        return decoded.map_err(failed);
+                        match self.session.decode(&packet.bytes, packet.timestamp) {
+                            Ok(()) => return Ok(()),
+                            Err(error) => Some(failed(error)),
+                        }
                     }
-                    Ok(None) => None,
-                    Err(error) => Some(error),
+                    Ok(None) => self.session.finish().err().map(failed),
+                    Err(error) => {
+                        // The first error is the cause of all others.
+                        let _ = self.session.finish();
+                        Some(error)
+                    }
                 };
                 self.input = Input::Complete(error);
-                self.session.finish().map_err(failed)
+                Ok(())
             }
             Input::Complete(error) => {
                 let error = error.take();
@@ -294,6 +320,9 @@ impl Nvdec {
 
 impl NextFrame for Nvdec {
     fn next_frame(&mut self) -> Result<Option<VideoFrame>, VideoError> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
         loop {
             if let Some(frame) = self.pace.next() {
                 return Ok(Some(VideoFrame::Device(frame)));

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_short, c_ulong, c_void};
 use std::ptr;
+use std::rc::Rc;
 
 use cust_raw::driver_sys::CUresult;
 use glam::UVec2;
@@ -28,8 +29,18 @@ const DISPLAY_DELAY: u32 = 4;
 /// The number of decoded pictures that can be mapped at the same time. Each is copied and unmapped at once.
 const MAPPED: c_ulong = 2;
 
+/// The maximum number of frames that one packet may complete, which limits the memory that a file can claim.
+const MAX_READY: usize = 64;
+
+/// The highest number of bits per sample that a standard has, minus 8.
+const MAX_DEPTH_MINUS8: u8 = 8;
+
+/// The largest side of encoded pictures that a decoder has.
+const MAX_CODED_SIDE: u32 = 16_384;
+
 /// The error of a decoder.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NvdecError {
     /// A function of NVDEC failed.
     #[error("{function} failed: {}", code.text())]
@@ -42,6 +53,9 @@ pub enum NvdecError {
     /// A decoded picture could not be copied.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// One encoded picture of the file contains too many pictures.
+    #[error("a packet contains more than {MAX_READY} pictures; the file is damaged")]
+    Crowded,
     /// The stream changes to a format that the decoder does not support.
     #[error("the stream changes to {0}, which is not supported")]
     Format(String),
@@ -55,7 +69,8 @@ pub(super) struct Session {
     state: *mut State,
 }
 
-// SAFETY: the parser and the decoder can be used on any thread, one at a time. The state is not accessed elsewhere.
+// SAFETY: the parser and the decoders can be used on any thread, one at a time. The state, with all clones of its
+// reference-counted decoders, is not accessed elsewhere.
 unsafe impl Send for Session {}
 
 struct State {
@@ -63,7 +78,11 @@ struct State {
     device: Device,
     stream: Stream,
     pool: FramePool,
-    decoder: Option<Decoder>,
+    /// The decoder of the current sequence. `None` before the first sequence, and while a damaged one is skipped.
+    decoder: Option<Rc<Decoder>>,
+    /// The decoder of each picture that awaits its display, by the picture's index. A sequence may begin before the last
+    /// pictures of the sequence before are displayed.
+    owners: Vec<Option<Rc<Decoder>>>,
     ready: VecDeque<(DecodedFrame, i64)>,
     error: Option<NvdecError>,
     /// The number of pictures that the decoder reported as damaged.
@@ -84,6 +103,7 @@ impl Session {
             stream: device.stream()?,
             pool: FramePool::new(device, format),
             decoder: None,
+            owners: Vec::new(),
             ready: VecDeque::new(),
             error: None,
             damaged: 0,
@@ -169,6 +189,7 @@ impl Drop for Session {
                 let _ = (self.library.destroy_video_parser)(self.parser);
             }
             (*self.state).decoder = None;
+            (*self.state).owners.clear();
             drop(entered);
             drop(Box::from_raw(self.state));
         }
@@ -295,6 +316,11 @@ fn surfaces(format: &VideoFormat) -> u32 {
     u32::from(format.min_num_decode_surfaces) + DISPLAY_DELAY
 }
 
+/// Returns whether the pictures are larger than any decoder supports.
+fn is_huge(format: &VideoFormat) -> bool {
+    format.coded_width.max(format.coded_height) > MAX_CODED_SIDE
+}
+
 /// Returns the size of the encoded pictures, and the sides of the part that is shown.
 fn area(format: &VideoFormat) -> ([u32; 2], [c_int; 4]) {
     let shown = [format.left, format.top, format.right, format.bottom];
@@ -306,24 +332,56 @@ impl State {
         let wanted = self.pool.format();
         let bits = wanted.pixels.bits();
         let depths = [format.bit_depth_luma_minus8, format.bit_depth_chroma_minus8];
+        if self.decoder.is_some()
+            && (depths.iter().any(|d| *d > MAX_DEPTH_MINUS8) || is_huge(format))
+        {
+            // Damaged parameters. Skip the pictures up to the next sequence.
+            self.decoder = None;
+            return Ok(surfaces(format) as c_int);
+        }
         if format.chroma_format != CHROMA_420 || depths != [bits - 8; 2] {
             let chroma = ["4:0:0", "4:2:0", "4:2:2", "4:4:4"];
             let chroma = chroma.get(format.chroma_format as usize).unwrap_or(&"unknown chroma");
-            let depth = depths[0] + 8;
+            let depth = u16::from(depths[0]) + 8;
             return Err(NvdecError::Format(format!("{chroma} with {depth} bits per sample")));
         }
         if let Some(decoder) = self.decoder.as_ref().filter(|decoder| decoder.fits(format)) {
             return Ok(decoder.surfaces as c_int);
         }
-        // A decoder is tied to the size of its sequence. The pictures that await their display were decoded by the old
-        // one and have been displayed, because the parser displays all pictures before it begins a sequence.
         self.decoder = None;
-        self.decoder = Some(Decoder::new(self.library, format, bits, wanted.size)?);
+        self.decoder = Some(Rc::new(Decoder::new(self.library, format, bits, wanted.size)?));
         Ok(surfaces(format) as c_int)
     }
 
+    /// Starts to decode a picture.
+    ///
+    /// # Safety
+    /// The parser must have passed the parameters of the picture.
+    unsafe fn decode(&mut self, picture: *mut PictureParams) -> Result<(), NvdecError> {
+        let Some(decoder) = &self.decoder else {
+            self.damaged += 1;
+            return Ok(());
+        };
+        // SAFETY: the caller guarantees that the parameters are valid.
+        let (index, decoded) = unsafe {
+            ((*picture).curr_pic_idx, (self.library.decode_picture)(decoder.handle, picture))
+        };
+        check("cuvidDecodePicture", decoded)?;
+        let index = index.unsigned_abs() as usize;
+        if self.owners.len() <= index {
+            self.owners.resize(index + 1, None);
+        }
+        self.owners[index] = Some(decoder.clone());
+        Ok(())
+    }
+
     fn display(&mut self, info: &DisplayInfo) -> Result<(), NvdecError> {
-        let Some(decoder) = &self.decoder else { return Ok(()) };
+        let owner = self.owners.get_mut(info.picture_index.unsigned_abs() as usize);
+        // A picture without an owner was skipped.
+        let Some(decoder) = owner.and_then(Option::take) else { return Ok(()) };
+        if self.ready.len() >= MAX_READY {
+            return Err(NvdecError::Crowded);
+        }
         let (pool, stream) = (&self.pool, &self.stream);
         let frame = decoder.map(info, pool.format(), stream, |planes| {
             // SAFETY: the planes are on the device of the stream. The decoder was created for the format of the pool.
@@ -355,11 +413,9 @@ unsafe extern "C" fn sequence(state: *mut c_void, format: *mut VideoFormat) -> c
 unsafe extern "C" fn decode(state: *mut c_void, picture: *mut PictureParams) -> c_int {
     // SAFETY: the parser passes the state, which nothing else borrows.
     let state = unsafe { &mut *state.cast::<State>() };
-    let Some(decoder) = &state.decoder else { return 0 };
-    // SAFETY: the parser passes valid parameters for the decoder of the current sequence.
-    let decoded = unsafe { (state.library.decode_picture)(decoder.handle, picture) };
-    let decoded = check("cuvidDecodePicture", decoded).map(|()| 1);
-    state.settle(decoded)
+    // SAFETY: the parser passes valid parameters.
+    let decoded = unsafe { state.decode(picture) };
+    state.settle(decoded.map(|()| 1))
 }
 
 /// Copies the next picture in display order to a frame.

@@ -102,7 +102,7 @@ fn frames_are_in_display_order_with_their_timestamps() {
     for (format, bits) in [(nv12(48, 32), 8), (p010, 10)] {
         let mut session = fake.session(format).unwrap();
         let packets: [(i64, &[u8]); 6] = [
-            (0, &[b'S', bits, 3, 2]),
+            (0, &[b'S', bits, 3, 2, 4]),
             (0, b"P\x10"),
             (30, b"P\x40"),
             (10, b"D\x20"),
@@ -126,15 +126,15 @@ fn a_sequence_of_another_size_is_scaled_and_another_depth_is_an_error() {
     fake.fail(0);
     let mut session = fake.session(nv12(48, 32)).unwrap();
     let packets: [(i64, &[u8]); 5] = [
-        (0, b"S\x08\x03\x02"),
+        (0, b"S\x08\x03\x02\x04"),
         (0, b"P\x10"),
-        (10, b"S\x08\x09\x07"),
+        (10, b"S\x08\x09\x07\x04"),
         (10, b"P\x20"),
         (20, b"P\x30"),
     ];
     let frames = decode(&mut session, &packets).unwrap();
     assert_eq!(frames.iter().map(|frame| frame.1[0]).collect::<Vec<_>>(), [0x10, 0x20, 0x30]);
-    let error = session.decode(b"S\x0a\x03\x02", 30).unwrap_err();
+    let error = session.decode(b"S\x0a\x03\x02\x04", 30).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the stream changes to 4:2:0 with 10 bits per sample, which is not supported"
@@ -144,10 +144,51 @@ fn a_sequence_of_another_size_is_scaled_and_another_depth_is_an_error() {
 }
 
 #[test]
+fn pictures_that_await_their_display_come_from_the_decoder_that_decoded_them() {
+    let Some(fake) = Fake::new() else { return };
+    fake.fail(0);
+    // The second sequence needs more surfaces, so it gets another decoder, and begins before two pictures are shown.
+    for (surfaces, decoders) in [(4, 1), (7, 2)] {
+        let mut session = fake.session(nv12(48, 32)).unwrap();
+        session.decode(b"S\x08\x03\x02\x04", 0).unwrap();
+        session.decode(b"P\x10", 0).unwrap();
+        session.decode(b"P\x20", 10).unwrap();
+        session.decode(&[b'S', 8, 3, 2, surfaces], 20).unwrap();
+        session.decode(b"P\x30", 20).unwrap();
+        assert_eq!(fake.objects(), 1 + decoders, "{surfaces}");
+        let frames = decode(&mut session, &[(30, b"P\x40")]).unwrap();
+        let values: Vec<_> = frames.iter().map(|frame| frame.1[0]).collect();
+        assert_eq!(values, [0x10, 0x20, 0x30, 0x40]);
+        assert_eq!(fake.objects(), 2, "the old decoder is freed after its last picture");
+    }
+    assert_eq!(fake.objects(), 0);
+}
+
+#[test]
+fn pictures_of_a_damaged_sequence_are_skipped() {
+    let Some(fake) = Fake::new() else { return };
+    fake.fail(0);
+    let mut session = fake.session(nv12(48, 32)).unwrap();
+    let packets: [(i64, &[u8]); 6] = [
+        (0, b"S\x08\x03\x02\x04"),
+        (0, b"P\x10"),
+        (10, b"S\xf0\x03\x02\x04"),
+        (10, b"P\x20"),
+        (20, b"S\x08\x03\x02\x04"),
+        (20, b"P\x30"),
+    ];
+    let frames = decode(&mut session, &packets).unwrap();
+    assert_eq!(frames.iter().map(|frame| frame.1[0]).collect::<Vec<_>>(), [0x10, 0x30]);
+    assert_eq!(session.damaged(), 1);
+    drop(session);
+    assert_eq!(fake.objects(), 0);
+}
+
+#[test]
 fn a_failure_of_any_call_is_an_error_that_names_it_and_frees_everything() {
     let Some(fake) = Fake::new() else { return };
     let packets: [(i64, &[u8]); 5] =
-        [(0, b"S\x08\x03\x02"), (0, b"P\x10"), (10, b"P\x20"), (20, b"P\x30"), (30, b"P\x40")];
+        [(0, b"S\x08\x03\x02\x04"), (0, b"P\x10"), (10, b"P\x20"), (20, b"P\x30"), (30, b"P\x40")];
     let mut failed = Vec::new();
     for n in 1.. {
         fake.fail(n);
