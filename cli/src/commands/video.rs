@@ -192,11 +192,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 
     let mut stages = Stages::new();
     let (sources, plan) = stages.run("open", "opening", || {
-        let mut sources: Vec<VideoSource> = Vec::with_capacity(inputs.len());
-        for input in &inputs {
-            let pixels = sources.first().map(|first| first.format().pixels);
-            sources.push(VideoSource::open(input, pixels, stop)?);
-        }
+        let mut sources = VideoSource::open_all(&inputs, stop)?;
         check_depths(&sources)?;
         video.ten_bit = args.ten_bit(&sources, &video.medium)?;
         let sizes: Vec<_> = sources.iter().map(|source| source.format().size).collect();

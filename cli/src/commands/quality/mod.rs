@@ -430,12 +430,9 @@ impl Args {
     /// Opens the cameras' videos. If ffmpeg decodes the second video, it converts the frames to the pixel format of the
     /// first video.
     fn open(&self, files: &[&Path], stop: &Stop) -> Result<Vec<VideoSource>, Failure> {
-        let mut sources: Vec<VideoSource> = Vec::with_capacity(files.len());
-        for file in files {
-            let pixels = sources.first().map(|source| source.format().pixels);
-            sources.push(VideoSource::open(&self.clips.input(file)?, pixels, stop)?);
-        }
-        Ok(sources)
+        let inputs = files.iter().map(|file| self.clips.input(file));
+        let inputs = inputs.collect::<Result<Vec<_>, Failure>>()?;
+        Ok(VideoSource::open_all(&inputs, stop)?)
     }
 
     /// Rotates `owners` by 180° if `--flip` is given. `owners` contains, row by row, the index of the camera that each

@@ -402,7 +402,10 @@ impl FfmpegTask {
     /// Returns the end of the message of a task that failed: the remedy, if the file is a likely cause.
     fn remedy(self) -> &'static str {
         match self {
-            Self::Probing | Self::Decoding | Self::Demuxing | Self::Listening => {
+            Self::Demuxing => {
+                "; if the file is incomplete or damaged, copy or create it again; otherwise, use --decoder ffmpeg"
+            }
+            Self::Probing | Self::Decoding | Self::Listening => {
                 "; if the file is incomplete or damaged, copy or create it again"
             }
             Self::Encoding | Self::Sound => "",

@@ -6,6 +6,7 @@
 //! pictures that it decodes. Only the reader thread blocks on
 //! a pipe, so a caller that waits for a frame can still react to a stop request.
 
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -161,6 +162,31 @@ impl VideoSource {
                 Ok(Self { conversions, ..source })
             }
         }
+    }
+
+    /// Opens videos at the same time, and starts to read them. The pixel format of the first video is the preferred one of
+    /// the others; see [`open`](Self::open).
+    ///
+    /// # Errors
+    /// Returns the [`VideoError`] of the first video that cannot be read.
+    pub fn open_all(inputs: &[VideoInput], stop: &Stop) -> Result<Vec<Self>, VideoError> {
+        let Some((first, others)) = inputs.split_first() else { return Ok(Vec::new()) };
+        let first = Self::open(first, None, stop)?;
+        let pixels = Some(first.format().pixels);
+        let mut sources = vec![first];
+        thread::scope(|scope| {
+            let open = |input| {
+                let thread = thread::Builder::new().name("open".into());
+                thread.spawn_scoped(scope, move || Self::open(input, pixels, stop))
+            };
+            // Start all threads before waiting for the first one.
+            let opening: Vec<_> = others.iter().map(open).collect();
+            for thread in opening {
+                let opened = thread.map_err(VideoError::Thread)?.join();
+                sources.push(opened.unwrap_or_else(|panic| resume_unwind(panic))?);
+            }
+            Ok(sources)
+        })
     }
 
     /// Starts to read a video whose frames `reader` writes to buffers in host memory.

@@ -4,8 +4,8 @@
 //! and `constant_rate` repeats and drops frames. The frames equal those of ffmpeg's decoder, except in damaged
 //! pictures, which each decoder conceals in its own way.
 //!
-//! [`Plan::new`] lists the videos that are left to ffmpeg: those that must be rotated or converted, or whose codec,
-//! pixel format or size the GPU does not support.
+//! [`Plan::new`] lists the videos that are left to ffmpeg: those that must be rotated or converted, that have frames
+//! which are not shown, or no timestamps, or whose codec, pixel format or size the GPU does not support.
 
 mod library;
 mod session;
