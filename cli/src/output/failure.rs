@@ -292,6 +292,13 @@ impl Failure {
             // The system had too little memory or too many threads to start another thread. A later attempt may
             // succeed, as after a device error, so the kind is the same.
             Self::Video(VideoError::Thread(_)) | Self::Live(LiveError::Thread(_)) => Kind::Device,
+            Self::Video(error) if let Some(error) = error.device_error() => {
+                if error.is_fatal() {
+                    Kind::DeviceLost
+                } else {
+                    Kind::Device
+                }
+            }
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) | Self::Live(_) => Kind::Input,
             Self::Interrupted { .. } | Self::NotBegun { .. } | Self::Stopped => Kind::Interrupted,

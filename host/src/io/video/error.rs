@@ -414,6 +414,23 @@ impl FfmpegTask {
 }
 
 impl VideoError {
+    /// Returns the error of the device that caused this error, if any.
+    #[must_use]
+    pub fn device_error(&self) -> Option<&DeviceError> {
+        match self {
+            Self::Download { source, .. } => Some(source),
+            Self::Nvdec { source, .. } => match &**source {
+                NvdecError::Device(error) => Some(error),
+                _ => None,
+            },
+            Self::Nvenc { source, .. } => match &**source {
+                NvencError::Device(error) => Some(error),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Returns whether the error is known to concern the output video rather than an input. Returns false for errors
     /// that both an input and the output can cause, such as [`Picture`](Self::Picture).
     #[must_use]
