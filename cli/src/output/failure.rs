@@ -292,22 +292,20 @@ impl Failure {
             // The system had too little memory or too many threads to start another thread. A later attempt may
             // succeed, as after a device error, so the kind is the same.
             Self::Video(VideoError::Thread(_)) | Self::Live(LiveError::Thread(_)) => Kind::Device,
-            Self::Video(error) if let Some(error) = error.device_error() => {
-                if error.is_fatal() {
-                    Kind::DeviceLost
-                } else {
-                    Kind::Device
-                }
-            }
+            Self::Video(error) if let Some(error) = error.device_error() => device_kind(error),
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) | Self::Live(_) => Kind::Input,
             Self::Interrupted { .. } | Self::NotBegun { .. } | Self::Stopped => Kind::Interrupted,
             Self::Signals(_) => Kind::Device,
             Self::NoDevice(_) => Kind::NoDevice,
-            Self::Device(error) if error.is_fatal() => Kind::DeviceLost,
-            Self::Device(_) => Kind::Device,
+            Self::Device(error) => device_kind(error),
         }
     }
+}
+
+/// Returns the kind of an error of the device.
+fn device_kind(error: &DeviceError) -> Kind {
+    if error.is_fatal() { Kind::DeviceLost } else { Kind::Device }
 }
 
 /// Joins file names with commas and "and". If there are more than four files, names only the first and the last, and

@@ -3,8 +3,8 @@
 //! A thread reads frames ahead of the caller. The caller returns the buffers of used frames for reuse. The memory use
 //! does not depend on the length of the video. It consists of up to [`AHEAD`] frames that were read ahead, up to
 //! [`AHEAD`] returned buffers, the frame that is being read, and the caller's frames. NVDEC also has memory for the
-//! pictures that it decodes. Only the reader thread blocks on
-//! a pipe, so a caller that waits for a frame can still react to a stop request.
+//! pictures that it decodes. Only the reader thread blocks on a pipe, so a caller that waits for a frame can still react
+//! to a stop request.
 
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};

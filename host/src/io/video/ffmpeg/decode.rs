@@ -14,7 +14,7 @@ use std::process::{ChildStdout, Stdio};
 use std::time::Duration;
 
 use super::probe::Probe;
-use super::process::{Child, Killer};
+use super::process::{Child, EXIT_LIMIT, Killer};
 use super::{FFMPEG, range_and_matrix, url};
 use crate::frame::Rate;
 use crate::frame::{FrameFormat, PixelFormat, YuvEncoding};
@@ -22,9 +22,6 @@ use crate::io::video::constant_rate::MAX_HOLE;
 use crate::io::video::read_frame::ReadFrame;
 use crate::io::video::stream::RawReader;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
-
-/// The maximum time that ffmpeg may take to exit after it has delivered its last frame.
-const LIMIT: Duration = Duration::from_secs(10);
 
 /// An ffmpeg process that decodes a file.
 pub(in crate::io::video) struct Decoder {
@@ -72,11 +69,7 @@ impl Decoder {
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let child = Child::start(FFMPEG, &mut command, path, FfmpegTask::Decoding, stop)?;
-        let stdout = child.stdout().ok_or_else(|| VideoError::Unreadable {
-            file: path.to_owned(),
-            source: std::io::ErrorKind::BrokenPipe.into(),
-        })?;
-        let frames = RawReader::new(path, stdout);
+        let frames = RawReader::new(path, child.output()?);
         let is_slowed = probe.rate.is_some_and(|own| rate.per_second() < own.per_second());
         let slowed = probe.duration.filter(|_| is_slowed);
         let (file, stop) = (path.to_owned(), stop.clone());
@@ -162,7 +155,7 @@ impl ReadFrame for Decoder {
             // The frames ended or could not be read. If ffmpeg reported a jump or failed, return that error instead of
             // the reader's error, because it states the cause.
             ended => {
-                let waited = self.child.wait(Some(LIMIT));
+                let waited = self.child.wait(Some(EXIT_LIMIT));
                 let said = self.child.said();
                 if let Some(jump) = self.jump() {
                     return Err(self.jumped(&jump));

@@ -45,13 +45,13 @@ pub(in crate::io::video) struct Probe {
     /// The pixel format of the stored frames, or `None` if ffprobe does not describe it.
     stored: Option<StoredPixels>,
     /// ffmpeg's name of the codec.
-    codec: String,
+    pub(in crate::io::video) codec: String,
     /// Whether the frames are rotated or flipped after decoding.
-    rotated: bool,
+    pub(in crate::io::video) rotated: bool,
     /// Whether the file does not state the times at which frames are shown.
-    lacks_timestamps: bool,
+    pub(in crate::io::video) lacks_timestamps: bool,
     /// Whether the file has frames that are not shown.
-    omits_frames: bool,
+    pub(in crate::io::video) omits_frames: bool,
 }
 
 /// A pixel format, as ffprobe describes it.
@@ -139,29 +139,9 @@ impl Probe {
         self.stored.as_ref().map_or(8, StoredPixels::bits)
     }
 
-    /// Returns ffmpeg's name of the codec.
-    pub(in crate::io::video) fn codec(&self) -> &str {
-        &self.codec
-    }
-
     /// Returns ffmpeg's name of the pixel format of the stored frames.
     pub(in crate::io::video) fn pixels(&self) -> &str {
         self.stored.as_ref().map_or("unknown", |stored| &stored.name)
-    }
-
-    /// Returns whether the frames are rotated or flipped after decoding.
-    pub(in crate::io::video) fn is_rotated(&self) -> bool {
-        self.rotated
-    }
-
-    /// Returns whether the file does not state the times at which frames are shown.
-    pub(in crate::io::video) fn lacks_timestamps(&self) -> bool {
-        self.lacks_timestamps
-    }
-
-    /// Returns whether the file has frames that are not shown, because an edit list omits them.
-    pub(in crate::io::video) fn omits_frames(&self) -> bool {
-        self.omits_frames
     }
 
     /// Returns the duration of a frame in ticks, or 0 if the rate is unknown.
@@ -349,13 +329,9 @@ impl Stream {
     /// Returns the frame size in pixels after the rotation that ffmpeg applies.
     fn size(&self) -> Option<UVec2> {
         let size = UVec2::new(self.width?, self.height?);
-        let sideways = (self.rotation() / 90.0).round() as i64 % 2 != 0;
+        let turned = self.side_data_list.iter().find_map(|data| data.rotation).unwrap_or(0.0);
+        let sideways = (turned / 90.0).round() as i64 % 2 != 0;
         Some(if sideways { UVec2::new(size.y, size.x) } else { size })
-    }
-
-    /// Returns the rotation in degrees that the file requires.
-    fn rotation(&self) -> f64 {
-        self.side_data_list.iter().find_map(|data| data.rotation).unwrap_or(0.0)
     }
 
     /// Returns whether the frames that the file states last longer than the video. The average rate is that of all

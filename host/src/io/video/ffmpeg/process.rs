@@ -32,6 +32,9 @@ const KEPT: usize = 4096;
 /// The maximum number of lines at the end of stderr that an error message quotes.
 const QUOTED: usize = 3;
 
+/// The maximum time that a child may take to exit after its output has ended.
+pub(super) const EXIT_LIMIT: Duration = Duration::from_secs(10);
+
 /// The interval at which a waiting thread checks whether a child has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -124,6 +127,17 @@ impl Child {
 
     pub(super) fn stdout(&self) -> Option<ChildStdout> {
         lock(&self.0.child).stdout.take()
+    }
+
+    /// Returns stdout, which must be a pipe that was not taken before.
+    ///
+    /// # Errors
+    /// Returns [`VideoError::Unreadable`] otherwise.
+    pub(super) fn output(&self) -> Result<ChildStdout, VideoError> {
+        self.stdout().ok_or_else(|| VideoError::Unreadable {
+            file: self.0.file.clone(),
+            source: io::ErrorKind::BrokenPipe.into(),
+        })
     }
 
     /// Waits until the child has ended. Kills it if it still runs after `limit`.

@@ -8,13 +8,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use super::probe::Sound;
-use super::process::Child;
+use super::process::{Child, EXIT_LIMIT};
 use super::{FFMPEG, url};
 use crate::io::video::stream::fill;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
-
-/// The maximum time that ffmpeg may take to exit after it has delivered the last sample.
-const LIMIT: Duration = Duration::from_secs(10);
 
 /// The number of bytes that are read at once.
 const CHUNK: usize = 1 << 16;
@@ -34,8 +31,7 @@ impl Sound {
         let file = self.file.as_path();
         let unreadable = |source| VideoError::Unreadable { file: file.to_owned(), source };
         let child = start(file, rate, self.offset + most, stop)?;
-        let mut stdout =
-            child.stdout().ok_or_else(|| unreadable(std::io::ErrorKind::BrokenPipe.into()))?;
+        let mut stdout = child.output()?;
         // The sound before the first video frame.
         let mut before = (self.offset.as_secs_f64() * f64::from(rate)).round() as usize;
         let mut samples = Vec::new();
@@ -54,7 +50,7 @@ impl Sound {
                 break;
             }
         }
-        child.wait(Some(LIMIT))?;
+        child.wait(Some(EXIT_LIMIT))?;
         Ok(Some(samples))
     }
 }

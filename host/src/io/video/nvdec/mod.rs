@@ -140,7 +140,7 @@ impl Plan {
         if device.cuda_info().is_none() {
             return Err(NoNvdec::NoGpu);
         }
-        let (codec, name) = match probe.codec() {
+        let (codec, name) = match probe.codec.as_str() {
             "h264" => (Codec::H264, "H.264"),
             "hevc" => (Codec::HEVC, "HEVC"),
             other => return Err(NoNvdec::Codec(other.to_owned())),
@@ -157,13 +157,13 @@ impl Plan {
         if stored != Some(format.pixels) {
             return Err(NoNvdec::Converted(format.pixels));
         }
-        if probe.is_rotated() {
+        if probe.rotated {
             return Err(NoNvdec::Rotated);
         }
-        if probe.lacks_timestamps() {
+        if probe.lacks_timestamps {
             return Err(NoNvdec::NoTimestamps);
         }
-        if probe.omits_frames() {
+        if probe.omits_frames {
             return Err(NoNvdec::Edited);
         }
         let library = library::functions().map_err(NoNvdec::Library)?;
