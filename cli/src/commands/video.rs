@@ -349,12 +349,10 @@ impl Args {
         let input = |file: &PathBuf| {
             let medium = Medium::of_input(file, self.input_format.map(Into::into))?;
             Ok::<_, Failure>(VideoInput {
-                path: file.clone(),
-                medium,
                 size: self.input_size,
                 rate: self.fps,
                 ten_bit,
-                decoder: VideoDecoder::default(),
+                ..VideoInput::new(file, medium)
             })
         };
         self.videos.iter().map(input).collect()
@@ -399,7 +397,7 @@ impl Args {
             }
         }
         let encoder = VideoEncoder::Ffmpeg;
-        Ok(VideoOutput { path, medium, encoder, crf: self.crf, sound: None, ten_bit: None })
+        Ok(VideoOutput { encoder, crf: self.crf, ..VideoOutput::new(path, medium) })
     }
 
     /// Formats the summary of a finished video as one line. `limited` contains how many views of a virtual camera were

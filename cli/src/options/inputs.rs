@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use glam::UVec2;
 use panoweave::frame::Rate;
 use panoweave::io::picture::Picture;
-use panoweave::io::video::{Medium, STANDARD, VideoDecoder, VideoInput};
+use panoweave::io::video::{Medium, STANDARD, VideoInput};
 
 use crate::options::format::Format;
 use crate::options::values::picture_size;
@@ -56,14 +56,11 @@ impl Clips {
 
     /// Returns the description from which the video in `file` is opened: its path, medium, frame size and frame rate.
     pub(crate) fn input(&self, file: &Path) -> Result<VideoInput, Failure> {
-        let (path, medium) = (file.to_owned(), self.medium(file)?);
         Ok(VideoInput {
-            path,
-            medium,
             size: self.input_size,
             rate: self.fps,
             ten_bit: true,
-            decoder: VideoDecoder::Ffmpeg,
+            ..VideoInput::new(file, self.medium(file)?)
         })
     }
 

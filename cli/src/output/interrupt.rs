@@ -9,6 +9,9 @@
 //! SIGXFSZ does not end the program: a write beyond the limit on the file size fails instead, so the command removes its
 //! temporary file and reports the error.
 //!
+//! The signal thread exits without the exit handlers of libraries: they would run while other threads use the CUDA driver,
+//! which can hang.
+//!
 //! If the parent process ignores SIGHUP, as `nohup` does, this program also ignores it.
 
 use std::path::Path;
@@ -20,6 +23,7 @@ use std::time::Duration;
 use panoweave::io::video::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::exit;
 
 use crate::output::failure::{Failure, Kind};
 use crate::output::report;
@@ -59,7 +63,7 @@ impl Interrupt {
                     panoweave::io::remove_unfinished();
                     report::failure(&at_once, as_json);
                 }
-                std::process::exit(Kind::Interrupted.exit_code().into());
+                exit(Kind::Interrupted.exit_code().into());
             }
         };
         thread::Builder::new().name("signals".into()).spawn(listen).map_err(Failure::Signals)?;
@@ -75,7 +79,7 @@ impl Interrupt {
             if signals.forever().next().is_some() {
                 panoweave::io::remove_unfinished();
                 report::failure(&Failure::Stopped, as_json);
-                std::process::exit(Kind::Interrupted.exit_code().into());
+                exit(Kind::Interrupted.exit_code().into());
             }
         };
         thread::Builder::new().name("signals".into()).spawn(listen).map_err(Failure::Signals)?;

@@ -7,8 +7,7 @@ use panoweave::device::Device;
 use panoweave::frame::Rate;
 use panoweave::geometry::rig::Rig;
 use panoweave::io::video::{
-    Crf, Medium, Stop, TenBit, VideoDecoder, VideoEncoder, VideoInput, VideoOutput, VideoSink,
-    VideoSource,
+    Crf, Medium, Stop, TenBit, VideoInput, VideoOutput, VideoSink, VideoSource,
 };
 use panoweave::live::ColourOptions;
 use panoweave::ops::seam::{Blend, SeamOptions};
@@ -47,28 +46,15 @@ pub(crate) fn expected(
         std::fs::write(&path, video).unwrap();
         let medium = Medium::of_input(&path, None).unwrap();
         let size = Some(UVec2::from(PICTURE));
-        let input = VideoInput {
-            path,
-            medium,
-            size,
-            rate: Some(rate),
-            ten_bit: false,
-            decoder: VideoDecoder::Ffmpeg,
-        };
+        let input = VideoInput { size, rate: Some(rate), ..VideoInput::new(path, medium) };
         VideoSource::open(&input, None, &stop).unwrap()
     };
     let sources = (0..scene.cameras).map(source).collect();
     let path = scene.path(&format!("panorama.{extension}"));
     let medium = Medium::of_output(&path, None).unwrap();
     let ten_bit = (format == VideoFormat::P01010le).then(TenBit::default);
-    let output = VideoOutput {
-        path: path.clone(),
-        medium,
-        encoder: VideoEncoder::Ffmpeg,
-        crf: Crf::new(20).unwrap(),
-        sound: None,
-        ten_bit,
-    };
+    let output =
+        VideoOutput { crf: Crf::new(20).unwrap(), ten_bit, ..VideoOutput::new(&path, medium) };
     let sink = VideoSink::create(&output, size.into(), rate, &stop).unwrap();
     let summary = stitch_video(&device, warp, sources, sink, &options, |_| ()).unwrap();
     assert_eq!((summary.written, summary.filled), (FRAMES as u64, 0));

@@ -289,9 +289,7 @@ mod tests {
 
     use super::*;
     use crate::geometry::homography::Homography;
-    use crate::io::video::{
-        Crf, FakeNvenc, Medium, StreamFormat, VideoDecoder, VideoEncoder, VideoInput, VideoOutput,
-    };
+    use crate::io::video::{FakeNvenc, Medium, StreamFormat, VideoInput, VideoOutput};
 
     #[test]
     fn gaps_are_counted_by_time() {
@@ -307,12 +305,9 @@ mod tests {
     fn stitch(fake: &FakeNvenc, size: UVec2, sink: impl FnOnce(Rate, &Stop) -> VideoSink) {
         let stop = Stop::default();
         let input = VideoInput {
-            path: fake.path("in.nv12"),
-            medium: Medium::Stream(StreamFormat::Nv12),
             size: Some(size),
             rate: "25".parse().ok(),
-            ten_bit: false,
-            decoder: VideoDecoder::Ffmpeg,
+            ..VideoInput::new(fake.path("in.nv12"), Medium::Stream(StreamFormat::Nv12))
         };
         let source = || VideoSource::open(&input, None, &stop).unwrap();
         let device = Device::cpu();
@@ -340,14 +335,8 @@ mod tests {
         });
         fake.check("stitched");
         stitch(&fake, size, |rate, stop| {
-            let output_file = VideoOutput {
-                path: fake.path("out.nv12"),
-                medium: Medium::Stream(StreamFormat::Nv12),
-                encoder: VideoEncoder::Ffmpeg,
-                crf: Crf::default(),
-                sound: None,
-                ten_bit: None,
-            };
+            let output_file =
+                VideoOutput::new(fake.path("out.nv12"), Medium::Stream(StreamFormat::Nv12));
             let sink = VideoSink::create(&output_file, output, rate, stop).unwrap();
             assert!(!sink.takes_device_frames() && sink.encoder().is_none());
             sink

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use panoweave::frame::{PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::io::picture::Picture;
-use panoweave::io::video::{Medium, Stop, VideoDecoder, VideoInput, VideoSource};
+use panoweave::io::video::{Medium, Stop, VideoInput, VideoSource};
 use panoweave_tests::data;
 
 use super::{Ffmpeg, MAP, seconds};
@@ -95,14 +95,7 @@ fn a_clip_of_1080p() {
 fn frames(folder: &Folder, file: &str) -> (PixelFormat, Vec<Vec<u8>>) {
     let path = folder.path(file);
     let medium = Medium::of_input(&path, None).unwrap();
-    let input = VideoInput {
-        path,
-        medium,
-        size: None,
-        rate: None,
-        ten_bit: true,
-        decoder: VideoDecoder::Ffmpeg,
-    };
+    let input = VideoInput { ten_bit: true, ..VideoInput::new(path, medium) };
     let mut source = VideoSource::open(&input, None, &Stop::default()).unwrap();
     let frames = std::iter::from_fn(|| source.frame().unwrap()).collect();
     (source.format().pixels, frames)

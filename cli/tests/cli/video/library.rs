@@ -10,8 +10,7 @@ use glam::UVec2;
 use panoweave::device::Device;
 use panoweave::geometry::homography::Homography;
 use panoweave::io::video::{
-    Crf, Medium, Stop, VideoDecoder, VideoEncoder, VideoError, VideoInput, VideoOutput, VideoSink,
-    VideoSource,
+    Medium, Stop, VideoError, VideoInput, VideoOutput, VideoSink, VideoSource,
 };
 use panoweave::video::{Summary, VideoOptions, VideoStitchError, stitch_video};
 use panoweave::warp::DeviceWarp;
@@ -30,14 +29,7 @@ fn stitch(
     let sources = inputs.map(|name| {
         let path = folder.path(name);
         let medium = Medium::of_input(&path, None).unwrap();
-        let input = VideoInput {
-            path,
-            medium,
-            size: None,
-            rate: None,
-            ten_bit: false,
-            decoder: VideoDecoder::Ffmpeg,
-        };
+        let input = VideoInput::new(path, medium);
         VideoSource::open(&input, None, &stop).unwrap()
     });
     let device = Device::cpu();
@@ -48,14 +40,7 @@ fn stitch(
     stream.synchronize().unwrap();
     let path = folder.path(output);
     let medium = Medium::of_output(&path, None).unwrap();
-    let output = VideoOutput {
-        path,
-        medium,
-        encoder: VideoEncoder::Ffmpeg,
-        crf: Crf::default(),
-        sound: None,
-        ten_bit: None,
-    };
+    let output = VideoOutput::new(path, medium);
     let rate = sources[0].rate();
     let sink = VideoSink::create(&output, size, rate, &stop).unwrap();
     stitch_video(&device, warp, sources.into(), sink, &VideoOptions::default(), |_| {})

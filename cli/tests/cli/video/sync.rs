@@ -1,6 +1,6 @@
 //! Tests `--sync` of `panoweave video` and `panoweave compare`. The gray level of each frame tells its time.
 
-use panoweave::io::video::{Medium, Stop, VideoDecoder, VideoInput, VideoSource};
+use panoweave::io::video::{Medium, Stop, VideoInput, VideoSource};
 use panoweave::video::sound::find_offsets;
 
 use super::{Ffmpeg, MAP, flat, luma};
@@ -181,14 +181,7 @@ fn the_sound_of_the_output_stays_in_sync() {
         let sources = [output, first].map(|file| {
             let path = folder.path(file);
             let medium = Medium::of_input(&path, None).unwrap();
-            let input = VideoInput {
-                path,
-                medium,
-                size: None,
-                rate: None,
-                ten_bit: false,
-                decoder: VideoDecoder::Ffmpeg,
-            };
+            let input = VideoInput::new(path, medium);
             VideoSource::open(&input, None, &Stop::default()).unwrap()
         });
         let found = find_offsets(&sources, 10.0, &Stop::default()).unwrap().unwrap();

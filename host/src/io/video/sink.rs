@@ -39,6 +39,13 @@ pub struct VideoOutput {
 }
 
 impl VideoOutput {
+    /// Returns the options for `path` with 8 bits per sample, the default quality, no sound, and ffmpeg as the encoder.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>, medium: Medium) -> Self {
+        let (path, encoder, crf) = (path.into(), VideoEncoder::default(), Crf::default());
+        Self { path, medium, encoder, crf, sound: None, ten_bit: None }
+    }
+
     /// Checks that the encoder can be used for this medium and on this computer. Call this before expensive
     /// preparations; [`VideoSink::create`] also checks it, and that the GPU supports the size and the depth of the
     /// video.

@@ -10,12 +10,12 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use glam::UVec2;
 
-use super::ffmpeg::{self, Decoder};
+use super::ffmpeg::{self, Decoder, EXIT_LIMIT};
 use super::medium::shown;
 use super::read_frame::{LOOK, NextFrame, ReadFrame, check};
 use super::stream::RawReader;
@@ -50,6 +50,15 @@ pub struct VideoInput {
     pub decoder: VideoDecoder,
 }
 
+impl VideoInput {
+    /// Returns the options for `path` with 8 bits per sample, the rate that the video states, and ffmpeg as the decoder.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>, medium: Medium) -> Self {
+        let (path, decoder) = (path.into(), VideoDecoder::default());
+        Self { path, medium, size: None, rate: None, ten_bit: false, decoder }
+    }
+}
+
 /// A video that is being read.
 pub struct VideoSource {
     name: PathBuf,
@@ -73,6 +82,21 @@ pub struct VideoSource {
     stop: Stop,
     /// A handle that kills ffmpeg when the source is dropped. `None` for media that need no ffmpeg.
     _child: Option<ffmpeg::Killer>,
+    /// The reader thread if it uses the GPU. This field comes last, so that the thread has a reason to end when this is
+    /// dropped: nobody receives its frames, and its ffmpeg is killed.
+    _gpu_reader: Option<GpuReader>,
+}
+
+/// A reader thread that uses the GPU. Drop waits for its end, because the driver must not be used while the process exits.
+struct GpuReader(JoinHandle<()>);
+
+impl Drop for GpuReader {
+    fn drop(&mut self) {
+        let start = Instant::now();
+        while !self.0.is_finished() && start.elapsed() < EXIT_LIMIT {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
 }
 
 impl VideoSource {
@@ -104,27 +128,25 @@ impl VideoSource {
                 check(&name, format.size)?;
                 let expected = probe.duration.map(|duration| rate.frames(duration));
                 let path = &input.path;
-                let (source, child, decoder) = match input
-                    .decoder
-                    .start(path, &probe, rate, format, stop)?
-                {
+                let source = match input.decoder.start(path, &probe, rate, format, stop)? {
                     Some(nvdec) => {
-                        let child = nvdec.killer();
+                        let _child = Some(nvdec.killer());
                         let frames = |_| Box::new(nvdec) as Box<dyn NextFrame>;
-                        (Self::start(name, format, rate, expected, frames, stop)?, child, "nvdec")
+                        let (source, thread) =
+                            Self::start(name, format, rate, expected, frames, stop)?;
+                        let _gpu_reader = Some(GpuReader(thread));
+                        Self { decoder: Some("nvdec"), _child, _gpu_reader, ..source }
                     }
                     None => {
                         let ffmpeg = Decoder::start(path, &probe, rate, format, stop)?;
-                        let child = ffmpeg.killer();
+                        let _child = Some(ffmpeg.killer());
                         let source = Self::buffered(name, format, rate, expected, ffmpeg, stop)?;
-                        (source, child, "ffmpeg")
+                        Self { decoder: Some("ffmpeg"), _child, ..source }
                     }
                 };
                 let conversions = probe.conversions(format.pixels);
                 let tags = probe.tags();
-                let decoder = Some(decoder);
-                let child = Some(child);
-                Ok(Self { sound: probe.sound, conversions, tags, decoder, _child: child, ..source })
+                Ok(Self { sound: probe.sound, conversions, tags, ..source })
             }
             Medium::Stream(StreamFormat::Y4m) => {
                 let (file, bytes) = stream::open(&input.path)?;
@@ -200,10 +222,13 @@ impl VideoSource {
     ) -> Result<Self, VideoError> {
         let bytes = format.bytes();
         let buffered = |empty| Box::new(Buffered { reader, bytes, empty }) as Box<dyn NextFrame>;
-        Self::start(name, format, rate, expected, buffered, stop)
+        // The thread is not joined, because it may block forever on a pipe. If it does not block, it ends when the
+        // receiver of the frames is dropped.
+        Self::start(name, format, rate, expected, buffered, stop).map(|(source, _)| source)
     }
 
-    /// Starts to read a video. `reader` receives the channel on which buffers of used frames are returned.
+    /// Starts to read a video, and returns it with its reader thread. `reader` receives the channel on which buffers of
+    /// used frames are returned.
     fn start(
         name: PathBuf,
         format: FrameFormat,
@@ -211,18 +236,16 @@ impl VideoSource {
         expected: Option<u64>,
         reader: impl FnOnce(Receiver<Vec<u8>>) -> Box<dyn NextFrame>,
         stop: &Stop,
-    ) -> Result<Self, VideoError> {
+    ) -> Result<(Self, JoinHandle<()>), VideoError> {
         let (full, frames) = sync_channel(AHEAD);
         let (empty, returned) = sync_channel(AHEAD);
         let reader = reader(returned);
         let file = name.clone();
-        // The thread is not joined, because it may block forever on a pipe. If it does not block, it ends when the
-        // receiver of the frames is dropped.
-        thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("read".into())
             .spawn(move || read(&file, reader, &full))
             .map_err(VideoError::Thread)?;
-        Ok(Self {
+        let source = Self {
             name,
             format,
             rate,
@@ -238,7 +261,9 @@ impl VideoSource {
             empty,
             stop: stop.clone(),
             _child: None,
-        })
+            _gpu_reader: None,
+        };
+        Ok((source, thread))
     }
 
     /// Returns the next frame in the memory in which it was decoded, or `None` at the end of the video or after a stop
@@ -434,5 +459,45 @@ fn read(
         if full.send(result).is_err() || last {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// A reader of endless frames that records its end.
+    struct Endless(Arc<AtomicBool>);
+
+    impl NextFrame for Endless {
+        fn next_frame(&mut self) -> Result<Option<VideoFrame>, VideoError> {
+            Ok(Some(VideoFrame::Host(Vec::new())))
+        }
+    }
+
+    impl Drop for Endless {
+        fn drop(&mut self) {
+            thread::sleep(Duration::from_millis(50));
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn drop_waits_for_a_reader_that_uses_the_gpu() {
+        let ended = Arc::new(AtomicBool::new(false));
+        let format = FrameFormat::rgba8(2, 2);
+        let rate = Rate::new(30, 1).unwrap();
+        let reader = Endless(Arc::clone(&ended));
+        let reader = |_| Box::new(reader) as Box<dyn NextFrame>;
+        let name = "endless.mp4".into();
+        let (source, thread) =
+            VideoSource::start(name, format, rate, None, reader, &Stop::default()).unwrap();
+        let mut source = VideoSource { _gpu_reader: Some(GpuReader(thread)), ..source };
+        assert!(source.next_frame().unwrap().is_some());
+        drop(source);
+        assert!(ended.load(Ordering::SeqCst));
     }
 }

@@ -50,8 +50,7 @@ impl Videos {
 }
 
 fn open(file: &Path, decoder: VideoDecoder, rate: Option<Rate>) -> Result<VideoSource, VideoError> {
-    let (path, medium) = (file.to_owned(), Medium::File);
-    let input = VideoInput { path, medium, size: None, rate, ten_bit: true, decoder };
+    let input = VideoInput { rate, ten_bit: true, decoder, ..VideoInput::new(file, Medium::File) };
     VideoSource::open(&input, None, &Stop::default())
 }
 
@@ -181,15 +180,17 @@ fn joined_streams_lose_no_frame() {
         join(&["a.ts", "b.ts"], "joined.ts");
         assert_eq!(check_start(&device, &videos.path("joined.ts")), 120, "{offset}");
     }
-    // The second part needs a decoder with more memory, or shows another part of its pictures.
+    // The second part, about 1 s later, needs a decoder with more memory, or shows another part of its pictures.
     for (size, refs) in [("320x180", 8), ("320x184", 2)] {
-        take(size, &format!("-bf 2 -refs {refs} -output_ts_offset 2"), "b.ts");
+        take(size, &format!("-bf 2 -refs {refs} -output_ts_offset 3"), "b.ts");
         join(&["a.ts", "b.ts"], "joined.ts");
         let file = videos.path("joined.ts");
         let (_, frames, error) = read(&file, VideoDecoder::Nvdec(device.clone()), None).unwrap();
-        assert!(error.is_none() && frames.len() == 120, "{error:?} {}", frames.len());
+        assert!(error.is_none(), "{size} {refs}: {error:?}");
+        // The number of reference frames delays the second part by up to 2 frames.
+        assert!((148..=150).contains(&frames.len()), "{size} {refs}: {}", frames.len());
         let (_, expected, _) = read(&file, VideoDecoder::Ffmpeg, None).unwrap();
-        let same = if size == "320x180" { 120 } else { 60 };
+        let same = if size == "320x180" { frames.len() } else { 60 };
         assert!(frames[..same] == expected[..same], "{size} {refs}");
     }
 }

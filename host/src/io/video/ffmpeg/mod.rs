@@ -24,7 +24,7 @@ pub(super) use output::OutputFile;
 pub(super) use packets::Packets;
 pub use probe::Sound;
 pub(super) use probe::{Probe, probe};
-pub(super) use process::Killer;
+pub(super) use process::{EXIT_LIMIT, Killer};
 use process::{FFMPEG, FFPROBE};
 
 use crate::frame::{Range, YuvEncoding, YuvMatrix};

@@ -33,7 +33,7 @@ const KEPT: usize = 4096;
 const QUOTED: usize = 3;
 
 /// The maximum time that a child may take to exit after its output has ended.
-pub(super) const EXIT_LIMIT: Duration = Duration::from_secs(10);
+pub(in crate::io::video) const EXIT_LIMIT: Duration = Duration::from_secs(10);
 
 /// The interval at which a waiting thread checks whether a child has ended.
 const LOOK: Duration = Duration::from_millis(5);

@@ -34,6 +34,7 @@ impl NvencStatus {
     pub(super) const OUT_OF_MEMORY: Self = Self(10);
     pub(super) const NEED_MORE_INPUT: Self = Self(17);
     pub(super) const ENCODER_BUSY: Self = Self(18);
+    pub(super) const INCOMPATIBLE_CLIENT_KEY: Self = Self(21);
 }
 
 /// The names of the results, without the prefix `NV_ENC_ERR_`.

@@ -115,7 +115,7 @@ fn quote(detail: &str) -> String {
 /// Returns the explanation of a result whose name does not explain it.
 fn hint(status: NvencStatus) -> &'static str {
     match status {
-        NvencStatus::OUT_OF_MEMORY => {
+        NvencStatus::OUT_OF_MEMORY | NvencStatus::INCOMPATIBLE_CLIENT_KEY => {
             "; GeForce GPUs limit the number of encoders, so end other programs that encode"
         }
         _ => "",

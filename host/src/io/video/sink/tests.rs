@@ -13,8 +13,8 @@ use crate::frame::{
 };
 use crate::io::video::nvenc::{Functions, VideoEncoder};
 use crate::io::video::{
-    Crf, Medium, Stop, StreamFormat, TenBit, VideoDecoder, VideoError, VideoInput, VideoOutput,
-    VideoSink, VideoSource,
+    Crf, Medium, Stop, StreamFormat, TenBit, VideoError, VideoInput, VideoOutput, VideoSink,
+    VideoSource,
 };
 
 /// Returns the bytes of a frame, which depend on `seed`.
@@ -208,14 +208,7 @@ fn pictures_that_come_late_are_not_lost() {
 fn sound_is_added() {
     let Some(fake) = Fake::new() else { return };
     fake.run("-f lavfi -i testsrc=s=32x32:r=25 -f lavfi -i sine -t 1 -c:v libx264 -c:a aac in.mp4");
-    let input = VideoInput {
-        path: fake.path("in.mp4"),
-        medium: Medium::File,
-        size: None,
-        rate: None,
-        ten_bit: false,
-        decoder: VideoDecoder::Ffmpeg,
-    };
+    let input = VideoInput::new(fake.path("in.mp4"), Medium::File);
     let source = VideoSource::open(&input, None, &Stop::default()).unwrap();
     let output = VideoOutput { sound: source.sound().cloned(), ..fake.output("a.mp4") };
     assert!(output.sound.is_some());
@@ -309,12 +302,8 @@ fn libraries_and_gpus_without_nvenc_are_errors() {
 #[test]
 fn only_files_on_a_gpu_are_encoded() {
     let output = |path: &str, medium| VideoOutput {
-        path: path.into(),
-        medium,
         encoder: VideoEncoder::Nvenc(Device::cpu()),
-        crf: Crf::default(),
-        sound: None,
-        ten_bit: None,
+        ..VideoOutput::new(path, medium)
     };
     let error = |output: VideoOutput| {
         let checked = output.check_encoder().unwrap_err().to_string();
@@ -330,14 +319,7 @@ fn only_files_on_a_gpu_are_encoded() {
 #[test]
 fn other_media_copy_frames_from_the_device() {
     let folder = tempfile::tempdir().unwrap();
-    let output = VideoOutput {
-        path: folder.path().join("a.nv12"),
-        medium: Medium::Stream(StreamFormat::Nv12),
-        encoder: VideoEncoder::Ffmpeg,
-        crf: Crf::default(),
-        sound: None,
-        ten_bit: None,
-    };
+    let output = VideoOutput::new(folder.path().join("a.nv12"), Medium::Stream(StreamFormat::Nv12));
     let rate = Rate::new(25, 1).unwrap();
     let sink = VideoSink::create(&output, UVec2::new(31, 17), rate, &Stop::default()).unwrap();
     assert!(!sink.takes_device_frames());

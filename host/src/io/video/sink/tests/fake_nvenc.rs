@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::device::Device;
 use crate::frame::Rate;
 use crate::io::video::nvenc::{Functions, NvencError, VideoEncoder};
-use crate::io::video::{Crf, Medium, Stop, VideoError, VideoOutput, VideoSink};
+use crate::io::video::{Medium, Stop, VideoError, VideoOutput, VideoSink};
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/io/video/sink/tests/fake_nvenc.c");
 
@@ -130,12 +130,8 @@ impl Fake {
     /// Returns the description of an output file of this fake.
     pub(super) fn output(&self, name: &str) -> VideoOutput {
         VideoOutput {
-            path: self.path(name),
-            medium: Medium::File,
             encoder: VideoEncoder::Nvenc(Device::cpu()),
-            crf: Crf::default(),
-            sound: None,
-            ten_bit: None,
+            ..VideoOutput::new(self.path(name), Medium::File)
         }
     }
 
