@@ -48,6 +48,8 @@ mod copies;
 mod fault;
 mod global;
 mod grid;
+#[cfg(target_arch = "x86_64")]
+mod level;
 pub mod memory;
 mod order;
 mod panics;
@@ -107,6 +109,8 @@ pub use block::{
 pub use checks::{Checks, UnknownCheck};
 pub use constant::ConstantBank;
 pub use fault::{AccessKind, Elsewhere, Fault, FaultKind, Index, ThreadId};
+#[cfg(target_arch = "x86_64")]
+pub use level::is_x86_64_v3;
 pub use shared::SharedRegion;
 pub use stacks::{set_stack_bytes, stack_bytes};
 pub use warp::WarpOp;

@@ -180,6 +180,8 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
 #[doc(hidden)]
 pub mod __private {
     pub use bytemuck;
+    #[cfg(target_arch = "x86_64")]
+    pub use cuda_cpu::is_x86_64_v3;
     #[cfg(not(target_arch = "nvptx64"))]
     pub use linkme;
     #[cfg(target_arch = "nvptx64")]

@@ -1,6 +1,6 @@
 //! Generates the host side of a kernel: its launch type, and its entry in the registry.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::parse_quote;
 
@@ -91,9 +91,16 @@ impl Kernel<'_> {
         let count = arguments.len();
         let values = arguments.iter().map(|argument| {
             let Argument { name, ty, .. } = argument;
-            let value = quote!(<_ as ::cuda_std::arg::HostArg<#ty>>::on_cpu(&self.#name));
+            let value =
+                quote!(<_ as ::cuda_std::arg::HostArg<#ty>>::on_cpu(&cuda_std_launch.#name));
             argument.given(value, self.is_unsafe)
         });
+        let elided = (!arguments.is_empty()).then(|| quote!(<'_>));
+        let thread = on_this_cpu(
+            &quote!(cuda_std_launch: &#launch #elided),
+            &quote!(self),
+            &quote!(#scope #function_name(#(#values),*)),
+        );
         let safe = self.safe_launch.then(|| {
             quote! {
                 // Without this attribute, the compiler error about a kernel that is not safe to
@@ -138,12 +145,7 @@ impl Kernel<'_> {
 
                 #[inline]
                 unsafe fn thread(&self) {
-                    // SAFETY: the caller upholds this function's safety contract.
-                    #[allow(unused_unsafe, reason = "a safe kernel without arguments")]
-                    unsafe {
-                        #scope
-                        #function_name(#(#values),*)
-                    }
+                    #thread
                 }
             }
 
@@ -164,6 +166,18 @@ impl Kernel<'_> {
         let values = (arguments.iter().zip(&read))
             .map(|(argument, read)| argument.given(quote!(#read), self.is_unsafe));
         let scope = self.scope();
+        let params = quote!(cuda_std_params);
+        let thread = on_this_cpu(
+            &quote!(#params: *const *const ::core::ffi::c_void),
+            &params,
+            &quote! {
+                #[allow(unused_mut, unused_variables, reason = "a kernel without arguments")]
+                let mut cuda_std_params = cuda_std_params;
+                #(let #read = ::cuda_std::arg::read::<#types>(&mut cuda_std_params);)*
+                #scope
+                #function_name(#(#values),*)
+            },
+        );
         quote! {
             #(#cfgs)*
             #[cfg(not(target_arch = "nvptx64"))]
@@ -188,17 +202,46 @@ impl Kernel<'_> {
                 // The function's name must differ from the name of every kernel, because it calls
                 // the kernel.
                 unsafe fn cuda_std_thread(cuda_std_params: *const *const ::core::ffi::c_void) {
-                    #[allow(unused_mut, unused_variables, reason = "a kernel without arguments")]
-                    let mut cuda_std_params = cuda_std_params;
-                    // SAFETY: the caller upholds this function's safety contract.
-                    #[allow(unused_unsafe, reason = "a safe kernel without arguments")]
-                    unsafe {
-                        #(let #read = ::cuda_std::arg::read::<#types>(&mut cuda_std_params);)*
-                        #scope
-                        #function_name(#(#values),*)
-                    }
+                    #thread
                 }
             };
         }
+    }
+}
+
+/// Generates a function body that runs `body` with `parameter`, whose value is `argument`.
+///
+/// There are two copies of the body. The second one is for x86-64 CPUs with AVX2 and fused
+/// multiply-adds: without these instructions, each `mul_add` is a function call. Both copies compute
+/// the same results.
+fn on_this_cpu(parameter: &TokenStream, argument: &TokenStream, body: &TokenStream) -> TokenStream {
+    let function = |attributes: TokenStream, name: &Ident| {
+        quote! {
+            #attributes
+            #[inline]
+            unsafe fn #name(#parameter) {
+                // SAFETY: the caller upholds the safety contract of the kernel.
+                #[allow(unused_unsafe, reason = "a safe kernel without arguments")]
+                unsafe { #body }
+            }
+        }
+    };
+    let [any, v3] = ["cuda_std_any", "cuda_std_v3"].map(|name| format_ident!("{name}"));
+    // `cuda_cpu::is_x86_64_v3` checks the same features.
+    let features = quote! {
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,bmi1,bmi2,f16c,fma,lzcnt,popcnt")]
+    };
+    let (any_function, v3_function) = (function(quote!(), &any), function(features, &v3));
+    quote! {
+        #any_function
+        #v3_function
+        #[cfg(target_arch = "x86_64")]
+        if ::cuda_std::__private::is_x86_64_v3() {
+            // SAFETY: the CPU has the features, and the caller upholds the safety contract of the kernel.
+            return unsafe { #v3(#argument) };
+        }
+        // SAFETY: the caller upholds the safety contract of the kernel.
+        unsafe { #any(#argument) }
     }
 }
