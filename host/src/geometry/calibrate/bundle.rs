@@ -7,6 +7,8 @@
 //! 4. Pairs that contradict the others are removed (`conflict`), because a pair can be wrong although its own
 //!    calibration succeeded. If this disconnects a picture, steps 2 to 4 are repeated without it.
 
+use rayon::prelude::*;
+
 use super::bundle_adjustment::Common;
 use super::conflict::{Agreed, agreed};
 use super::fit::Sight;
@@ -273,39 +275,53 @@ fn edges(
     options: &CalibrateOptions,
 ) -> Result<(Vec<Edge>, Vec<Refused>), Refusal> {
     let (mut edges, mut refused) = (Vec::new(), Vec::new());
-    for PhotoPair { left, right, correspondences } in pairs {
-        let (left, right) = (*left, *right);
-        let pictures_of = pictures.len();
-        if left == right || left.max(right) >= pictures_of {
-            return Err(Refusal::Link { left, right, pictures: pictures_of });
-        }
-        let both = [&pictures[left], &pictures[right]];
-        // If a lens is unknown, accept a homography for the pair even if rotating cameras are required: a single pair
-        // may not determine the focal length. `common` selects the model of all pictures.
-        let known = both.iter().all(|picture| picture.lens.is_some());
-        let model = match options.model {
-            ModelChoice::Homography => ModelChoice::Homography,
-            _ if known => options.model,
-            _ => ModelChoice::Auto,
-        };
-        // Two pictures of the same view are useful in a larger set: each of them connects to the others.
-        let options = CalibrateOptions { model, same_view: true, ..options.clone() };
-        let calibration = match pair(correspondences, both, &options) {
-            Ok(calibration) => calibration,
-            Err(malformed @ Refusal::Correspondence { .. }) => return Err(malformed),
+    let found: Vec<_> = pairs.par_iter().map(|pair| edge(pictures, pair, options)).collect();
+    for (found, PhotoPair { left, right, .. }) in found.into_iter().zip(pairs) {
+        match found? {
+            Ok(edge) => edges.push(edge),
             Err(refusal) => {
                 tracing::debug!(left, right, %refusal, "cannot calibrate a pair");
-                refused.push(Refused { link: [left, right], refusal });
-                continue;
+                refused.push(Refused { link: [*left, *right], refusal });
             }
-        };
-        let matches = Matches::new(correspondences, [left, right], both)?;
-        let sight = |&i: &usize| {
-            let Correspondence { left: l, right: r, .. } = correspondences[i];
-            Sight { link: [left, right], left: l, right: r }
-        };
-        let inliers = calibration.inliers.iter().map(sight).collect();
-        edges.push(Edge { link: [left, right], calibration, matches, inliers });
+        }
     }
     Ok((edges, refused))
+}
+
+/// Calibrates a pair. The inner error is the reason why the pair cannot be calibrated.
+///
+/// # Errors
+/// Returns a [`Refusal`] if the input is malformed.
+fn edge(
+    pictures: &[Photo],
+    PhotoPair { left, right, correspondences }: &PhotoPair,
+    options: &CalibrateOptions,
+) -> Result<Result<Edge, Refusal>, Refusal> {
+    let (left, right) = (*left, *right);
+    if left == right || left.max(right) >= pictures.len() {
+        return Err(Refusal::Link { left, right, pictures: pictures.len() });
+    }
+    let both = [&pictures[left], &pictures[right]];
+    // If a lens is unknown, accept a homography for the pair even if rotating cameras are required: a single pair
+    // may not determine the focal length. `common` selects the model of all pictures.
+    let known = both.iter().all(|picture| picture.lens.is_some());
+    let model = match options.model {
+        ModelChoice::Homography => ModelChoice::Homography,
+        _ if known => options.model,
+        _ => ModelChoice::Auto,
+    };
+    // Two pictures of the same view are useful in a larger set: each of them connects to the others.
+    let options = CalibrateOptions { model, same_view: true, ..options.clone() };
+    let calibration = match pair(correspondences, both, &options) {
+        Ok(calibration) => calibration,
+        Err(malformed @ Refusal::Correspondence { .. }) => return Err(malformed),
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let matches = Matches::new(correspondences, [left, right], both)?;
+    let sight = |&i: &usize| {
+        let Correspondence { left: l, right: r, .. } = correspondences[i];
+        Sight { link: [left, right], left: l, right: r }
+    };
+    let inliers = calibration.inliers.iter().map(sight).collect();
+    Ok(Ok(Edge { link: [left, right], calibration, matches, inliers }))
 }

@@ -5,6 +5,7 @@
 //! lower information criterion (see `select`) is the result.
 
 use glam::{DMat3, UVec2};
+use rayon::prelude::*;
 use shared_types::warp::Camera;
 
 use super::cameras::{Cameras, Focal, rays, rotation_between};
@@ -61,8 +62,11 @@ pub(super) fn common(
         let start = (!rotation).then(|| planes(&sizes, tree, edges))?;
         Some(settle(start, &sights_of, most))
     };
-    let turning = turning(pictures, tree, edges, &sights_of, options, most);
-    let chosen = match (plane(options), turning) {
+    let (plane, turning) = rayon::join(
+        || plane(options),
+        || turning(pictures, tree, edges, &sights_of, options, most),
+    );
+    let chosen = match (plane, turning) {
         (Some(plane), Ok(turning)) => {
             if cameras_explain(&plane, &turning, &sights, &sizes) {
                 Chosen::Cameras(turning)
@@ -189,13 +193,10 @@ fn turning(
     let owned: Vec<Sight> = sights.iter().map(|sight| **sight).collect();
     let mut best: Option<(f64, Fitted<Cameras>)> = None;
     let mut reason = "no focal length fits".to_owned();
-    for (focal, radial) in
-        [(first, false), (first, true), (Focal::Each, false), (Focal::Each, true)]
-    {
-        if radial && !options.radial {
-            continue;
-        }
-        let fitted = settle(rough.model.freed(focal, radial), sights, most);
+    let kinds = [(first, false), (first, true), (Focal::Each, false), (Focal::Each, true)];
+    let kinds = kinds.into_par_iter().filter(|(_, radial)| !radial || options.radial);
+    let settled = |(focal, radial)| settle(rough.model.freed(focal, radial), sights, most);
+    for fitted in kinds.map(settled).collect::<Vec<_>>() {
         let cost = evidence(&fitted.model, &owned, rough.noise.min(fitted.noise));
         if best.as_ref().is_some_and(|(least, _)| cost >= *least) {
             continue;

@@ -120,6 +120,21 @@ impl Model for Cameras {
         moved
     }
 
+    fn moves(&self, parameter: usize, picture: usize) -> bool {
+        let focals = self.focal_numbers();
+        if parameter < focals.start {
+            // The reference has no angles.
+            let turned = parameter / 3;
+            return picture == turned + usize::from(turned >= self.reference);
+        }
+        match self.focal {
+            Focal::Each if focals.contains(&parameter) => {
+                self.unknown().nth(parameter - focals.start) == Some(picture)
+            }
+            _ => !self.known[picture],
+        }
+    }
+
     fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2> {
         let from = &self.cameras[from];
         map(&self.cameras[to], from, from.from_ray.transpose(), pixel)
@@ -163,6 +178,7 @@ pub(super) fn rays(cameras: &[Camera], sight: &Sight) -> Option<[DVec3; 2]> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fit::tests::check_moves;
     use super::*;
 
     #[test]
@@ -189,6 +205,9 @@ mod tests {
         assert!((moved.cameras[2].focal.y - 500.0 * (-0.3f64).exp()).abs() < 1e-9);
         assert_eq!(moved.cameras[2].distortion[0], 0.01);
         assert!(moved.cameras[0].from_ray.abs_diff_eq(DMat3::from_rotation_y(0.1), 1e-12));
+        for (focal, radial) in [(Focal::Shared, false), (Focal::Each, true)] {
+            check_moves(&all.freed(focal, radial), |model| model.cameras.clone());
+        }
         let pixel = DVec2::new(200.0, 100.0);
         let at = moved.map(0, 2, pixel).unwrap();
         assert!((moved.map(2, 0, at).unwrap() - pixel).length() < 1e-6);

@@ -30,6 +30,8 @@ pub(super) trait Model: Clone {
     /// Returns the model after adding `step` to its free parameters. The parameters are scaled such that a step of 1 is
     /// large for each of them.
     fn moved(&self, step: &[f64]) -> Self;
+    /// Returns whether a free parameter changes anything about a picture. Maps between other pictures stay the same.
+    fn moves(&self, parameter: usize, picture: usize) -> bool;
     /// Maps a pixel of picture `from` to picture `to`. The result may lie outside the picture. Returns `None` if the
     /// point is behind a camera or beyond a lens limit.
     fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2>;
@@ -125,7 +127,9 @@ impl Equations {
             aside[k] += STEP;
             let aside = base.moved(&aside);
             for (i, (one, here)) in weighed.iter().zip(&here).enumerate() {
-                slopes[i * freedom + k] = (off(&aside, one) - here) / STEP;
+                if one.sight.link.iter().any(|picture| base.moves(k, *picture)) {
+                    slopes[i * freedom + k] = (off(&aside, one) - here) / STEP;
+                }
             }
         }
         let (mut information, mut gradient) =
@@ -282,4 +286,25 @@ pub(super) fn spread<M: Model>(
     }
     let trace = |slopes: DMatrix<f64>| (&slopes * covariance * slopes.transpose()).trace();
     slopes.into_iter().map(|slopes| slopes.map(trace)).collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::Model;
+
+    /// Checks [`Model::moves`]: a parameter must change the parts of exactly these pictures. `parts` returns the part of
+    /// the model that belongs to each picture.
+    pub(crate) fn check_moves<M: Model, P: PartialEq>(model: &M, parts: impl Fn(&M) -> Vec<P>) {
+        let mut step = vec![0.0; model.freedom()];
+        let before = parts(&model.moved(&step));
+        for k in 0..step.len() {
+            step.fill(0.0);
+            step[k] = 0.01;
+            for (picture, (after, before)) in
+                parts(&model.moved(&step)).iter().zip(&before).enumerate()
+            {
+                assert_eq!(model.moves(k, picture), after != before, "{k} {picture}");
+            }
+        }
+    }
 }

@@ -127,6 +127,12 @@ impl Model for Planes {
         self.replaced(matrices)
     }
 
+    fn moves(&self, parameter: usize, picture: usize) -> bool {
+        // The reference has no parameters.
+        let turned = parameter / 8;
+        picture == turned + usize::from(turned >= self.reference)
+    }
+
     fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2> {
         flat(self.between(to, from) * pixel.extend(1.0))
     }
@@ -222,6 +228,7 @@ fn turns(p: &[DVec2; 4]) -> Option<[f64; 4]> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fit::tests::check_moves;
     use super::*;
 
     #[test]
@@ -260,5 +267,7 @@ mod tests {
             let moved = planes.moved(&step).map(0, 1, pixel).unwrap();
             assert!((0.01..20.0).contains(&(moved - at).length()), "{k}: {moved} {at}");
         }
+        let three = Planes::new(&[sizes[0]; 3], 1, vec![second, DMat3::IDENTITY, second]);
+        check_moves(&three, |model| model.to_reference.clone());
     }
 }
