@@ -2,8 +2,10 @@
 
 use glam::UVec2;
 use gst::glib::prelude::*;
-use gst_video::{VideoCapsBuilder, VideoInfo};
+use gst_video::{VideoCapsBuilder, VideoFormat, VideoInfo};
 
+use super::error::StitchFailure;
+use super::map::Map;
 use super::{cuda, formats};
 
 /// Returns the caps of all supported formats.
@@ -17,16 +19,16 @@ pub(super) fn template(with_cuda: bool) -> gst::Caps {
 }
 
 /// Returns the caps that the pad of a camera accepts. `size` is the size of its pictures, if it is known. `other` is the
-/// info of another camera, which must have the same number of bits per sample.
+/// format of another camera, which must have the same number of bits per sample.
 pub(super) fn of_camera(
     size: Option<UVec2>,
-    other: Option<&VideoInfo>,
+    other: Option<VideoFormat>,
     with_cuda: bool,
 ) -> gst::Caps {
     let mut caps = template(with_cuda);
     let inside = caps.make_mut();
     if let Some(other) = other {
-        let formats = formats::of_panoramas(other.format());
+        let formats = formats::of_panoramas(other);
         let formats = formats.into_iter().map(|format| format.to_str().to_send_value());
         inside.set("format", gst::List::new(formats));
     }
@@ -35,6 +37,26 @@ pub(super) fn of_camera(
         inside.set("height", size.y as i32);
     }
     caps
+}
+
+/// Returns the error for caps whose size is not that of the camera in the map, or whose depth is not that of `other`.
+pub(super) fn error(
+    caps: &gst::CapsRef,
+    pad: &str,
+    camera: usize,
+    map: Option<&Map>,
+    other: Option<VideoFormat>,
+) -> Option<StitchFailure> {
+    let pad = pad.to_owned();
+    if let (Some(found), Some(other)) = (format(caps), other)
+        && !formats::of_panoramas(other).contains(&found)
+    {
+        return Some(StitchFailure::Depth { pad, found, other });
+    }
+    let (found, map) = (size(caps)?, map?);
+    let expected = *map.sources().get(camera)?;
+    let map = map.name().to_owned();
+    (found != expected).then_some(StitchFailure::Size { pad, found, camera, map, expected })
 }
 
 /// Returns the caps that a panorama of `size` pixels may have, the preferred ones first. `first` is the info of a camera.
@@ -70,6 +92,12 @@ pub(super) fn size(caps: &gst::CapsRef) -> Option<UVec2> {
     let structure = caps.structure(0)?;
     let side = |name: &str| u32::try_from(structure.get::<i32>(name).ok()?).ok();
     Some(UVec2::new(side("width")?, side("height")?))
+}
+
+/// Returns the pixel format, if the caps have a supported one.
+pub(super) fn format(caps: &gst::CapsRef) -> Option<VideoFormat> {
+    let format = VideoFormat::from_string(caps.structure(0)?.get::<&str>("format").ok()?);
+    formats::ALL.contains(&format).then_some(format)
 }
 
 /// Returns the caps features of supported memory, the preferred one first.

@@ -7,7 +7,6 @@
 //! [`Context`] wraps it and offers it to the other elements of the pipeline, before these create contexts of their own.
 
 use std::ffi::{c_int, c_uint, c_void};
-use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::LazyLock;
 
@@ -18,11 +17,7 @@ use gst::glib::translate::{FromGlibPtrFull, ToGlibPtr};
 use gst::prelude::*;
 use gst_video::VideoInfo;
 use libloading::Library;
-use panoweave::device::{Device, DeviceError, Place, Stream};
-use panoweave::frame::{
-    DeviceFrame, DeviceNv12, DeviceP010, DevicePlane, DeviceView, FrameFormat, FrameView,
-    PixelFormat,
-};
+use panoweave::device::Device;
 
 /// The caps feature of CUDA memory.
 pub(super) const FEATURE: &str = "memory:CUDAMemory";
@@ -31,7 +26,7 @@ pub(super) const FEATURE: &str = "memory:CUDAMemory";
 const CONTEXT: &str = "gst.cuda.context";
 
 /// The map flag that selects the device memory, `GST_MAP_CUDA`.
-const MAP_CUDA: c_uint = gst::ffi::GST_MAP_FLAG_LAST << 1;
+pub(super) const MAP_CUDA: c_uint = gst::ffi::GST_MAP_FLAG_LAST << 1;
 
 /// Declares the functions of the library that are called here.
 macro_rules! functions {
@@ -208,133 +203,33 @@ impl Context {
         buffer
     }
 
-    /// Returns whether the buffer has CUDA memory of this context.
+    /// Returns whether all memory of the buffer is CUDA memory of this context.
     pub(super) fn owns(&self, buffer: &gst::BufferRef) -> bool {
         let Some(functions) = &*FUNCTIONS else { return false };
-        if buffer.n_memory() == 0 {
-            return false;
-        }
-        let memory = buffer.peek_memory(0).as_mut_ptr();
-        // SAFETY: the memory is valid while the buffer is borrowed. If it is CUDA memory, it has the fields of
-        // `CudaMemory`.
-        unsafe {
-            if (functions.gst_is_cuda_memory)(memory) == glib::ffi::GFALSE {
-                return false;
-            }
-            let context = (*memory.cast::<CudaMemory>()).context;
-            (functions.gst_cuda_context_get_handle)(context).cast() == self.handle
-        }
-    }
-}
-
-/// A buffer of CUDA memory that is mapped, so that its planes have addresses on the device.
-pub(super) struct Mapped {
-    frame: gst_video::ffi::GstVideoFrame,
-}
-
-// SAFETY: a mapped video frame may be used and unmapped on any thread.
-unsafe impl Send for Mapped {}
-
-// SAFETY: shared references only read the addresses of the planes.
-unsafe impl Sync for Mapped {}
-
-impl Mapped {
-    /// Maps a buffer for reading. The result holds a reference to the buffer.
-    pub(super) fn read(buffer: &gst::BufferRef, info: &VideoInfo) -> Option<Self> {
-        if let Some(sync) = FUNCTIONS.as_ref()?.gst_cuda_memory_sync {
-            for memory in buffer.iter_memories() {
-                // SAFETY: the memory is CUDA memory, as `Context::owns` has checked, and valid during the call.
-                unsafe { sync(memory.as_mut_ptr()) };
-            }
-        }
-        Self::new(buffer.as_mut_ptr(), info, gst::ffi::GST_MAP_READ)
-    }
-
-    /// Maps a writable buffer for writing. The result does not hold a reference, so that the buffer stays writable; it
-    /// must be dropped before the buffer.
-    pub(super) fn write(buffer: &mut gst::BufferRef, info: &VideoInfo) -> Option<Self> {
-        // GST_VIDEO_FRAME_MAP_FLAG_NO_REF
-        let no_reference = gst::ffi::GST_MAP_FLAG_LAST;
-        Self::new(buffer.as_mut_ptr(), info, gst::ffi::GST_MAP_WRITE | no_reference)
-    }
-
-    fn new(buffer: *mut gst::ffi::GstBuffer, info: &VideoInfo, flags: c_uint) -> Option<Self> {
-        let mut frame = MaybeUninit::uninit();
-        // SAFETY: `info` and `buffer` are valid. The function initialises `frame` if it succeeds.
-        unsafe {
-            let mapped = gst_video::ffi::gst_video_frame_map(
-                frame.as_mut_ptr(),
-                info.to_glib_none().0.cast_mut(),
-                buffer,
-                flags | MAP_CUDA,
-            );
-            (mapped != glib::ffi::GFALSE).then(|| Self { frame: frame.assume_init() })
-        }
-    }
-
-    /// Copies a panorama to this frame, and waits for the copy.
-    ///
-    /// # Safety
-    /// The buffer must have been mapped for writing with an info of the panorama's format.
-    pub(super) unsafe fn fill(
-        &mut self,
-        panorama: &DeviceFrame,
-        stream: &Stream,
-    ) -> Result<(), DeviceError> {
-        let planes: Vec<_> = self.planes().collect();
-        // SAFETY: the planes are in the primary context of the stream's GPU. The caller guarantees their sizes.
-        unsafe { panorama.copy_to(stream, &planes[..panorama.format().planes().len()]) }
-    }
-
-    /// Returns the planes.
-    fn planes(&self) -> impl Iterator<Item = DevicePlane> {
-        let strides = self.frame.info.stride.map(|stride| stride.unsigned_abs() as usize);
-        let data = self.frame.data.map(|data| data as u64);
-        data.into_iter().zip(strides).map(|(address, pitch)| DevicePlane { address, pitch })
-    }
-
-    /// Returns a view of the frame. `format` must be the format of the info with which the buffer was mapped.
-    ///
-    /// # Safety
-    /// The view must not be used after this value is dropped.
-    pub(super) unsafe fn view(&self, format: FrameFormat, place: Place) -> FrameView<'static> {
-        let planes: Vec<_> = self.planes().collect();
-        let (width, height) = format.size.into();
-        let half = (width.div_ceil(2), height.div_ceil(2));
-        // SAFETY: the planes have the size of the format and stay mapped until this value is dropped.
-        unsafe {
-            match format.pixels {
-                PixelFormat::Rgba8 => FrameView::Rgba8(view(place, planes[0], (width, height))),
-                PixelFormat::Nv12(encoding) => {
-                    let y = view(place, planes[0], (width, height));
-                    FrameView::Nv12(DeviceNv12 { y, uv: view(place, planes[1], half) }, encoding)
+        let is_own = |memory: &gst::MemoryRef| {
+            let memory = memory.as_mut_ptr();
+            // SAFETY: the memory is valid while the buffer is borrowed. If it is CUDA memory, it has the fields of
+            // `CudaMemory`.
+            unsafe {
+                if (functions.gst_is_cuda_memory)(memory) == glib::ffi::GFALSE {
+                    return false;
                 }
-                PixelFormat::P010(encoding) => {
-                    let y = view(place, planes[0], (width, height));
-                    FrameView::P010(DeviceP010 { y, uv: view(place, planes[1], half) }, encoding)
-                }
+                let context = (*memory.cast::<CudaMemory>()).context;
+                (functions.gst_cuda_context_get_handle)(context).cast() == self.handle
             }
+        };
+        buffer.n_memory() > 0 && buffer.iter_memories().all(is_own)
+    }
+}
+
+/// Waits until a buffer of CUDA memory, for which [`Context::owns`] has returned true, is written. Returns `None` if
+/// GStreamer's library is missing.
+pub(super) fn await_written(buffer: &gst::BufferRef) -> Option<()> {
+    if let Some(sync) = FUNCTIONS.as_ref()?.gst_cuda_memory_sync {
+        for memory in buffer.iter_memories() {
+            // SAFETY: the memory is CUDA memory, as `Context::owns` has checked, and valid during the call.
+            unsafe { sync(memory.as_mut_ptr()) };
         }
     }
-}
-
-/// Returns a view of a plane.
-///
-/// # Safety
-/// The plane must stay valid for the lifetime of the view.
-unsafe fn view<'a, T: bytemuck::Pod>(
-    place: Place,
-    plane: DevicePlane,
-    (width, height): (u32, u32),
-) -> DeviceView<'a, T> {
-    let (address, pitch) = (plane.address as *const T, plane.pitch as u32);
-    // SAFETY: the caller guarantees that the plane stays valid.
-    unsafe { DeviceView::new(place, address, width, height, pitch) }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        // SAFETY: the frame is mapped, and unmapped only here.
-        unsafe { gst_video::ffi::gst_video_frame_unmap(&raw mut self.frame) };
-    }
+    Some(())
 }

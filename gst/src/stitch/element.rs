@@ -8,10 +8,10 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use gst::glib::{self, Properties};
 use gst_base::subclass::prelude::*;
-use gst_video::VideoInfo;
 use gst_video::prelude::*;
 use gst_video::subclass::AggregateFramesToken;
 use gst_video::subclass::prelude::*;
+use gst_video::{VideoFormat, VideoInfo};
 use panoweave::device::DeviceName;
 use panoweave::frame::MAX_CANVAS_SIDE;
 
@@ -208,7 +208,11 @@ impl ChildProxyImpl for Element {
 
 impl AggregatorImpl for Element {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let map = self.open().and_then(|()| Map::open(&lock(&self.settings)));
+        let map = self.open().and_then(|()| {
+            let settings = lock(&self.settings);
+            settings.check_view()?;
+            Map::open(&settings)
+        });
         lock(&self.state).map = Some(Arc::new(map.map_err(|error| error.message())?));
         self.parent_start()
     }
@@ -249,7 +253,7 @@ impl AggregatorImpl for Element {
             }
             gst::QueryViewMut::AcceptCaps(query) => {
                 let accepted = query.caps().can_intersect(&self.sink_caps(pad));
-                if !accepted && let Some(error) = self.size_error(pad, query.caps()) {
+                if !accepted && let Some(error) = self.caps_error(pad, query.caps()) {
                     // The caps cause an error upstream that does not name the reason.
                     gst::element_imp_warning!(self, gst::StreamError::Format, ("{error}"));
                 }
@@ -452,26 +456,26 @@ impl Element {
         let index = pad.downcast_ref::<PanoweaveStitchPad>().map(PanoweaveStitchPad::index);
         let state = lock(&self.state);
         let with_cuda = state.opened.as_ref().is_some_and(|opened| opened.context.is_some());
-        let others = self.obj().sink_pads().into_iter().filter(|other| other != pad);
-        let mut others =
-            others.filter_map(|other| VideoInfo::from_caps(other.current_caps()?.as_ref()).ok());
         let sources = state.map.as_deref().map(Map::sources).unwrap_or_default();
         let size = index.and_then(|index| sources.get(index)).copied();
-        caps::of_camera(size, others.next().as_ref(), with_cuda)
+        caps::of_camera(size, self.other_format(pad), with_cuda)
     }
 
-    /// Returns the error for caps whose size is not that of the pad's camera.
-    fn size_error(
+    /// Returns the reason why a pad does not accept caps, if it is known.
+    fn caps_error(
         &self,
         pad: &gst_base::AggregatorPad,
         caps: &gst::CapsRef,
     ) -> Option<StitchFailure> {
-        let found = caps::size(caps)?;
         let camera = pad.downcast_ref::<PanoweaveStitchPad>()?.index();
-        let map = lock(&self.state).map.clone()?;
-        let expected = *map.sources().get(camera)?;
-        let (pad, map) = (pad.name().to_string(), map.name().to_owned());
-        (found != expected).then_some(StitchFailure::Size { pad, found, camera, map, expected })
+        let map = lock(&self.state).map.clone();
+        caps::error(caps, &pad.name(), camera, map.as_deref(), self.other_format(pad))
+    }
+
+    /// Returns the format of another camera's frames, if the caps of one are known.
+    fn other_format(&self, pad: &gst_base::AggregatorPad) -> Option<VideoFormat> {
+        let others = self.obj().sink_pads().into_iter().filter(|other| other != pad);
+        others.filter_map(|other| caps::format(other.current_caps()?.as_ref())).next()
     }
 }
 

@@ -2,8 +2,10 @@
 
 use glam::UVec2;
 use gst::ErrorMessage;
+use gst_video::VideoFormat;
 use panoweave::device::{DeviceError, DeviceNameError};
 use panoweave::frame::FrameError;
+use panoweave::geometry::MAX_CANVAS_AREA;
 use panoweave::geometry::rig::RigError;
 use panoweave::live::LiveError;
 use panoweave::ops::stitch::StitchError;
@@ -37,9 +39,23 @@ pub(super) enum StitchFailure {
         found.x, found.y, expected.x, expected.y
     )]
     Size { pad: String, found: UVec2, camera: usize, map: String, expected: UVec2 },
-    #[error("cannot map the frame of {pad}")]
+    #[error(
+        "{pad} gets {found}, but another camera has {other}; all cameras must have the same number of bits per sample, \
+         which cannot change while they run: convert the video, for example with videoconvert"
+    )]
+    Depth { pad: String, found: VideoFormat, other: VideoFormat },
+    #[error(
+        "the view is {}×{} pixels, but its area must be at most {MAX_CANVAS_AREA} pixels; reduce `view-width` or \
+         `view-height`", size.x, size.y
+    )]
+    ViewArea { size: UVec2 },
+    #[error(
+        "cannot read the frame of {pad}: its buffer cannot be mapped, or does not contain all rows of the frame"
+    )]
     Map { pad: String },
-    #[error("cannot write the panorama to the buffer of the next element")]
+    #[error(
+        "cannot write the panorama: the buffer of the next element cannot be mapped, or is too small"
+    )]
     Output,
     #[error("cannot copy the panorama in CUDA memory: {0}")]
     Copy(panoweave::device::DeviceError),
@@ -75,13 +91,14 @@ impl StitchFailure {
             | Self::TwoMaps
             | Self::Needs { .. }
             | Self::Unlimited
+            | Self::ViewArea { .. }
             | Self::Cameras { .. }
             | Self::Anchor { .. }
             | Self::DeviceName(_) => gst::error_msg!(gst::ResourceError::Settings, ("{self}")),
             Self::Rig(_) | Self::Warp(_) | Self::Track(_) => {
                 gst::error_msg!(gst::ResourceError::OpenRead, ("{self}"))
             }
-            Self::Format { .. } | Self::Size { .. } | Self::Frame(_) => {
+            Self::Format { .. } | Self::Size { .. } | Self::Depth { .. } | Self::Frame(_) => {
                 gst::error_msg!(gst::StreamError::Format, ("{self}"))
             }
             Self::Map { .. }

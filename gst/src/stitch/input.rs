@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gst_video::prelude::*;
-use gst_video::video_frame::Readable;
-use gst_video::{VideoFrame, VideoFrameRef, VideoInfo};
+use gst_video::VideoInfo;
 use panoweave::device::Place;
-use panoweave::frame::{Frame, FrameFormat, FrameRef, PlaneBytes};
+use panoweave::frame::{Frame, FrameFormat, FrameRef};
 use panoweave::live::{CameraFrame, ExternalFrame, Stitcher, Submitted};
 
-use super::cuda::{self, Mapped};
+use super::cuda;
 use super::error::StitchFailure;
+use super::mapped::{Mapped, Target};
 
 /// The buffer of one camera's frame of a set.
 pub(super) struct CameraBuffer {
@@ -23,13 +22,14 @@ pub(super) struct CameraBuffer {
 }
 
 /// One frame of each camera, mapped where its memory is.
-pub(super) struct Inputs(Vec<(Memory, FrameFormat)>);
+pub(super) struct Inputs(Vec<Input>);
 
-/// A mapped frame.
-enum Memory {
-    Host(Box<VideoFrame<Readable>>),
-    /// A frame in the memory of a GPU.
-    Device(Arc<Mapped>, Place),
+struct Input {
+    pad: String,
+    frame: Arc<Mapped>,
+    format: FrameFormat,
+    /// The device of a frame in CUDA memory.
+    place: Option<Place>,
 }
 
 impl Inputs {
@@ -39,32 +39,29 @@ impl Inputs {
         context: Option<(&cuda::Context, Place)>,
     ) -> Result<Self, StitchFailure> {
         let mapped = frames.into_iter().map(|CameraBuffer { pad, buffer, info, format }| {
-            let memory = match context.filter(|(context, _)| context.owns(&buffer)) {
-                Some((_, place)) => Mapped::read(&buffer, &info)
-                    .map(|mapped| Memory::Device(Arc::new(mapped), place)),
-                None => VideoFrame::from_buffer_readable(buffer, &info)
-                    .ok()
-                    .map(|mapped| Memory::Host(mapped.into())),
-            };
-            Ok((memory.ok_or(StitchFailure::Map { pad })?, format))
+            let place =
+                context.filter(|(context, _)| context.owns(&buffer)).map(|(_, place)| place);
+            let target = if place.is_some() { Target::Cuda } else { Target::Host };
+            match Mapped::read(&buffer, &info, format, target) {
+                Some(frame) => Ok(Input { pad, frame: Arc::new(frame), format, place }),
+                None => Err(StitchFailure::Map { pad }),
+            }
         });
         Ok(Self(mapped.collect::<Result<_, StitchFailure>>()?))
     }
 
     /// Returns the formats of the frames.
     pub(super) fn formats(&self) -> Vec<FrameFormat> {
-        self.0.iter().map(|(_, format)| *format).collect()
+        self.0.iter().map(|input| input.format).collect()
     }
 
     /// Returns references to the frames.
     pub(super) fn frames(&self) -> Result<Vec<FrameRef<'_>>, StitchFailure> {
-        let frames = self.0.iter().map(|(memory, format)| {
-            Ok(match memory {
-                Memory::Host(frame) => FrameRef::Host(host_frame(frame, *format)?),
-                // SAFETY: the view does not outlive `self`, which keeps the frame mapped.
-                Memory::Device(frame, place) => unsafe {
-                    FrameRef::Device(frame.view(*format, *place))
-                },
+        let frames = self.0.iter().map(|input| {
+            Ok(match input.place {
+                None => FrameRef::Host(input.host()?),
+                // SAFETY: the view does not outlive `self`, which keeps the frame mapped in CUDA memory.
+                Some(place) => FrameRef::Device(unsafe { input.frame.view(place) }),
             })
         });
         frames.collect()
@@ -77,16 +74,15 @@ impl Inputs {
         stitcher: &Stitcher,
         timestamp: Duration,
     ) -> Result<Submitted, StitchFailure> {
-        let frames = self.0.iter().map(|(memory, format)| {
-            Ok(match memory {
-                Memory::Host(frame) => CameraFrame::Host(host_frame(frame, *format)?),
-                Memory::Device(frame, place) => {
+        let frames = self.0.iter().map(|input| {
+            Ok(match input.place {
+                None => CameraFrame::Host(input.host()?),
+                Some(place) => {
+                    let frame = input.frame.clone();
                     // SAFETY: the external frame owns a reference to the mapped frame, so the memory stays valid.
                     // `Mapped::read` has waited until the frame was written, and its reference to the buffer keeps others
                     // from writing.
-                    let external =
-                        unsafe { ExternalFrame::new(frame.view(*format, *place), frame.clone()) };
-                    CameraFrame::Device(external)
+                    CameraFrame::Device(unsafe { ExternalFrame::new(frame.view(place), frame) })
                 }
             })
         });
@@ -95,15 +91,10 @@ impl Inputs {
     }
 }
 
-fn host_frame(
-    frame: &VideoFrame<Readable>,
-    format: FrameFormat,
-) -> Result<Frame<'_>, StitchFailure> {
-    let planes = (0..frame.n_planes()).zip(frame.plane_stride()).map(|(plane, stride)| {
-        let bytes = frame.plane_data(plane).unwrap_or_default();
-        PlaneBytes { bytes, pitch: stride.unsigned_abs() as usize }
-    });
-    Ok(Frame::new(format, &planes.collect::<Vec<_>>())?)
+impl Input {
+    fn host(&self) -> Result<Frame<'_>, StitchFailure> {
+        self.frame.host().ok_or_else(|| StitchFailure::Map { pad: self.pad.clone() })
+    }
 }
 
 /// Returns a black frame, in CUDA memory if `context` is given.
@@ -123,14 +114,5 @@ pub(super) fn black(
 
 /// Copies a frame in host memory to a buffer with the format `info`. Returns `None` if the buffer cannot be mapped.
 pub(super) fn write(frame: &Frame<'_>, info: &VideoInfo, to: &mut gst::BufferRef) -> Option<()> {
-    let mut to = VideoFrameRef::from_buffer_ref_writable(to, info).ok()?;
-    let strides: Vec<_> = to.plane_stride().iter().map(|s| s.unsigned_abs() as usize).collect();
-    let planes = frame.planes().iter().zip(frame.format().planes()).zip(strides);
-    for (plane, ((from, extent), stride)) in (0..).zip(planes) {
-        let to = to.plane_data_mut(plane).ok()?;
-        for (to, from) in to.chunks_mut(stride).zip(from.bytes.chunks(from.pitch)) {
-            to.get_mut(..extent.row)?.copy_from_slice(&from[..extent.row]);
-        }
-    }
-    Some(())
+    Mapped::write(to, info, frame.format(), Target::Host)?.fill_from_host(frame)
 }

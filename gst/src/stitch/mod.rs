@@ -21,6 +21,7 @@ mod error;
 mod formats;
 mod input;
 mod map;
+mod mapped;
 mod pad;
 mod report;
 mod running;

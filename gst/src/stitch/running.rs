@@ -10,6 +10,7 @@ use super::error::StitchFailure;
 use super::formats::frame_format;
 use super::input::{self, CameraBuffer, Inputs};
 use super::map::Map;
+use super::mapped::{Mapped, Target};
 use super::pad::Taken;
 use super::report::Reports;
 use super::session::{Formats, Session};
@@ -79,6 +80,7 @@ impl Running {
         let seen: Vec<_> = taken.iter().map(|it| (it.frame.is_some(), it.is_new)).collect();
         // Missing frames and the panorama are in CUDA memory if the output buffer is.
         let target = context.as_ref().filter(|context| context.owns(output));
+        check_cameras(map, &pads)?;
         let frames = self.frames(&pads, taken, map, target)?;
         let inputs = Inputs::map(frames, context.as_ref().map(|it| (it, device.place())))?;
         let (numerator, denominator) = info.fps().into();
@@ -93,7 +95,6 @@ impl Running {
         let session = match &mut self.session {
             Some(session) if *session.formats() == formats => session,
             session => {
-                check_cameras(map, &pads)?;
                 let colours: Vec<_> = pads.iter().map(PanoweaveStitchPad::colour).collect();
                 let new = Session::new(device, map, settings, &colours, formats, &inputs, time)?;
                 session.insert(new)
@@ -104,9 +105,12 @@ impl Running {
         let panorama = session.stitch(&inputs, time)?;
         match target {
             Some(_) => {
-                let mut mapped = cuda::Mapped::write(output, info).ok_or(StitchFailure::Output)?;
-                // SAFETY: the buffer is mapped for writing with the info of the panoramas.
-                let copied = unsafe { mapped.fill(panorama.device_frame(), session.stream()) };
+                let format = session.formats().output;
+                let mapped = Mapped::write(output, info, format, Target::Cuda);
+                let mut mapped = mapped.ok_or(StitchFailure::Output)?;
+                // SAFETY: the buffer is mapped in CUDA memory for writing, with the format of the panoramas.
+                let copied =
+                    unsafe { mapped.fill_on_device(panorama.device_frame(), session.stream()) };
                 copied.map_err(StitchFailure::Copy)
             }
             None => {

@@ -4,9 +4,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use glam::UVec2;
 use gst::glib;
+use panoweave::geometry::MAX_CANVAS_AREA;
 use panoweave::ops::multiband::MultibandOptions;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::Lookup;
+
+use super::error::StitchFailure;
 
 /// Locks a mutex whose contents stay valid if a thread panics.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -148,5 +151,15 @@ impl Settings {
     /// Returns the size of the view of a virtual camera, or `None` for panoramas.
     pub(super) fn view_size(&self) -> Option<UVec2> {
         self.view.as_ref().map(|_| UVec2::new(self.view_width, self.view_height))
+    }
+
+    /// Checks the area of the view.
+    pub(super) fn check_view(&self) -> Result<(), StitchFailure> {
+        match self.view_size() {
+            Some(size) if u64::from(size.x) * u64::from(size.y) > MAX_CANVAS_AREA => {
+                Err(StitchFailure::ViewArea { size })
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use gst::prelude::*;
 use gst_video::{VideoFormat, VideoInfo};
 
-use crate::support::{Harnesses, Scene, init, picture_info, text};
+use crate::support::{Harnesses, PICTURE, Scene, buffer, init, picture_info, text};
 
 /// Starts the element and returns the text of the error on the bus.
 fn error_at_start(element: &gst::Element) -> String {
@@ -58,6 +58,49 @@ fn error_at_first_frame(element: &gst::Element, cameras: usize) -> String {
     first_error(&bus)
 }
 
+/// The description of the planes in a `GstVideoMeta` may contradict the size of the buffer.
+#[test]
+fn frames_whose_meta_does_not_fit_their_buffer_are_refused() {
+    let (width, height) = (PICTURE.0 as usize, PICTURE.1 as usize);
+    let whole = width * height * 3 / 2;
+    let (last, wide) = (whole - 1, 2_000_000);
+    let stride = width as i32;
+    for (bytes, offsets, strides) in [
+        (whole, [0, last], [wide, wide]),
+        (whole - width, [0, width * height], [stride, stride]),
+        (whole, [width * (height - 1), last], [-stride, -stride]),
+        (whole, [0, width * height], [stride, stride - 2]),
+    ] {
+        let scene = Scene::new(2);
+        let element = scene.element();
+        let bus = gst::Bus::new();
+        element.set_bus(Some(&bus));
+        let mut harnesses = Harnesses::new(&element, 2);
+        harnesses.play(&picture_info(VideoFormat::Nv12));
+        let mut bad = buffer(vec![128; bytes], 0);
+        let offsets = [offsets[0], offsets[1], 0, 0];
+        let strides = [strides[0], strides[1], 0, 0];
+        // SAFETY: the buffer is writable, and the arrays have an element for each of the four possible planes. The meta
+        // is deliberately wrong.
+        unsafe {
+            gst_video::ffi::gst_buffer_add_video_meta_full(
+                bad.get_mut().unwrap().as_mut_ptr(),
+                0,
+                gst_video::ffi::GST_VIDEO_FORMAT_NV12,
+                PICTURE.0,
+                PICTURE.1,
+                2,
+                &raw const offsets,
+                &raw const strides,
+            );
+        }
+        harnesses.cameras[0].push(bad).unwrap();
+        harnesses.cameras[1].push(buffer(vec![128; whole], 0)).unwrap();
+        let message = first_error(&bus);
+        assert!(message.contains("cannot read the frame of sink_0"), "{message}");
+    }
+}
+
 #[test]
 fn missing_and_repeated_cameras_are_listed() {
     let scene = Scene::new(3);
@@ -93,7 +136,18 @@ fn wrong_properties_are_named() {
 }
 
 #[test]
-fn a_picture_of_another_size_is_explained() {
+fn a_view_with_too_many_pixels_is_refused() {
+    let scene = Scene::new(2);
+    let element = scene.element();
+    element.set_property("view", text(&scene.path("track.csv")));
+    element.set_property("view-width", 32_768_u32);
+    element.set_property("view-height", 32_768_u32);
+    let message = error_at_start(&element);
+    assert!(message.contains("the view is 32768×32768 pixels"), "{message}");
+}
+
+/// Changes the caps of camera 1 after the first frames, and returns the warning on the bus.
+fn warning_after_a_change(other: &VideoInfo) -> String {
     let scene = Scene::new(2);
     let element = scene.element();
     let bus = gst::Bus::new();
@@ -101,7 +155,6 @@ fn a_picture_of_another_size_is_explained() {
     let mut harnesses = Harnesses::new(&element, 2);
     harnesses.play(&picture_info(VideoFormat::Nv12));
     harnesses.push(VideoFormat::Nv12, 0);
-    let other = VideoInfo::builder(VideoFormat::Nv12, 640, 480).build().unwrap();
     let caps = gst::event::Caps::new(&other.to_caps().unwrap());
     harnesses.cameras[1].push_event(caps);
     let pushed = harnesses.cameras[1].push(gst::Buffer::with_size(other.size()).unwrap());
@@ -109,7 +162,19 @@ fn a_picture_of_another_size_is_explained() {
     let second = gst::ClockTime::SECOND;
     let warning = bus.timed_pop_filtered(second, &[gst::MessageType::Warning]).unwrap();
     let gst::MessageView::Warning(warning) = warning.view() else { unreachable!("the filter") };
-    let text = warning.error().to_string();
+    warning.error().to_string()
+}
+
+#[test]
+fn a_picture_of_another_size_is_explained() {
+    let text =
+        warning_after_a_change(&VideoInfo::builder(VideoFormat::Nv12, 640, 480).build().unwrap());
     assert!(text.contains("sink_1 gets pictures of 640×480 pixels, but camera 1 of"), "{text}");
     assert!(text.contains("has 96×72; scale the video"), "{text}");
+}
+
+#[test]
+fn a_change_of_the_depth_is_explained() {
+    let text = warning_after_a_change(&picture_info(VideoFormat::P01010le));
+    assert!(text.contains("sink_1 gets P010_10LE, but another camera has NV12"), "{text}");
 }

@@ -27,6 +27,9 @@ const BITS: u32 = 33;
 /// when those of the file go backwards.
 const MAX_CROWDED: u32 = 10;
 
+/// The maximum number of bytes of an encoded picture, which limits the memory that a file can claim.
+const MAX_PICTURE: usize = 256 << 20;
+
 /// An encoded picture.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::io::video) struct Packet {
@@ -123,7 +126,7 @@ impl<R: Read> TransportStream<R> {
         let mut packet = [0; PACKET];
         while fill(&mut self.input, &mut packet)? == PACKET {
             if packet[0] != 0x47 {
-                return Err(std::io::Error::other("ffmpeg's MPEG-TS output is malformed"));
+                return Err(malformed("a packet does not start with 0x47"));
             }
             let identifier = u16::from_be_bytes([packet[1] & 0x1f, packet[2]]);
             let (has_adaptation, has_payload) = (packet[3] & 0x20 != 0, packet[3] & 0x10 != 0);
@@ -134,18 +137,24 @@ impl<R: Read> TransportStream<R> {
             }
             let starts_picture = packet[1] & 0x40 != 0;
             if !starts_picture {
-                self.current.iter_mut().for_each(|current| current.bytes.extend(payload));
+                if let Some(current) = &mut self.current {
+                    if current.bytes.len() + payload.len() > MAX_PICTURE {
+                        return Err(malformed("a picture has more than 256 MiB"));
+                    }
+                    current.bytes.extend(payload);
+                }
                 continue;
             }
-            if let Some(finished) = self.begin(payload) {
+            let packet = self.packet(payload).ok_or_else(|| malformed("a PES header is short"))?;
+            if let Some(finished) = self.current.replace(packet) {
                 return Ok(Some(finished));
             }
         }
         Ok(self.current.take())
     }
 
-    /// Begins the picture of a PES packet, and returns the picture before.
-    fn begin(&mut self, payload: &[u8]) -> Option<Packet> {
+    /// Returns the start of the picture in a PES packet, or `None` if its header is incomplete.
+    fn packet(&mut self, payload: &[u8]) -> Option<Packet> {
         let header = payload.get(..9)?;
         let bytes = payload.get(9 + usize::from(header[8])..)?;
         let (has_presentation, has_decoding) = (header[7] & 0x80 != 0, header[7] & 0x40 != 0);
@@ -158,8 +167,12 @@ impl<R: Read> TransportStream<R> {
         let latest = [0, 1].map(|i| earlier[i] + wrapped(raw[i] - earlier[i]));
         self.crowded = if latest[1] - earlier[1] <= 1 { self.crowded + 1 } else { 0 };
         self.latest = latest;
-        self.current.replace(Packet { timestamp: latest[0], bytes: bytes.to_vec() })
+        Some(Packet { timestamp: latest[0], bytes: bytes.to_vec() })
     }
+}
+
+fn malformed(why: &str) -> std::io::Error {
+    std::io::Error::other(format!("ffmpeg's MPEG-TS output is malformed: {why}"))
 }
 
 /// Decodes a timestamp from the five bytes of a PES header.
@@ -216,6 +229,18 @@ mod tests {
         let mut stream = TransportStream::new(stream);
         let packets = std::iter::from_fn(|| stream.next().unwrap());
         packets.map(|packet| (packet.timestamp, packet.bytes)).collect()
+    }
+
+    #[test]
+    fn malformed_packets_are_errors() {
+        let whole = picture([0, 0], b"picture");
+        for (at, byte) in [(0, 0x48), (4, 180), (170, 200)] {
+            let mut stream = [whole.clone(), whole.clone()].concat();
+            stream[at] = byte;
+            let mut stream = TransportStream::new(&*stream);
+            let error = std::iter::repeat_with(|| stream.next()).take(3).find_map(Result::err);
+            assert!(error.is_some(), "{at}");
+        }
     }
 
     #[test]

@@ -80,6 +80,8 @@ struct State {
     pool: FramePool,
     /// The decoder of the current sequence. `None` before the first sequence, and while a damaged one is skipped.
     decoder: Option<Rc<Decoder>>,
+    /// Whether a sequence was decoded, so that the format of the stream is known.
+    started: bool,
     /// The decoder of each picture that awaits its display, by the picture's index. A sequence may begin before the last
     /// pictures of the sequence before are displayed.
     owners: Vec<Option<Rc<Decoder>>>,
@@ -103,6 +105,7 @@ impl Session {
             stream: device.stream()?,
             pool: FramePool::new(device, format),
             decoder: None,
+            started: false,
             owners: Vec::new(),
             ready: VecDeque::new(),
             error: None,
@@ -332,9 +335,7 @@ impl State {
         let wanted = self.pool.format();
         let bits = wanted.pixels.bits();
         let depths = [format.bit_depth_luma_minus8, format.bit_depth_chroma_minus8];
-        if self.decoder.is_some()
-            && (depths.iter().any(|d| *d > MAX_DEPTH_MINUS8) || is_huge(format))
-        {
+        if self.started && (depths.iter().any(|d| *d > MAX_DEPTH_MINUS8) || is_huge(format)) {
             // Damaged parameters. Skip the pictures up to the next sequence.
             self.decoder = None;
             return Ok(surfaces(format) as c_int);
@@ -350,6 +351,7 @@ impl State {
         }
         self.decoder = None;
         self.decoder = Some(Rc::new(Decoder::new(self.library, format, bits, wanted.size)?));
+        self.started = true;
         Ok(surfaces(format) as c_int)
     }
 
@@ -358,25 +360,27 @@ impl State {
     /// # Safety
     /// The parser must have passed the parameters of the picture.
     unsafe fn decode(&mut self, picture: *mut PictureParams) -> Result<(), NvdecError> {
+        // SAFETY: the caller guarantees that the parameters are valid.
+        let Ok(index) = usize::try_from(unsafe { (*picture).curr_pic_idx }) else { return Ok(()) };
+        if self.owners.len() <= index {
+            self.owners.resize(index + 1, None);
+        }
+        // If the picture cannot be decoded, no earlier picture must be displayed instead.
+        self.owners[index] = None;
         let Some(decoder) = &self.decoder else {
             self.damaged += 1;
             return Ok(());
         };
         // SAFETY: the caller guarantees that the parameters are valid.
-        let (index, decoded) = unsafe {
-            ((*picture).curr_pic_idx, (self.library.decode_picture)(decoder.handle, picture))
-        };
+        let decoded = unsafe { (self.library.decode_picture)(decoder.handle, picture) };
         check("cuvidDecodePicture", decoded)?;
-        let index = index.unsigned_abs() as usize;
-        if self.owners.len() <= index {
-            self.owners.resize(index + 1, None);
-        }
         self.owners[index] = Some(decoder.clone());
         Ok(())
     }
 
     fn display(&mut self, info: &DisplayInfo) -> Result<(), NvdecError> {
-        let owner = self.owners.get_mut(info.picture_index.unsigned_abs() as usize);
+        let index = usize::try_from(info.picture_index).ok();
+        let owner = index.and_then(|index| self.owners.get_mut(index));
         // A picture without an owner was skipped.
         let Some(decoder) = owner.and_then(Option::take) else { return Ok(()) };
         if self.ready.len() >= MAX_READY {

@@ -169,17 +169,19 @@ fn pictures_of_a_damaged_sequence_are_skipped() {
     let Some(fake) = Fake::new() else { return };
     fake.fail(0);
     let mut session = fake.session(nv12(48, 32)).unwrap();
-    let packets: [(i64, &[u8]); 6] = [
+    let packets: [(i64, &[u8]); 8] = [
         (0, b"S\x08\x03\x02\x04"),
         (0, b"P\x10"),
         (10, b"S\xf0\x03\x02\x04"),
         (10, b"P\x20"),
+        (15, b"S\xf1\x03\x02\x04"),
+        (15, b"P\x28"),
         (20, b"S\x08\x03\x02\x04"),
         (20, b"P\x30"),
     ];
     let frames = decode(&mut session, &packets).unwrap();
     assert_eq!(frames.iter().map(|frame| frame.1[0]).collect::<Vec<_>>(), [0x10, 0x30]);
-    assert_eq!(session.damaged(), 1);
+    assert_eq!(session.damaged(), 2);
     drop(session);
     assert_eq!(fake.objects(), 0);
 }
