@@ -6,6 +6,7 @@ Debian: apt install python3-gi gir1.2-gst-plugins-bad-1.0 gstreamer1.0-nice gstr
 """
 
 import sys
+import urllib.error
 import urllib.request
 
 import gi
@@ -28,12 +29,19 @@ PANORAMA = (
 
 
 def main():
+    if len(sys.argv) < 5:
+        return __doc__
     whip, rig, *cameras = sys.argv[1:]
     Gst.init(None)
     inputs = [CAMERA.format(uri=uri, index=index) for index, uri in enumerate(cameras)]
     pipeline = Gst.parse_launch(PANORAMA.format(rig=rig) + "".join(inputs))
     webrtc = pipeline.get_by_name("w")
     loop = GLib.MainLoop()
+    errors = []
+
+    def fail(text):
+        errors.append(text)
+        loop.quit()
 
     def negotiate(webrtc):
         promise = Gst.Promise.new_with_change_func(offered, None)
@@ -53,15 +61,17 @@ def main():
     def publish():
         offer = webrtc.get_property("local-description").sdp.as_text().encode()
         request = urllib.request.Request(whip, data=offer, headers={"Content-Type": "application/sdp"})
-        with urllib.request.urlopen(request) as response:
-            _, answer = GstSdp.SDPMessage.new_from_text(response.read().decode())
+        try:
+            with urllib.request.urlopen(request) as response:
+                _, answer = GstSdp.SDPMessage.new_from_text(response.read().decode())
+        except (urllib.error.URLError, OSError) as error:
+            return fail(f"{whip}: {error}")
         answer = GstWebRTC.WebRTCSessionDescription.new(GstWebRTC.WebRTCSDPType.ANSWER, answer)
         webrtc.emit("set-remote-description", answer, Gst.Promise.new())
 
     def failed(_, message):
         error, details = message.parse_error()
-        print(f"{message.src.get_name()}: {error.message}\n{details}", file=sys.stderr)
-        loop.quit()
+        fail(f"{message.src.get_name()}: {error.message}\n{details}")
 
     webrtc.connect("on-negotiation-needed", negotiate)
     webrtc.connect("notify::ice-gathering-state", gathered)
@@ -75,6 +85,7 @@ def main():
         pass
     finally:
         pipeline.set_state(Gst.State.NULL)
+    return errors[0] if errors else 0
 
 
-main()
+sys.exit(main())

@@ -39,7 +39,8 @@ pub(super) fn of_camera(
     caps
 }
 
-/// Returns the error for caps whose size is not that of the camera in the map, or whose depth is not that of `other`.
+/// Returns the error for caps whose format is not supported, whose size is not that of the camera in the map, or whose
+/// depth is not that of `other`.
 pub(super) fn error(
     caps: &gst::CapsRef,
     pad: &str,
@@ -48,6 +49,11 @@ pub(super) fn error(
     other: Option<VideoFormat>,
 ) -> Option<StitchFailure> {
     let pad = pad.to_owned();
+    if let Ok(found) = caps.structure(0)?.get::<&str>("format")
+        && format(caps).is_none()
+    {
+        return Some(StitchFailure::Format { pad, found: found.to_owned() });
+    }
     if let (Some(found), Some(other)) = (format(caps), other)
         && !formats::of_panoramas(other).contains(&found)
     {

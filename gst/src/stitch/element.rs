@@ -109,6 +109,8 @@ struct State {
     opened: Option<Opened>,
     /// The rig or the warp file, between the start and the stop of the element.
     map: Option<Arc<Map>>,
+    /// The last warning about caps.
+    warned: Option<String>,
 }
 
 #[glib::object_subclass]
@@ -208,17 +210,17 @@ impl ChildProxyImpl for Element {
 
 impl AggregatorImpl for Element {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let map = self.open().and_then(|()| {
-            let settings = lock(&self.settings);
-            settings.check_view()?;
-            Map::open(&settings)
-        });
+        let map = self.open().and_then(|()| Map::open(&lock(&self.settings)));
         lock(&self.state).map = Some(Arc::new(map.map_err(|error| error.message())?));
+        if self.cameras().is_empty() {
+            gst::element_imp_warning!(self, gst::StreamError::Failed, ("no camera is linked yet"));
+        }
         self.parent_start()
     }
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         lock(&self.state).map = None;
+        lock(&self.state).warned = None;
         *lock(&self.running) = Running::default();
         self.cameras().iter().for_each(PanoweaveStitchPad::clear);
         self.parent_stop()
@@ -248,14 +250,18 @@ impl AggregatorImpl for Element {
                     }
                     None => caps,
                 };
+                if caps.is_empty()
+                    && let Some(filter) = query.filter()
+                {
+                    self.warn(pad, filter);
+                }
                 query.set_result(&caps);
                 true
             }
             gst::QueryViewMut::AcceptCaps(query) => {
                 let accepted = query.caps().can_intersect(&self.sink_caps(pad));
-                if !accepted && let Some(error) = self.caps_error(pad, query.caps()) {
-                    // The caps cause an error upstream that does not name the reason.
-                    gst::element_imp_warning!(self, gst::StreamError::Format, ("{error}"));
+                if !accepted {
+                    self.warn(pad, query.caps());
                 }
                 query.set_result(accepted);
                 true
@@ -404,8 +410,8 @@ impl Element {
 
     /// Posts the messages that are due at the time of a panorama.
     fn report(&self, time: gst::ClockTime) {
-        let interval = gst::ClockTime::from_nseconds(lock(&self.settings).report_interval);
-        let messages = lock(&self.running).messages(time, interval);
+        let settings = lock(&self.settings).clone();
+        let messages = lock(&self.running).messages(time, &settings);
         for structure in messages {
             let message = gst::message::Element::builder(structure).src(&*self.obj()).build();
             // Without a bus, nobody reads messages.
@@ -461,15 +467,16 @@ impl Element {
         caps::of_camera(size, self.other_format(pad), with_cuda)
     }
 
-    /// Returns the reason why a pad does not accept caps, if it is known.
-    fn caps_error(
-        &self,
-        pad: &gst_base::AggregatorPad,
-        caps: &gst::CapsRef,
-    ) -> Option<StitchFailure> {
-        let camera = pad.downcast_ref::<PanoweaveStitchPad>()?.index();
-        let map = lock(&self.state).map.clone();
-        caps::error(caps, &pad.name(), camera, map.as_deref(), self.other_format(pad))
+    /// Posts a warning with the reason why a pad does not accept caps. The error upstream does not name it.
+    fn warn(&self, pad: &gst_base::AggregatorPad, caps: &gst::CapsRef) {
+        let Some(camera) = pad.downcast_ref::<PanoweaveStitchPad>() else { return };
+        let (camera, map) = (camera.index(), lock(&self.state).map.clone());
+        let error = caps::error(caps, &pad.name(), camera, map.as_deref(), self.other_format(pad));
+        let Some(text) = error.map(|error| error.to_string()) else { return };
+        // A pad is asked several times.
+        if lock(&self.state).warned.replace(text.clone()).as_ref() != Some(&text) {
+            gst::element_imp_warning!(self, gst::StreamError::Format, ("{text}"));
+        }
     }
 
     /// Returns the format of another camera's frames, if the caps of one are known.

@@ -25,13 +25,15 @@ pub(super) enum StitchFailure {
     #[error("`view` cannot be kept inside the area that this rig's cameras cover; set `view-free`")]
     Unlimited,
     #[error(
-        "{map} has {expected} cameras, but the pads select cameras {found}; link one pad per camera, sink_0 to sink_{}",
+        "{map} has {expected} cameras, but the pads select cameras {found}; link one pad per camera, sink_0 to sink_{}, and select each camera once",
         expected - 1
     )]
     Cameras { map: String, expected: usize, found: String },
-    #[error("`anchor` is {anchor}, but the last camera is {}", cameras - 1)]
+    #[error("`anchor` is {anchor}, but the last camera is {}; set it to a camera, counted from 0, or to -1", cameras - 1)]
     Anchor { anchor: usize, cameras: usize },
-    #[error("the caps of {pad} are not supported: {found}")]
+    #[error(
+        "the caps of {pad} are not supported: {found}; convert the video, for example with videoconvert"
+    )]
     Format { pad: String, found: String },
     #[error(
         "{pad} gets pictures of {}×{} pixels, but camera {camera} of {map} has {}×{}; scale the video, or calibrate with \

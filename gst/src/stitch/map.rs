@@ -29,6 +29,7 @@ enum Source {
 impl Map {
     /// Reads the file that the properties select.
     pub(super) fn open(settings: &Settings) -> Result<Self, StitchFailure> {
+        settings.check_view()?;
         match (&settings.rig, &settings.warp) {
             (None, None) => Err(StitchFailure::NoMap),
             (Some(_), Some(_)) => Err(StitchFailure::TwoMaps),

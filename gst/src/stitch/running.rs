@@ -58,10 +58,10 @@ impl Running {
     pub(super) fn messages(
         &mut self,
         time: gst::ClockTime,
-        interval: gst::ClockTime,
+        settings: &Settings,
     ) -> Vec<gst::Structure> {
-        let stitcher = self.session.as_ref().map(Session::stitcher);
-        stitcher.map(|it| self.reports.due(it, time, interval)).unwrap_or_default()
+        let session = self.session.as_ref();
+        session.map(|it| self.reports.due(it, time, settings)).unwrap_or_default()
     }
 
     /// Stitches frames to an output buffer with the format `info`. Starts a stitcher if a format has changed.

@@ -56,6 +56,8 @@ struct Presence {
     /// The time of the panorama in which the newest frame appeared first.
     since: ClockTime,
     present: bool,
+    /// Whether the camera has sent a frame.
+    started: bool,
 }
 
 /// A running stitcher.
@@ -132,7 +134,7 @@ impl Session {
             None => Stitcher::new(device, warp, live)?,
         };
         let panoramas = stitcher.panoramas();
-        let presence = Presence { since: first, present: true };
+        let presence = Presence { since: first, present: true, started: false };
         let presences = vec![presence; formats.inputs.len()];
         Ok(Self { formats, stitcher, panoramas, stream, first, rejected: 0, presences })
     }
@@ -170,6 +172,7 @@ impl Session {
             if is_new || time < presence.since {
                 presence.since = time;
             }
+            presence.started |= has_frame;
             let present = has_frame && time - presence.since <= timeout;
             if present != presence.present {
                 presence.present = present;
@@ -177,6 +180,16 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether a camera has sent a frame.
+    pub(super) fn has_started(&self, camera: usize) -> bool {
+        self.presences.get(camera).is_none_or(|presence| presence.started)
+    }
+
+    /// Returns whether more than `timeout` has passed since the first panorama.
+    pub(super) fn is_older(&self, time: ClockTime, timeout: ClockTime) -> bool {
+        time.saturating_sub(self.first) > timeout
     }
 
     /// Stitches one frame of each camera and waits for the panorama.

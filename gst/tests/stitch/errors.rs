@@ -128,7 +128,10 @@ fn wrong_properties_are_named() {
     let message = error_at_start(&element);
     assert!(message.contains("cuda:N"), "{message}");
     let message = set("anchor", "2");
-    assert_eq!(message, "`anchor` is 2, but the last camera is 1");
+    assert_eq!(
+        message,
+        "`anchor` is 2, but the last camera is 1; set it to a camera, counted from 0, or to -1"
+    );
     let track = scene.path("track.csv");
     std::fs::write(&track, "t,pan\n0,1\n").unwrap();
     let message = set("view", &text(&track));
@@ -171,6 +174,26 @@ fn a_picture_of_another_size_is_explained() {
         warning_after_a_change(&VideoInfo::builder(VideoFormat::Nv12, 640, 480).build().unwrap());
     assert!(text.contains("sink_1 gets pictures of 640×480 pixels, but camera 1 of"), "{text}");
     assert!(text.contains("has 96×72; scale the video"), "{text}");
+}
+
+/// An element upstream asks for caps before it sends any.
+#[test]
+fn caps_that_upstream_asks_for_are_explained() {
+    let scene = Scene::new(2);
+    let pipeline = gst::parse::launch(&format!(
+        "panoweavestitch name=s device=cpu rig={} ! fakesink videotestsrc ! s.sink_1 videotestsrc ! \
+         video/x-raw,format=NV12,width=640,height=480 ! queue ! s.sink_0",
+        scene.rig()
+    ));
+    let pipeline = pipeline.unwrap();
+    pipeline.set_state(gst::State::Playing).ok();
+    let limit = gst::ClockTime::from_seconds(10);
+    let bus = pipeline.bus().unwrap();
+    let warning = bus.timed_pop_filtered(limit, &[gst::MessageType::Warning]).unwrap();
+    let gst::MessageView::Warning(warning) = warning.view() else { unreachable!("the filter") };
+    let text = warning.error().to_string();
+    assert!(text.contains("sink_0 gets pictures of 640×480 pixels, but camera 0 of"), "{text}");
+    pipeline.set_state(gst::State::Null).unwrap();
 }
 
 #[test]
