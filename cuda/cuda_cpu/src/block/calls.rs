@@ -314,20 +314,30 @@ pub fn is_shared(address: usize) -> bool {
 /// });
 /// assert!(matches!(fault.unwrap_err().kind, FaultKind::SharedRace { other: 0, offset: 0, .. }));
 /// ```
-#[inline]
+#[inline(always)]
 #[track_caller]
-pub fn shared_access(
-    region: &SharedRegion,
-    offset: usize,
-    [size, align]: [usize; 2],
-    kind: AccessKind,
-) {
+pub fn shared_access(region: &SharedRegion, offset: usize, layout: [usize; 2], kind: AccessKind) {
     let place = Location::caller();
     let block = current();
     if region.block != block.serial {
         fail(FaultKind::StaleHandle { what: "Shared", place });
     }
     block.last.set(Some(place));
+    // Without a check, an access is so short that a call would take most of its time.
+    if block.watches_shared || kind == AccessKind::Atomic {
+        note_shared(block, region, offset, layout, kind, place);
+    }
+}
+
+/// Checks and profiles an access to shared memory.
+fn note_shared(
+    block: &Block<'_>,
+    region: &SharedRegion,
+    offset: usize,
+    [size, align]: [usize; 2],
+    kind: AccessKind,
+    place: &'static Location<'static>,
+) {
     if block.launch.checks.shared {
         block.check_shared(region, offset, size, kind, place);
     }

@@ -144,6 +144,8 @@ pub(crate) struct Block<'a> {
     global: Option<&'a GlobalMemory>,
     /// The accesses of the threads, if the launch is profiled.
     trace: Option<RefCell<Trace>>,
+    /// Whether accesses to shared memory are checked or profiled.
+    watches_shared: bool,
     /// The accesses of other blocks that happened before this block's next access.
     clock: RefCell<Clock>,
     /// Whether a thread of the block has executed a fence.
@@ -279,6 +281,7 @@ impl<'a> Block<'a> {
             copies: AsyncCopies::default(),
             global: blocks.global(),
             trace: blocks.profile().map(|_| RefCell::new(Trace::new(threads))),
+            watches_shared: launch.checks.shared || blocks.profile().is_some(),
             clock: RefCell::default(),
             has_fenced: Cell::new(false),
             released: RefCell::default(),
