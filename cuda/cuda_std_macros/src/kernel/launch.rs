@@ -211,9 +211,9 @@ impl Kernel<'_> {
 
 /// Generates a function body that runs `body` with `parameter`, whose value is `argument`.
 ///
-/// There are two copies of the body. The second one is for x86-64 CPUs with AVX2 and fused
+/// A release build has two copies of the body. The second one is for x86-64 CPUs with AVX2 and fused
 /// multiply-adds: without these instructions, each `mul_add` is a function call. Both copies compute
-/// the same results.
+/// the same results. A debug build has only the first copy, so that it compiles faster.
 fn on_this_cpu(parameter: &TokenStream, argument: &TokenStream, body: &TokenStream) -> TokenStream {
     let function = |attributes: TokenStream, name: &Ident| {
         quote! {
@@ -229,14 +229,14 @@ fn on_this_cpu(parameter: &TokenStream, argument: &TokenStream, body: &TokenStre
     let [any, v3] = ["cuda_std_any", "cuda_std_v3"].map(|name| format_ident!("{name}"));
     // `cuda_cpu::is_x86_64_v3` checks the same features.
     let features = quote! {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
         #[target_feature(enable = "avx2,bmi1,bmi2,f16c,fma,lzcnt,popcnt")]
     };
     let (any_function, v3_function) = (function(quote!(), &any), function(features, &v3));
     quote! {
         #any_function
         #v3_function
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
         if ::cuda_std::__private::is_x86_64_v3() {
             // SAFETY: the CPU has the features, and the caller upholds the safety contract of the kernel.
             return unsafe { #v3(#argument) };

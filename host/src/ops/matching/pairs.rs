@@ -39,18 +39,8 @@ pub fn pairs(
     if left.points.is_empty() || right.points.is_empty() {
         return Ok(Vec::new());
     }
-    let nearest = |these: &Described, others: &Described| -> Result<Buffer<Nearest>, DeviceError> {
-        let mut found = Buffer::new(stream.device(), these.descriptors.len())?;
-        let kernel = FindNearest {
-            these: these.descriptors.view(),
-            others: others.descriptors.view(),
-            out: found.view_mut(),
-        };
-        let config = LaunchConfig::cover(these.descriptors.len(), 1, [WARP, 1]);
-        stream.launch(&config, &kernel)?;
-        Ok(found)
-    };
-    let (to_right, to_left) = (nearest(left, right)?, nearest(right, left)?);
+    let to_right = nearest(stream, &left.descriptors, &right.descriptors)?;
+    let to_left = nearest(stream, &right.descriptors, &left.descriptors)?;
     let (to_right, to_left) = (to_right.download(stream)?, to_left.download(stream)?);
     let mut pairs: Vec<Correspondence> = Vec::new();
     for (point, nearest) in left.points.iter().zip(&to_right) {
@@ -64,6 +54,35 @@ pub fn pairs(
     }
     pairs.sort_by(|a, b| b.score.total_cmp(&a.score));
     Ok(pairs)
+}
+
+/// Finds the nearest of `others` for each of `these`, without waiting.
+#[track_caller]
+fn nearest(
+    stream: &Stream,
+    these: &Buffer<Descriptor>,
+    others: &Buffer<Descriptor>,
+) -> Result<Buffer<Nearest>, DeviceError> {
+    let mut found = Buffer::new(stream.device(), these.len())?;
+    let kernel = FindNearest { these: these.view(), others: others.view(), out: found.view_mut() };
+    stream.launch(&LaunchConfig::cover(these.len(), 1, [WARP, 1]), &kernel)?;
+    Ok(found)
+}
+
+/// Returns the number of descriptors in `sample` that have an unambiguous match in a picture, and waits for it.
+#[track_caller]
+pub(super) fn similarity(
+    stream: &Stream,
+    sample: &Buffer<Descriptor>,
+    picture: &Described,
+) -> Result<usize, DeviceError> {
+    /// The maximum of the ratio test. It is smaller than that of matches, because wrong matches count, too.
+    const RATIO: f32 = 0.8;
+    if sample.len() == 0 || picture.points.is_empty() {
+        return Ok(0);
+    }
+    let found = nearest(stream, sample, &picture.descriptors)?.download(stream)?;
+    Ok(found.iter().filter(|nearest| ratio(nearest, &picture.points) <= RATIO).count())
 }
 
 fn same_place(a: &Keypoint, b: &Keypoint) -> bool {

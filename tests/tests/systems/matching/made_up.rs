@@ -83,6 +83,42 @@ fn turned_darkened_and_shrunk_pictures_are_matched() {
     }
 }
 
+/// A picture of a large set is matched with those that look like it.
+#[test]
+fn neighbours_in_a_large_set_are_matched() {
+    // Twelve pictures of 120 pixels, each of which overlaps with the next one by half; the scene repeats nothing.
+    let mut random = Random::new(8);
+    let mut next = |low: f32, high: f32| f64::from(random.between(low, high));
+    let blobs: Vec<_> = (0..1200)
+        .map(|_| {
+            [next(0.0, 800.0), next(0.0, 100.0), next(2.0, 9.0), next(2.0, 9.0), next(-60.0, 60.0)]
+        })
+        .collect();
+    let scene = |at: DVec2| {
+        let inside = |d: f64, half: f64| (half - d.abs() + 0.5).clamp(0.0, 1.0);
+        let level = blobs.iter().fold(128.0, |level, [x, y, w, h, height]| {
+            level + height * inside(at.x - x, *w) * inside(at.y - y, *h)
+        });
+        level.clamp(0.0, 255.0)
+    };
+    let pictures: Vec<_> = (0..12)
+        .map(|i| picture(uvec2(120, 100), |at| scene(at + DVec2::new(60.0 * f64::from(i), 0.0))))
+        .collect();
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let found = links(&stream, &pictures, &MatchOptions::default()).unwrap();
+        assert_eq!(found.len(), 12 * 11 / 2);
+        let unmatched = found.iter().filter(|pair| pair.correspondences.is_empty()).count();
+        assert!(unmatched > 0, "pairs that do not overlap were not left out");
+        for pair in found.iter().filter(|pair| pair.right - pair.left == 1) {
+            let shift = DVec2::new(60.0, 0.0);
+            let good = |m: &&Correspondence| (m.left - m.right).distance(shift) < 1.5;
+            let good = pair.correspondences.iter().filter(good).count();
+            assert!(good > 15, "{device}: {} {}: {good}", pair.left, pair.right);
+        }
+    }
+}
+
 #[test]
 fn pictures_of_any_size_are_described_and_wrong_sizes_refused() {
     let scene = scene();
