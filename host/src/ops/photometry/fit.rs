@@ -19,9 +19,11 @@
 
 use glam::{UVec2, Vec3};
 use kernels_gpu::photometry::{level, slope};
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DVector;
+use rayon::prelude::*;
 use shared_types::photometry::Response;
 
+mod equations;
 mod fields;
 
 use super::Photometry;
@@ -233,44 +235,15 @@ impl<'a> Problem<'a> {
         at
     }
 
-    /// Returns the Gauss-Newton step, or `None` if the equations are singular.
-    fn step(&self, at: &Solution, scale: f64) -> Option<DVector<f64>> {
-        let count = self.parameters();
-        let mut matrix = DMatrix::<f64>::zeros(count, count);
-        let mut side = DVector::<f64>::zeros(count);
-        let curve = Curve::new(&at.response);
-        for sample in self.samples {
-            for (channel, from) in DIRECTIONS {
-                let predicted = self.predict(at, &curve, sample, channel, from, 0.0);
-                let terms = self.derivatives(&predicted, sample, channel, from);
-                let weight = self.evidence * sample.weight * predicted.robust_weight(scale);
-                for &(i, a) in &terms {
-                    side[i] -= weight * a * predicted.residual;
-                    for &(j, b) in &terms {
-                        matrix[(i, j)] += weight * a * b;
-                    }
-                }
-            }
-        }
-        let mut prior = |i: usize, sigma: f64, now: f64| {
-            matrix[(i, i)] += sigma.powi(-2);
-            side[i] -= now * sigma.powi(-2);
-        };
-        for picture in 0..self.pictures {
-            for channel in 0..3 {
-                prior(4 * picture + channel, EXPOSURE, at.exposures[picture][channel]);
-            }
-            prior(4 * picture + 3, DEVIATION, at.deviations[picture]);
-        }
-        for lens in 0..self.lens_count {
-            for (i, sigma) in VIGNETTE.into_iter().enumerate() {
-                prior(self.lens(lens) + i, sigma, at.vignettes[lens][i]);
-            }
-        }
-        let last = self.lens(self.lens_count);
-        prior(last, RESPONSE, at.response.a.into());
-        prior(last + 1, RESPONSE, at.response.b.into());
-        Some(matrix.cholesky()?.solve(&side))
+    /// Runs `work` on parts of the samples at the same time. Returns the results in the order of the samples. `work` receives
+    /// the index of the first sample of its part. The parts do not depend on the number of threads, so neither does the
+    /// rounding of their sums.
+    fn parts<T: Send>(&self, work: impl Fn(usize, &[Sample]) -> T + Sync) -> Vec<T> {
+        /// The number of parts, which limits the memory for the sums of parts.
+        const PARTS: usize = 16;
+        let each = self.samples.len().div_ceil(PARTS).max(1);
+        let parts = self.samples.par_chunks(each).enumerate();
+        parts.map(|(part, samples)| work(part * each, samples)).collect()
     }
 
     /// Predicts the level of one channel of a sample on the other side than `from`. `ratio` is the logarithm of the ratio
@@ -302,47 +275,6 @@ impl<'a> Problem<'a> {
             residual: 255.0 * (sample.levels[to][channel] - predicted),
             change: -255.0 * steepness * light,
         }
-    }
-
-    /// Returns the derivatives of the residual of a prediction by the parameters of these indices. Unused elements are 0.
-    fn derivatives(
-        &self,
-        &Prediction { source, factor, light, steepness, change, .. }: &Prediction,
-        sample: &Sample,
-        channel: usize,
-        from: usize,
-    ) -> [(usize, f64); TERMS] {
-        let sides = [from, 1 - from];
-        let mut terms = [(0, 0.0); TERMS];
-        for (terms, (side, change)) in
-            terms.chunks_exact_mut(5).zip([(sides[0], -change), (sides[1], change)])
-        {
-            let (picture, q) = (sample.pictures[side], sample.radii[side]);
-            terms[0] = (4 * picture + channel, change);
-            if self.vignette {
-                terms[1] = (4 * picture + 3, change * q);
-                let lens = self.lens(self.lenses[picture]);
-                for i in 0..3 {
-                    terms[2 + i] = (lens + i, change * q.powi(i as i32 + 1));
-                }
-            }
-        }
-        if self.response {
-            let last = self.lens(self.lens_count);
-            // The derivatives of the response by a and b at a light.
-            // Above 1, the response is a line whose slope depends on both.
-            let parts = |light: f64| {
-                let (inside, beyond) = (light.min(1.0), (light - 1.0).max(0.0));
-                let a = inside * (1.0 - inside);
-                [a - beyond, a * (2.0 * inside - 1.0) - beyond]
-            };
-            let (of_source, of_light) = (parts(source.light), parts(light));
-            for i in 0..2 {
-                let inverse = -of_source[i] / source.slope;
-                terms[10 + i] = (last + i, -255.0 * (of_light[i] + steepness * factor * inverse));
-            }
-        }
-        terms
     }
 
     /// Returns the parameters after `factor` times a step.
@@ -393,27 +325,29 @@ impl<'a> Problem<'a> {
         at: &Solution,
         curve: &Curve,
         scale: f64,
-        ratio: impl Fn(usize) -> f64,
+        ratio: impl Fn(usize) -> f64 + Sync,
     ) -> f64 {
-        let (mut sum, mut weights) = (0.0, f64::MIN_POSITIVE);
-        for (i, sample) in self.samples.iter().enumerate() {
-            let ratio = ratio(i);
-            for (channel, from) in DIRECTIONS {
-                let ratio = if from == 0 { ratio } else { -ratio };
-                let residual = self.predict(at, curve, sample, channel, from, ratio).residual;
-                sum += sample.weight * (1.0 + (residual / scale).powi(2)).ln();
-                weights += sample.weight;
+        let parts = self.parts(|first, samples| {
+            let (mut sum, mut weights) = (0.0, 0.0);
+            for (i, sample) in (first..).zip(samples) {
+                let ratio = ratio(i);
+                for (channel, from) in DIRECTIONS {
+                    let ratio = if from == 0 { ratio } else { -ratio };
+                    let residual = self.predict(at, curve, sample, channel, from, ratio).residual;
+                    sum += sample.weight * (1.0 + (residual / scale).powi(2)).ln();
+                    weights += sample.weight;
+                }
             }
-        }
+            (sum, weights)
+        });
+        let (sum, weights) =
+            parts.iter().fold((0.0, f64::MIN_POSITIVE), |(s, w), part| (s + part.0, w + part.1));
         sum / weights
     }
 }
 
 /// The residuals of a sample: a channel, and the side that predicts the other one.
 const DIRECTIONS: [(usize, usize); 6] = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)];
-
-/// The maximum number of parameters on which a residual depends.
-const TERMS: usize = 12;
 
 /// The light of one picture, predicted from another one.
 struct Prediction {
