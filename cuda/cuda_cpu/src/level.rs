@@ -3,6 +3,12 @@
 use std::sync::LazyLock;
 
 /// Returns whether the CPU has the instructions of x86-64-v3, such as AVX2 and fused multiply-adds.
+///
+/// ```
+/// if cuda_cpu::is_x86_64_v3() {
+///     assert!(is_x86_feature_detected!("fma"));
+/// }
+/// ```
 #[must_use]
 #[inline]
 pub fn is_x86_64_v3() -> bool {

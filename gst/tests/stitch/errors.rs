@@ -48,12 +48,18 @@ fn unreadable_files_are_named() {
     assert!(message.contains("rig.toml"), "{message}");
 }
 
-/// Pushes a frame per camera and returns the error on the bus.
-fn error_at_first_frame(element: &gst::Element, cameras: usize) -> String {
+/// Starts the element with NV12 cameras, and returns its bus.
+fn play(element: &gst::Element, cameras: usize) -> (gst::Bus, Harnesses) {
     let bus = gst::Bus::new();
     element.set_bus(Some(&bus));
     let mut harnesses = Harnesses::new(element, cameras);
     harnesses.play(&picture_info(VideoFormat::Nv12));
+    (bus, harnesses)
+}
+
+/// Pushes a frame per camera and returns the error on the bus.
+fn error_at_first_frame(element: &gst::Element, cameras: usize) -> String {
+    let (bus, mut harnesses) = play(element, cameras);
     harnesses.push(VideoFormat::Nv12, 0);
     first_error(&bus)
 }
@@ -72,11 +78,7 @@ fn frames_whose_meta_does_not_fit_their_buffer_are_refused() {
         (whole, [0, width * height], [stride, stride - 2]),
     ] {
         let scene = Scene::new(2);
-        let element = scene.element();
-        let bus = gst::Bus::new();
-        element.set_bus(Some(&bus));
-        let mut harnesses = Harnesses::new(&element, 2);
-        harnesses.play(&picture_info(VideoFormat::Nv12));
+        let (bus, mut harnesses) = play(&scene.element(), 2);
         let mut bad = buffer(vec![128; bytes], 0);
         let offsets = [offsets[0], offsets[1], 0, 0];
         let strides = [strides[0], strides[1], 0, 0];
@@ -152,11 +154,7 @@ fn a_view_with_too_many_pixels_is_refused() {
 /// Changes the caps of camera 1 after the first frames, and returns the warning on the bus.
 fn warning_after_a_change(other: &VideoInfo) -> String {
     let scene = Scene::new(2);
-    let element = scene.element();
-    let bus = gst::Bus::new();
-    element.set_bus(Some(&bus));
-    let mut harnesses = Harnesses::new(&element, 2);
-    harnesses.play(&picture_info(VideoFormat::Nv12));
+    let (bus, mut harnesses) = play(&scene.element(), 2);
     harnesses.push(VideoFormat::Nv12, 0);
     let caps = gst::event::Caps::new(&other.to_caps().unwrap());
     harnesses.cameras[1].push_event(caps);
