@@ -189,9 +189,7 @@ impl Texture {
         let (i, j) = (x as u32, y as u32);
         let fraction = |at: f32, floor: u32| ((at - floor as f32) * 256.0 + 0.5) as i32;
         let (a, b) = (fraction(x, i), fraction(y, j));
-        let last = (a * b + 128) / 256;
-        let weights = [256 - a - b + last, a - last, b - last, last];
-        let weights = weights.map(|weight| weight as f32 / 256.0);
+        let weights = corner_weights(a, b);
         let Format { channel, channels } = self.format;
         let texel = (channel.bytes() * channels) as usize;
         let pitch = self.pitch as usize;
@@ -217,21 +215,15 @@ impl Texture {
     fn filtered(&self, x: f32, y: f32) -> [f32; 4] {
         let (i, a) = split(x);
         let (j, b) = split(y);
-        let last = (a * b + 128) / 256;
         // For an infinite coordinate, `i` or `j` is the largest integer, so 1 is added with
         // saturation.
         let (right, below) = (i.saturating_add(1), j.saturating_add(1));
-        let corners = [
-            (i, j, 256 - a - b + last),
-            (right, j, a - last),
-            (i, below, b - last),
-            (right, below, last),
-        ];
+        let corners = [(i, j), (right, j), (i, below), (right, below)];
         let mut sum = [0.0; 4];
-        for (i, j, weight) in corners {
+        for ((i, j), weight) in corners.into_iter().zip(corner_weights(a, b)) {
             let texel = self.texel(i, j, Self::normalised);
             for (sum, value) in sum.iter_mut().zip(texel) {
-                *sum += weight as f32 / 256.0 * value;
+                *sum += weight * value;
             }
         }
         sum
@@ -298,6 +290,14 @@ fn byte(value: u8) -> f32 {
 #[inline]
 fn word(value: u16) -> f32 {
     f32::from(value) / 65535.0
+}
+
+/// Returns the weights of the four nearest texels, row by row, for the filter fractions in 256ths along
+/// x and y.
+#[inline]
+fn corner_weights(a: i32, b: i32) -> [f32; 4] {
+    let last = (a * b + 128) / 256;
+    [256 - a - b + last, a - last, b - last, last].map(|weight| weight as f32 / 256.0)
 }
 
 /// Returns the sum of four texels of `N` channels with their weights: the texel at `at`, the one to

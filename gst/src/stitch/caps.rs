@@ -49,15 +49,15 @@ pub(super) fn error(
     other: Option<VideoFormat>,
 ) -> Option<StitchFailure> {
     let pad = pad.to_owned();
-    if let Ok(found) = caps.structure(0)?.get::<&str>("format")
-        && format(caps).is_none()
-    {
-        return Some(StitchFailure::Format { pad, found: found.to_owned() });
-    }
-    if let (Some(found), Some(other)) = (format(caps), other)
-        && !formats::of_panoramas(other).contains(&found)
-    {
-        return Some(StitchFailure::Depth { pad, found, other });
+    let stated = caps.structure(0)?.get::<&str>("format").ok();
+    match (stated, format(caps), other) {
+        (Some(found), None, _) => {
+            return Some(StitchFailure::Format { pad, found: found.to_owned() });
+        }
+        (_, Some(found), Some(other)) if !formats::of_panoramas(other).contains(&found) => {
+            return Some(StitchFailure::Depth { pad, found, other });
+        }
+        _ => {}
     }
     let (found, map) = (size(caps)?, map?);
     let expected = *map.sources().get(camera)?;

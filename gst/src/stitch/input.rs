@@ -27,7 +27,6 @@ pub(super) struct Inputs(Vec<Input>);
 struct Input {
     pad: String,
     frame: Arc<Mapped>,
-    format: FrameFormat,
     /// The device of a frame in CUDA memory.
     place: Option<Place>,
 }
@@ -43,7 +42,7 @@ impl Inputs {
                 context.filter(|(context, _)| context.owns(&buffer)).map(|(_, place)| place);
             let target = if place.is_some() { Target::Cuda } else { Target::Host };
             match Mapped::read(&buffer, &info, format, target) {
-                Some(frame) => Ok(Input { pad, frame: Arc::new(frame), format, place }),
+                Some(frame) => Ok(Input { pad, frame: Arc::new(frame), place }),
                 None => Err(StitchFailure::Map { pad }),
             }
         });
@@ -52,7 +51,7 @@ impl Inputs {
 
     /// Returns the formats of the frames.
     pub(super) fn formats(&self) -> Vec<FrameFormat> {
-        self.0.iter().map(|input| input.format).collect()
+        self.0.iter().map(|input| input.frame.format()).collect()
     }
 
     /// Returns references to the frames.

@@ -80,7 +80,8 @@ impl Running {
         let seen: Vec<_> = taken.iter().map(|it| (it.frame.is_some(), it.is_new)).collect();
         // Missing frames and the panorama are in CUDA memory if the output buffer is.
         let target = context.as_ref().filter(|context| context.owns(output));
-        check_cameras(map, &pads)?;
+        let cameras: Vec<_> = pads.iter().map(PanoweaveStitchPad::index).collect();
+        check_cameras(map, &cameras)?;
         let frames = self.frames(&pads, taken, map, target)?;
         let inputs = Inputs::map(frames, context.as_ref().map(|it| (it, device.place())))?;
         let (numerator, denominator) = info.fps().into();
@@ -90,7 +91,7 @@ impl Running {
             on_device: target.is_some(),
             rate: Rate::new(numerator.unsigned_abs(), denominator.unsigned_abs()).ok(),
             live,
-            cameras: pads.iter().map(PanoweaveStitchPad::index).collect(),
+            cameras,
         };
         let session = match &mut self.session {
             Some(session) if *session.formats() == formats => session,
@@ -168,9 +169,8 @@ fn missing_info(pads: &[PanoweaveStitchPad], camera: usize, map: &Map) -> Option
 }
 
 /// Checks that there is exactly one pad per camera. `pads` is in the order of the cameras.
-fn check_cameras(map: &Map, pads: &[PanoweaveStitchPad]) -> Result<(), StitchFailure> {
+fn check_cameras(map: &Map, found: &[usize]) -> Result<(), StitchFailure> {
     let expected = map.sources().len();
-    let found: Vec<_> = pads.iter().map(PanoweaveStitchPad::index).collect();
     if found.iter().copied().eq(0..expected) {
         return Ok(());
     }

@@ -78,7 +78,7 @@ pub(super) fn similarity(
 ) -> Result<usize, DeviceError> {
     /// The maximum of the ratio test. It is smaller than that of matches, because wrong matches count, too.
     const RATIO: f32 = 0.8;
-    if sample.len() == 0 || picture.points.is_empty() {
+    if picture.points.is_empty() {
         return Ok(0);
     }
     let found = nearest(stream, sample, &picture.descriptors)?.download(stream)?;

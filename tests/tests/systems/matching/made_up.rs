@@ -14,12 +14,18 @@ const SIZE: UVec2 = uvec2(200, 160);
 
 /// Returns a scene of overlapping rectangles with edges one pixel wide, as a function from positions to levels.
 fn scene() -> impl Fn(DVec2) -> f64 {
-    let mut random = Random::new(5);
+    rectangles(5, 300, [200.0, 160.0], 14.0)
+}
+
+/// Returns a scene of `count` rectangles, whose middles are in an area from (0, 0) to `extent`. Their half sides are at
+/// most `largest`.
+fn rectangles(seed: u64, count: usize, extent: [f32; 2], largest: f32) -> impl Fn(DVec2) -> f64 {
+    let mut random = Random::new(seed);
     let mut next = |low: f32, high: f32| f64::from(random.between(low, high));
-    let blobs: Vec<_> = (0..300)
+    let blobs: Vec<_> = (0..count)
         .map(|_| {
-            let at = DVec2::new(next(0.0, 200.0), next(0.0, 160.0));
-            (at, DVec2::new(next(2.0, 14.0), next(2.0, 14.0)), next(-60.0, 60.0))
+            let at = DVec2::new(next(0.0, extent[0]), next(0.0, extent[1]));
+            (at, DVec2::new(next(2.0, largest), next(2.0, largest)), next(-60.0, 60.0))
         })
         .collect();
     move |at| {
@@ -87,20 +93,7 @@ fn turned_darkened_and_shrunk_pictures_are_matched() {
 #[test]
 fn neighbours_in_a_large_set_are_matched() {
     // Twelve pictures of 120 pixels, each of which overlaps with the next one by half; the scene repeats nothing.
-    let mut random = Random::new(8);
-    let mut next = |low: f32, high: f32| f64::from(random.between(low, high));
-    let blobs: Vec<_> = (0..1200)
-        .map(|_| {
-            [next(0.0, 800.0), next(0.0, 100.0), next(2.0, 9.0), next(2.0, 9.0), next(-60.0, 60.0)]
-        })
-        .collect();
-    let scene = |at: DVec2| {
-        let inside = |d: f64, half: f64| (half - d.abs() + 0.5).clamp(0.0, 1.0);
-        let level = blobs.iter().fold(128.0, |level, [x, y, w, h, height]| {
-            level + height * inside(at.x - x, *w) * inside(at.y - y, *h)
-        });
-        level.clamp(0.0, 255.0)
-    };
+    let scene = rectangles(8, 1200, [800.0, 100.0], 9.0);
     let pictures: Vec<_> = (0..12)
         .map(|i| picture(uvec2(120, 100), |at| scene(at + DVec2::new(60.0 * f64::from(i), 0.0))))
         .collect();
