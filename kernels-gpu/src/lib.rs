@@ -9,7 +9,7 @@
 //! A module imports only modules of its own level and of lower-numbered levels. `tests/tests/builds/levels.rs` checks
 //! this rule.
 //!
-//! 1. `unroll`: unrolled loops
+//! 1. `unroll`: unrolled loops; `cpu`: vectors and cores of a CPU
 //! 2. `io`: input and output pictures
 //! 3. `warp`: planes, lenses, patches
 //! 4. `colour`: gains, gammas, sums
@@ -25,6 +25,8 @@ extern crate std;
 
 pub mod colour;
 pub mod convolve;
+#[cfg(not(target_arch = "nvptx64"))]
+mod cpu;
 pub mod features;
 mod io;
 pub mod matching;

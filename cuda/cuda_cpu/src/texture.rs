@@ -165,6 +165,42 @@ impl Texture {
         Self { texels, size, pitch, format, filter, address }
     }
 
+    /// Returns the address of the first texel.
+    #[must_use]
+    pub fn texels(&self) -> *const u8 {
+        self.texels
+    }
+
+    /// Returns the numbers of columns and rows.
+    #[must_use]
+    pub fn size(&self) -> [u32; 2] {
+        self.size
+    }
+
+    /// Returns the distance in bytes from a row to the next.
+    #[must_use]
+    pub fn pitch(&self) -> u32 {
+        self.pitch
+    }
+
+    /// Returns the memory layout of a texel.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Returns the filter.
+    #[must_use]
+    pub fn filter(&self) -> Filter {
+        self.filter
+    }
+
+    /// Returns the address mode.
+    #[must_use]
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
     /// Returns the filtered value at a coordinate. Integers read as fractions of their maximum, and
     /// missing channels as zero.
     #[must_use]

@@ -61,10 +61,10 @@ pub use handle::{DeviceView, DeviceViewMut};
 /// ```
 #[derive(Debug)]
 pub struct View<T> {
-    data: *const T,
-    width: u32,
-    height: u32,
-    pitch: u32,
+    pub(crate) data: *const T,
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) pitch: u32,
     stamp: Stamp,
 }
 
@@ -111,10 +111,10 @@ pub struct View<T> {
 /// ```
 #[derive(Debug)]
 pub struct ViewMut<T> {
-    data: *mut T,
-    width: u32,
-    height: u32,
-    pitch: u32,
+    pub(crate) data: *mut T,
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) pitch: u32,
     stamp: Stamp,
 }
 

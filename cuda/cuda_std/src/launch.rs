@@ -97,6 +97,59 @@ pub unsafe trait Kernel {
     ///   memory. The threads of the launch share `self` and only copy arguments from it.
     /// - If the kernel is an `unsafe fn`, its own safety requirements must hold.
     unsafe fn thread(&self);
+
+    /// Computes the whole launch on the CPU with the function of the kernel's option `cpu`, and
+    /// returns true. Returns false and does nothing if the kernel has no such function, or if the
+    /// function leaves this launch to the simulator.
+    ///
+    /// The simulator runs a kernel thread by thread and checks its accesses, which costs most of the
+    /// time. A program that must also be fast without a GPU can give a kernel a second
+    /// implementation that uses vector instructions and all cores. A test should compare both: `cust`
+    /// calls this function for a launch on `Device::cpu()`, but not on `Device::simulator()`.
+    ///
+    /// ```
+    /// use cuda_std::launch::LaunchConfig;
+    /// use cuda_std::prelude::*;
+    /// use cust::typed::{Buffer, Device};
+    ///
+    /// /// Doubles all values.
+    /// #[kernel(dims(1), cpu(double_all))]
+    /// pub fn double(data: SliceMut<u32>) {
+    ///     let i = thread::unique_1d();
+    ///     if let Some(value) = data.get(i) {
+    ///         data.set(i, 2 * value);
+    ///     }
+    /// }
+    ///
+    /// /// Computes a launch of `double` on the CPU.
+    /// ///
+    /// /// # Safety
+    /// /// The elements must be valid host memory that nothing else accesses.
+    /// unsafe fn double_all(config: &LaunchConfig, data: SliceMut<u32>) -> bool {
+    ///     // SAFETY: the caller guarantees it.
+    ///     let data = unsafe { data.as_host_slice() };
+    ///     let threads = config.grid[0] as usize * config.block[0] as usize;
+    ///     data.iter_mut().take(threads).for_each(|value| *value *= 2);
+    ///     true
+    /// }
+    ///
+    /// for device in [Device::cpu(), Device::simulator()] {
+    ///     let stream = device.stream()?;
+    ///     let mut data = Buffer::from_slice(&stream, &[1, 2, 3])?;
+    ///     stream.launch(&LaunchConfig::for_1d(3, 256), &Double { data: data.view_mut() })?;
+    ///     assert_eq!(data.download(&stream)?, [2, 4, 6]);
+    /// }
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
+    ///
+    /// # Safety
+    /// - All memory arguments must be valid host memory. Nothing else may access the memory that the
+    ///   kernel writes, or write the memory that it reads.
+    /// - [`LaunchConfig::check`] must accept `config`.
+    /// - If the kernel is an `unsafe fn`, its own safety requirements must hold.
+    unsafe fn launch_on_cpu(&self, _config: &LaunchConfig) -> bool {
+        false
+    }
 }
 
 /// A kernel that is safe to launch: it is not an `unsafe fn` and takes no reference or raw pointer.

@@ -62,6 +62,8 @@ mod dot;
 pub mod float;
 mod float_ext;
 mod half_float;
+#[cfg(not(target_arch = "nvptx64"))]
+mod host_access;
 mod image;
 pub mod io;
 #[cfg(not(target_arch = "nvptx64"))]

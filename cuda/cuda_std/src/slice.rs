@@ -57,8 +57,8 @@ use crate::{SliceIndex, Unique1d};
 /// ```
 #[derive(Debug)]
 pub struct Slice<T> {
-    data: *const T,
-    len: u32,
+    pub(crate) data: *const T,
+    pub(crate) len: u32,
     stamp: Stamp,
 }
 
@@ -99,8 +99,8 @@ pub struct Slice<T> {
 /// ```
 #[derive(Debug)]
 pub struct SliceMut<T> {
-    data: *mut T,
-    len: u32,
+    pub(crate) data: *mut T,
+    pub(crate) len: u32,
     stamp: Stamp,
 }
 

@@ -68,7 +68,7 @@ pub trait TextureValue: Copy + Sync + 'static {
 /// ```
 #[derive(Debug)]
 pub struct Texture2d<T> {
-    handle: u64,
+    pub(crate) handle: u64,
     stamp: Stamp,
     value: PhantomData<T>,
 }

@@ -35,6 +35,10 @@ use syn::{DeriveInput, parse_macro_input};
 ///   or thread. The default is 2 for a safe function and 3 for an `unsafe fn`. A launch along more
 ///   axes is an error, because threads that differ only in an index that the kernel does not read
 ///   would do the same work.
+/// - `cpu`: a function that computes a whole launch on the CPU, in place of the simulator; see
+///   [`Kernel::launch_on_cpu`](../cuda_std/launch/trait.Kernel.html#method.launch_on_cpu). Only the
+///   host compiles it. It is an `unsafe fn` that takes the launch configuration and the kernel's
+///   arguments, and returns whether it has done the work.
 /// - `instances`: generates a kernel for each named instance of a generic function, for example
 ///   `instances(sum_f32 = sum::<f32>, sum_u32 = sum::<u32>)`. The function itself is then not a
 ///   kernel.

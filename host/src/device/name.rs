@@ -1,4 +1,4 @@
-//! Names of devices: `auto`, `cpu` and `cuda:N`.
+//! Names of devices: `auto`, `cpu`, `simulator` and `cuda:N`.
 
 use std::str::FromStr;
 
@@ -6,16 +6,20 @@ use super::{Device, DeviceError};
 
 /// The error for a text that is not the name of a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the device must be auto, cpu or cuda:N, where N is a GPU's number from 0, such as cuda:0")]
+#[error(
+    "the device must be auto, cpu, simulator or cuda:N, where N is a GPU's number from 0, such as cuda:0"
+)]
 pub struct DeviceNameError;
 
-/// The name of a device. It parses from the texts `auto`, `cpu` and `cuda:N`.
+/// The name of a device. It parses from the texts `auto`, `cpu`, `simulator` and `cuda:N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceName {
     /// The first GPU if it is usable, otherwise the CPU.
     Auto,
     /// The CPU.
     Cpu,
+    /// The CPU simulator, which runs every kernel thread by thread and checks its accesses; for authors of kernels.
+    Simulator,
     /// The GPU with this number, counted from 0.
     Cuda(u32),
 }
@@ -30,6 +34,7 @@ impl DeviceName {
         match self {
             Self::Auto => Ok(super::auto()),
             Self::Cpu => Ok(Device::cpu()),
+            Self::Simulator => Ok(Device::simulator()),
             Self::Cuda(ordinal) => Device::cuda(ordinal),
         }
     }
@@ -42,6 +47,7 @@ impl FromStr for DeviceName {
         match name.split_once(':') {
             None if name == "auto" => Ok(Self::Auto),
             None if name == "cpu" => Ok(Self::Cpu),
+            None if name == "simulator" => Ok(Self::Simulator),
             // Requires digits, because `u32::parse` alone would accept `cuda:+1`.
             Some(("cuda", ordinal)) if ordinal.bytes().all(|b| b.is_ascii_digit()) => {
                 ordinal.parse().map(Self::Cuda).map_err(|_| DeviceNameError)

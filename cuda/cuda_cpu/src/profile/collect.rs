@@ -64,11 +64,22 @@ struct State {
     dropped: u64,
 }
 
+/// Returns whether launches of this thread are profiled: this thread records a profile, or the process has one.
+///
+/// ```
+/// use cuda_cpu::profile::{Profile, is_wanted};
+///
+/// assert!(Profile::record(is_wanted).0);
+/// ```
+#[must_use]
+pub fn is_wanted() -> bool {
+    with_recordings(|all| !all.is_empty()) || process::is_wanted()
+}
+
 impl Collector {
     /// Returns a collector if this thread records a profile, or if the process has one.
     pub(crate) fn if_wanted() -> Option<Self> {
-        let is_recording = with_recordings(|all| !all.is_empty());
-        (is_recording || process::is_wanted()).then(Self::default)
+        is_wanted().then(Self::default)
     }
 
     /// Adds the counts of a block whose threads have all returned.

@@ -44,6 +44,7 @@ use std::fmt;
 use std::ops::AddAssign;
 
 pub(crate) use collect::Collector;
+pub use collect::is_wanted;
 pub(crate) use trace::Trace;
 
 use crate::fault::AccessKind;

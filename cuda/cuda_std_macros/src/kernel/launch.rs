@@ -89,18 +89,32 @@ impl Kernel<'_> {
         let names: Vec<_> = arguments.iter().map(|a| &a.name).collect();
         let types: Vec<_> = arguments.iter().map(|a| &a.ty).collect();
         let count = arguments.len();
-        let values = arguments.iter().map(|argument| {
+        let value = |argument: &Argument| {
             let Argument { name, ty, .. } = argument;
             let value =
                 quote!(<_ as ::cuda_std::arg::HostArg<#ty>>::on_cpu(&cuda_std_launch.#name));
             argument.given(value, self.is_unsafe)
-        });
+        };
+        let values: Vec<_> = arguments.iter().map(value).collect();
         let elided = (!arguments.is_empty()).then(|| quote!(<'_>));
         let thread = on_this_cpu(
             &quote!(cuda_std_launch: &#launch #elided),
             &quote!(self),
             &quote!(#scope #function_name(#(#values),*)),
         );
+        let on_cpu = self.options.cpu.as_ref().map(|function| {
+            quote! {
+                #[allow(unused_unsafe, reason = "a kernel without arguments")]
+                unsafe fn launch_on_cpu(&self, config: &::cuda_std::launch::LaunchConfig) -> bool {
+                    let cuda_std_launch = self;
+                    // SAFETY: the caller upholds the safety contract of `launch_on_cpu`.
+                    unsafe {
+                        #scope
+                        #function(config, #(#values),*)
+                    }
+                }
+            }
+        });
         let safe = self.safe_launch.then(|| {
             quote! {
                 // Without this attribute, the compiler error about a kernel that is not safe to
@@ -147,6 +161,8 @@ impl Kernel<'_> {
                 unsafe fn thread(&self) {
                     #thread
                 }
+
+                #on_cpu
             }
 
             #safe

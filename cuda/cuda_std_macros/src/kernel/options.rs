@@ -13,6 +13,8 @@ pub(crate) struct Options {
     pub(super) barriers: Option<Expr>,
     pub(super) dims: Option<Expr>,
     pub(super) block_multiple: Expr,
+    /// The function that computes a whole launch on the CPU, if the option is given.
+    pub(super) cpu: Option<Expr>,
     /// The kernels to generate from a generic function.
     pub(super) instances: Vec<Instance>,
 }
@@ -26,6 +28,7 @@ impl Parse for Options {
             barriers: None,
             dims: None,
             block_multiple: parse_quote!(1),
+            cpu: None,
             instances: Vec::new(),
         };
         while !input.is_empty() {
@@ -48,8 +51,9 @@ impl Parse for Options {
                 ("barriers", Some(barriers), None, None) => options.barriers = Some(barriers),
                 ("dims", Some(dims), None, None) => options.dims = Some(dims),
                 ("block_multiple", Some(threads), None, None) => options.block_multiple = threads,
+                ("cpu", Some(function), None, None) => options.cpu = Some(function),
                 _ => {
-                    let message = "expected `launch_bounds(THREADS)`, `launch_bounds(THREADS, BLOCKS)`, `barriers(N)`, `dims(N)`, `block_multiple(N)` or `instances(NAME = FUNCTION::<…>)`";
+                    let message = "expected `launch_bounds(THREADS)`, `launch_bounds(THREADS, BLOCKS)`, `barriers(N)`, `dims(N)`, `block_multiple(N)`, `cpu(FUNCTION)` or `instances(NAME = FUNCTION::<…>)`";
                     return Err(Error::new(key.span(), message));
                 }
             }

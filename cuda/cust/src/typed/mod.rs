@@ -95,7 +95,12 @@ pub struct Device(Arc<Kind>);
 /// The state of a device. The CPU stores the values of constant arrays; a GPU stores its context
 /// and modules.
 pub(crate) enum Kind {
-    Cpu { constants: Mutex<Arc<ConstantBank>>, checks: Checks },
+    Cpu {
+        constants: Mutex<Arc<ConstantBank>>,
+        checks: Checks,
+        /// Whether every launch runs in the simulator, even if the kernel has a function for the CPU.
+        simulates: bool,
+    },
     Cuda(CudaDevice),
 }
 
@@ -131,8 +136,11 @@ impl Device {
         (1..cuda::count()?).find_map(|ordinal| Self::cuda(ordinal).ok()).map_or(first, Ok)
     }
 
-    /// Returns the CPU device with the default [`Checks`], which depend on the build and on the
-    /// environment variable `CUDA_CPU_CHECKS`.
+    /// Returns the CPU device for users. A launch calls the kernel's function for the CPU
+    /// ([`Kernel::launch_on_cpu`](cuda_std::launch::Kernel::launch_on_cpu)), if it has one, and
+    /// otherwise runs in the [`simulator`](Self::simulator).
+    ///
+    /// While a [`profile`] is recorded, all launches run in the simulator.
     ///
     /// ```
     /// use cust::typed::{Device, Place};
@@ -141,13 +149,32 @@ impl Device {
     /// ```
     #[must_use]
     pub fn cpu() -> Self {
+        Self::on_cpu(Checks::of_process(), false)
+    }
+
+    /// Returns the CPU device for authors of kernels: every launch runs in the simulator, with the
+    /// default [`Checks`], which depend on the build and on the environment variable
+    /// `CUDA_CPU_CHECKS`.
+    ///
+    /// ```
+    /// use cust::typed::{Device, Place};
+    ///
+    /// assert_eq!(Device::simulator().place(), Place::Cpu);
+    /// ```
+    #[must_use]
+    pub fn simulator() -> Self {
         Self::cpu_with(Checks::of_process())
     }
 
-    /// Returns the CPU device. Its launches report the faults that `checks` selects.
+    /// Returns the CPU device whose launches all run in the simulator and report the faults that
+    /// `checks` selects.
     #[must_use]
     pub fn cpu_with(checks: Checks) -> Self {
-        Self(Arc::new(Kind::Cpu { constants: Mutex::default(), checks }))
+        Self::on_cpu(checks, true)
+    }
+
+    fn on_cpu(checks: Checks, simulates: bool) -> Self {
+        Self(Arc::new(Kind::Cpu { constants: Mutex::default(), checks, simulates }))
     }
 
     /// Opens the GPU with this ordinal and loads the kernels that the program

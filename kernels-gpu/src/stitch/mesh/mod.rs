@@ -20,6 +20,8 @@
 
 mod accumulator;
 mod cameras;
+#[cfg(not(target_arch = "nvptx64"))]
+mod cpu;
 mod patch;
 mod texture;
 mod weigh;
@@ -48,7 +50,7 @@ use shared_types::texture::{AnyTexture, Nv12Texture, P010Texture, Rgba8Texture};
 /// Defines a kernel. The cameras are arguments of the kernel, and `$cameras` makes a [`Cameras`] of them.
 macro_rules! stitch_mesh {
     (
-        $title:expr, $name:ident($($camera:ident: $type:ty),+) => $out:ty, $blocks:literal, $cameras:expr
+        $title:expr, $name:ident($($camera:ident: $type:ty),+) => $out:ty, $blocks:literal, $cameras:expr, $cpu:path
     ) => {
         #[doc = concat!("Stitches ", $title, ".")]
         ///
@@ -60,7 +62,7 @@ macro_rules! stitch_mesh {
         /// - Every patch, place, share and further layer to which a layer refers must exist.
         /// - If `gradings` is a table, it must have an entry for each of the `pictures`.
         /// - Width and height of a flipped NV12 panorama must be even.
-        #[kernel(launch_bounds(BLOCK_THREADS, $blocks))]
+        #[kernel(launch_bounds(BLOCK_THREADS, $blocks), cpu($cpu))]
         pub unsafe fn $name(
             $($camera: $type,)+
             layers: Slice<Layer>,
@@ -84,7 +86,8 @@ macro_rules! stitch_two {
             concat!("two cameras: ", $formats),
             $name(first: $picture, second: $picture, gradings: TwoGradings) => $out,
             8,
-            TwoCameras { first, second, gradings }
+            TwoCameras { first, second, gradings },
+            cpu::two
         );
     };
 }
@@ -99,7 +102,8 @@ macro_rules! stitch_many {
                 gradings: Table<Grading, MAX_CAMERAS>
             ) => $out,
             $blocks,
-            ManyCameras { pictures, gradings }
+            ManyCameras { pictures, gradings },
+            cpu::many
         );
     };
 }

@@ -1,0 +1,316 @@
+//! The stitch with a mesh on the CPU: the same layers as in the kernels, evaluated for two rows of a tile at a time.
+//!
+//! Differences to the kernels: filter weights are not rounded to 8 bits, and each pixel has its own factor of the
+//! vignette. Both change a level by less than 1.
+
+mod panorama;
+mod picture;
+
+use crate::cpu::vectorised;
+use crate::stitch::edge_boost;
+use crate::stitch::mesh::patch::{offset_from_centre, row};
+use crate::stitch::mesh::{Mesh, WHOLE, is_whole};
+use cuda_std::launch::LaunchConfig;
+use cuda_std::prelude::*;
+use glam::{Vec2, uvec2};
+use panorama::Panorama;
+use picture::{Opens, Picture};
+use rayon::prelude::*;
+use shared_types::stitch::MAX_CAMERAS;
+use shared_types::stitch::mesh::{
+    Grading, Layer, MeshParams, NONE, Patch, REST, SourcePoint, TILE, TwoGradings, WHOLE_SHARE,
+};
+use std::vec::Vec;
+
+/// The number of columns of a tile.
+const SIDE: usize = TILE as usize;
+
+/// A value for each pixel of a row of a tile.
+type Row = [f32; SIDE];
+
+/// Red, green and blue (0 to 1), each for two rows of a tile.
+type Colours = [[Row; 3]; 2];
+
+/// Texture coordinates of two rows of a tile: columns and rows of the picture.
+type Places = [[Row; 2]; 2];
+
+/// A camera: its picture, and the conversion of its samples.
+struct Camera<P> {
+    picture: P,
+    grading: Grading,
+}
+
+/// Computes a launch for two cameras. Returns false if a picture is not one that [`Picture`] supports.
+///
+/// # Safety
+/// The conditions of the kernels that `stitch_mesh!` defines apply, and all arguments must be in host memory.
+#[expect(clippy::too_many_arguments, reason = "they are the arguments of the kernels")]
+pub(super) unsafe fn two<T: Opens, O: Panorama>(
+    config: &LaunchConfig,
+    first: T,
+    second: T,
+    gradings: TwoGradings,
+    layers: Slice<Layer>,
+    patches: Slice<Patch>,
+    places: Slice<SourcePoint>,
+    shares: Slice<u16>,
+    params: MeshParams,
+    out: O,
+) -> bool {
+    let mesh = Mesh { layers, patches, places, shares };
+    // SAFETY: the caller guarantees the conditions.
+    unsafe {
+        let cameras = [(first, gradings.first), (second, gradings.second)];
+        stitch(config, cameras.into_iter(), &mesh, &params, out)
+    }
+}
+
+/// Computes a launch for up to 16 cameras; see [`two`].
+///
+/// # Safety
+/// The conditions are those of [`two`].
+#[expect(clippy::too_many_arguments, reason = "they are the arguments of the kernels")]
+pub(super) unsafe fn many<T: KernelArg + Opens, O: Panorama>(
+    config: &LaunchConfig,
+    pictures: Table<T, MAX_CAMERAS>,
+    gradings: Table<Grading, MAX_CAMERAS>,
+    layers: Slice<Layer>,
+    patches: Slice<Patch>,
+    places: Slice<SourcePoint>,
+    shares: Slice<u16>,
+    params: MeshParams,
+    out: O,
+) -> bool {
+    let mesh = Mesh { layers, patches, places, shares };
+    let cameras = (0..pictures.len()).filter_map(|i| Some((pictures.get(i)?, gradings.get(i)?)));
+    // SAFETY: the caller guarantees the conditions.
+    unsafe { stitch(config, cameras, &mesh, &params, out) }
+}
+
+/// Computes the tiles of a panorama on all cores.
+///
+/// # Safety
+/// The conditions are those of [`two`].
+unsafe fn stitch<T: Opens, O: Panorama>(
+    config: &LaunchConfig,
+    cameras: impl Iterator<Item = (T, Grading)>,
+    mesh: &Mesh,
+    params: &MeshParams,
+    out: O,
+) -> bool {
+    let open = |(picture, grading): (T, Grading)| {
+        // SAFETY: the caller guarantees that the picture is in host memory and alive.
+        let picture = unsafe { picture.open() }?;
+        Some(Camera { picture, grading })
+    };
+    let Some(cameras) = cameras.map(open).collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let panorama = Tiles { cameras: &cameras, mesh, params, out, columns: config.grid[0] };
+    (0..config.grid[1]).into_par_iter().for_each(|y| {
+        // SAFETY: the caller guarantees the conditions, and no other call computes this row.
+        vectorised!(unsafe { panorama.tile_row(y) });
+    });
+    true
+}
+
+/// What the tiles of a panorama are computed from.
+struct Tiles<'a, P, O> {
+    cameras: &'a [Camera<P>],
+    mesh: &'a Mesh,
+    params: &'a MeshParams,
+    out: O,
+    /// The number of tiles in a row.
+    columns: u32,
+}
+
+impl<P: Picture, O: Panorama> Tiles<'_, P, O> {
+    /// Computes row `y` of the tiles.
+    ///
+    /// # Safety
+    /// The conditions of [`two`] apply, and nothing else may write these rows of the panorama.
+    #[inline(always)]
+    unsafe fn tile_row(&self, y: u32) {
+        let (width, height) = self.out.size();
+        for x in 0..self.columns.min(width.div_ceil(TILE)) {
+            let index = y * self.columns + x;
+            if index >= self.mesh.layers.len() {
+                return;
+            }
+            for row in (0..TILE).step_by(2) {
+                if y * TILE + row >= height {
+                    break;
+                }
+                let mut colours = [[[0.0; SIDE]; 3]; 2];
+                // SAFETY: the layer exists, as just checked, and the caller guarantees the other conditions.
+                unsafe { self.blend(index, row, &mut colours) };
+                let corner = uvec2(x, y) * TILE + uvec2(0, row);
+                if self.params.edge_boost != 0 {
+                    brighten(&mut colours, corner.x, width);
+                }
+                let flip = self.params.flip != 0;
+                // SAFETY: the pixel at `corner` is inside the panorama, and nothing else writes these pixels.
+                unsafe { self.out.store(corner, &colours, &self.params.encode, flip) };
+            }
+        }
+    }
+
+    /// Computes the colours of rows `row` and `row + 1` of a tile, whose first layer is layer `index`.
+    ///
+    /// # Safety
+    /// The layer and everything to which it refers must exist.
+    #[inline(always)]
+    unsafe fn blend(&self, index: u32, row: u32, colours: &mut Colours) {
+        // SAFETY: the caller guarantees that the layer exists.
+        let first = unsafe { self.mesh.layers.load(index) };
+        if first.shares == NONE && is_whole(&first) {
+            // SAFETY: the caller guarantees it.
+            unsafe { self.sample(&first, row, colours) };
+            return;
+        }
+        let mut left = [[WHOLE; SIDE]; 2];
+        let mut next = index;
+        while next != NONE {
+            // SAFETY: the caller guarantees that the layer and its shares exist.
+            unsafe {
+                let layer = self.mesh.layers.load(next);
+                let mut samples = [[[0.0; SIDE]; 3]; 2];
+                self.sample(&layer, row, &mut samples);
+                for (i, left) in left.iter_mut().enumerate() {
+                    let shares = self.shares(&layer, row + i as u32);
+                    let mut parts = [0.0; SIDE];
+                    for k in 0..SIDE {
+                        let share = shares[k].min(left[k]);
+                        left[k] -= share;
+                        parts[k] = share as i32 as f32 * (1.0 / WHOLE_SHARE);
+                    }
+                    for channel in 0..3 {
+                        for k in 0..SIDE {
+                            colours[i][channel][k] += samples[i][channel][k] * parts[k];
+                        }
+                    }
+                }
+                next = layer.next;
+            }
+        }
+    }
+
+    /// Samples the camera of a layer for rows `row` and `row + 1`, and converts the samples to colours.
+    ///
+    /// # Safety
+    /// The patches or places of the layer must exist.
+    #[inline(always)]
+    unsafe fn sample(&self, layer: &Layer, row: u32, colours: &mut Colours) {
+        let Some(Camera { picture, grading }) = self.cameras.get(usize::from(layer.camera)) else {
+            return;
+        };
+        let mut places = [[[0.0; SIDE]; 2]; 2];
+        for (i, places) in places.iter_mut().enumerate() {
+            // SAFETY: the caller guarantees it.
+            unsafe { self.places(layer, row + i as u32, places) };
+        }
+        let shares_chroma = O::CELL == 2 && is_whole(layer);
+        picture.sample(&places, shares_chroma, grading, colours);
+        let vignette = &grading.vignette;
+        if vignette.per_corner > 0.0 {
+            for i in 0..2 {
+                for k in 0..SIDE {
+                    let [x, y] = [places[i][0][k], places[i][1][k]];
+                    let factor = factor(vignette, x, y);
+                    for channel in &mut colours[i] {
+                        channel[k] *= factor;
+                    }
+                }
+            }
+        }
+        for colour in colours.iter_mut().flatten() {
+            for value in colour.iter_mut() {
+                let positive = if *value > 0.0 { *value } else { 0.0 };
+                *value = if positive < 1.0 { positive } else { 1.0 };
+            }
+            if grading.gamma != 1.0 {
+                for value in colour.iter_mut() {
+                    *value = crate::cpu::power(*value, grading.gamma);
+                }
+            }
+        }
+    }
+
+    /// Computes the texture coordinates of a layer for row `y` of the tile.
+    ///
+    /// # Safety
+    /// The patches or places of the layer must exist.
+    #[inline(always)]
+    unsafe fn places(&self, layer: &Layer, y: u32, places: &mut [Row; 2]) {
+        let cell = u32::from(layer.cell);
+        if is_whole(layer) {
+            evaluate(&layer.patch, y, 0..SIDE, places);
+        } else if cell > 0 {
+            let log = cell.trailing_zeros();
+            let first = layer.places + ((y >> log) * (TILE >> log));
+            for i in 0..TILE >> log {
+                // SAFETY: the caller guarantees that the layer has patches for all cells of the tile.
+                let patch = unsafe { self.mesh.patches.load(first + i) };
+                evaluate(&patch, y, (i << log) as usize..((i + 1) << log) as usize, places);
+            }
+        } else {
+            // SAFETY: the caller guarantees that the layer has places for all pixels of the tile.
+            let points = unsafe { self.mesh.places.as_host_slice() };
+            let points = &points[(layer.places + y * TILE) as usize..][..SIDE];
+            for k in 0..SIDE {
+                let Vec2 { x, y } = points[k].0;
+                (places[0][k], places[1][k]) = (x + 0.5, y + 0.5);
+            }
+        }
+    }
+
+    /// Returns the shares of a layer for row `y` of the tile.
+    ///
+    /// # Safety
+    /// The shares of the layer must exist.
+    #[inline(always)]
+    unsafe fn shares(&self, layer: &Layer, y: u32) -> [u32; SIDE] {
+        let mut shares = [WHOLE; SIDE];
+        if layer.shares < REST {
+            // SAFETY: the caller guarantees that the layer has shares for all pixels of the tile.
+            let stored = unsafe { self.mesh.shares.as_host_slice() };
+            let stored = &stored[(layer.shares + y * TILE) as usize..][..SIDE];
+            for k in 0..SIDE {
+                shares[k] = stored[k].into();
+            }
+        }
+        shares
+    }
+}
+
+/// Evaluates a patch for columns `columns` of row `y` of the tile.
+#[inline(always)]
+fn evaluate(patch: &Patch, y: u32, columns: core::ops::Range<usize>, places: &mut [Row; 2]) {
+    let line = row(patch, offset_from_centre(y));
+    let (start, slope, bend) = (line.start + 0.5, line.slope, line.bend);
+    for k in columns {
+        let x = offset_from_centre(k as u32);
+        places[0][k] = (bend.x * x + slope.x) * x + start.x;
+        places[1][k] = (bend.y * x + slope.y) * x + start.y;
+    }
+}
+
+/// Returns the factor of a vignette at `(x, y)`, as [`factor`](crate::colour::vignette::factor) does, without fused
+/// multiply-adds.
+#[inline(always)]
+fn factor(vignette: &shared_types::photometry::Vignette, x: f32, y: f32) -> f32 {
+    let (x, y) = (x - vignette.centre.x, y - vignette.centre.y);
+    let q = (x * x + y * y) * vignette.per_corner;
+    let terms = vignette.terms;
+    ((terms.z * q + terms.y) * q + terms.x) * q + 1.0
+}
+
+/// Brightens two rows whose first column is `x`; see [`edge_boost`].
+#[inline(always)]
+fn brighten(colours: &mut Colours, x: u32, width: u32) {
+    for channel in colours.iter_mut().flatten() {
+        for (k, value) in channel.iter_mut().enumerate() {
+            *value = (*value * edge_boost(x + k as u32, width)).clamp(0.0, 1.0);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The panoramas that the stitch on the CPU writes.
+
+use super::{Colours, Row, SIDE};
+use cuda_std::ViewMut;
+use glam::{UVec2, Vec3};
+use shared_types::nv12::{Nv12Mut, P010Mut};
+use shared_types::yuv::RgbToYuv;
+use shared_types::{Chroma, Chroma10, Rgba8};
+
+/// A panorama in memory.
+pub(in super::super) trait Panorama: Copy + Sync {
+    /// The side of a group of pixels that share a chroma sample.
+    const CELL: u32;
+
+    /// Returns the numbers of columns and rows.
+    fn size(&self) -> (u32, u32);
+
+    /// Writes the pixels of two rows of a tile, whose first pixel is `at`, and omits those outside the panorama. If
+    /// `flip` is set, each pixel is written to its position after a rotation by 180°.
+    ///
+    /// # Safety
+    /// `at` must be inside the panorama, and both its coordinates even. The panorama must be whole and in host memory,
+    /// and nothing else may access these pixels. If it is flipped, its width and height must be multiples of
+    /// [`CELL`](Self::CELL).
+    unsafe fn store(&self, at: UVec2, colours: &Colours, encode: &RgbToYuv, flip: bool);
+}
+
+impl Panorama for ViewMut<Rgba8> {
+    const CELL: u32 = 1;
+
+    fn size(&self) -> (u32, u32) {
+        (self.width(), self.height())
+    }
+
+    #[inline(always)]
+    unsafe fn store(&self, at: UVec2, colours: &Colours, _: &RgbToYuv, flip: bool) {
+        for (i, [red, green, blue]) in colours.iter().enumerate() {
+            let mut pixels = [0_u32; SIDE];
+            for k in 0..SIDE {
+                let [r, g, b] = [red[k], green[k], blue[k]].map(|c| whole(c * 255.0 + 0.5));
+                pixels[k] = (r | g << 8 | b << 16 | 255 << 24).to_le();
+            }
+            let pixels: [Rgba8; SIDE] = bytemuck::cast(pixels);
+            let y = at.y + i as u32;
+            if y < self.height() {
+                // SAFETY: the row is inside, as just checked. The caller guarantees the rest.
+                unsafe { write(self, at.x, y, &pixels, flip) };
+            }
+        }
+    }
+}
+
+/// The planes of a panorama in NV12 or P010.
+trait Planes: Copy + Sync {
+    type Luma: bytemuck::Pod;
+    type Chroma: bytemuck::Pod;
+
+    fn luma(&self) -> &ViewMut<Self::Luma>;
+
+    fn chroma(&self) -> &ViewMut<Self::Chroma>;
+
+    /// Rounds a level from 0 to 255 to a sample.
+    fn sample(level: f32) -> Self::Luma;
+
+    /// Combines two samples.
+    fn pair(cb: Self::Luma, cr: Self::Luma) -> Self::Chroma;
+}
+
+impl Planes for Nv12Mut {
+    type Luma = u8;
+    type Chroma = Chroma;
+
+    #[inline(always)]
+    fn luma(&self) -> &ViewMut<u8> {
+        &self.y
+    }
+
+    #[inline(always)]
+    fn chroma(&self) -> &ViewMut<Chroma> {
+        &self.uv
+    }
+
+    #[inline(always)]
+    fn sample(level: f32) -> u8 {
+        whole(limited(level, 255.0) + 0.5) as u8
+    }
+
+    #[inline(always)]
+    fn pair(u: u8, v: u8) -> Chroma {
+        Chroma { u, v }
+    }
+}
+
+impl Planes for P010Mut {
+    type Luma = u16;
+    type Chroma = Chroma10;
+
+    #[inline(always)]
+    fn luma(&self) -> &ViewMut<u16> {
+        &self.y
+    }
+
+    #[inline(always)]
+    fn chroma(&self) -> &ViewMut<Chroma10> {
+        &self.uv
+    }
+
+    /// A stored sample is 64 times the number of quarters of a level.
+    #[inline(always)]
+    fn sample(level: f32) -> u16 {
+        (whole(limited(level, 255.75) * 4.0 + 0.5) << 6) as u16
+    }
+
+    #[inline(always)]
+    fn pair(u: u16, v: u16) -> Chroma10 {
+        Chroma10 { u, v }
+    }
+}
+
+/// Implements [`Panorama`] for a picture with a luma and a chroma plane.
+macro_rules! panorama {
+    ($type:ty) => {
+        impl Panorama for $type {
+            const CELL: u32 = 2;
+
+            fn size(&self) -> (u32, u32) {
+                (self.luma().width(), self.luma().height())
+            }
+
+            #[inline(always)]
+            unsafe fn store(&self, at: UVec2, colours: &Colours, encode: &RgbToYuv, flip: bool) {
+                // SAFETY: the caller guarantees it.
+                unsafe { store(self, at, colours, encode, flip) };
+            }
+        }
+    };
+}
+
+panorama!(Nv12Mut);
+panorama!(P010Mut);
+
+/// Writes two rows of a tile; see [`Panorama::store`].
+///
+/// # Safety
+/// The conditions are those of [`Panorama::store`].
+#[inline(always)]
+unsafe fn store<P: Planes>(out: &P, at: UVec2, colours: &Colours, encode: &RgbToYuv, flip: bool) {
+    const HALF: usize = SIDE / 2;
+    let (width, height) = (out.luma().width(), out.luma().height());
+    let mut rows = *colours;
+    // Replace the colours outside the panorama by those of the last pixels inside, because chroma is computed from the
+    // mean of all four colours.
+    if at.y + 1 >= height {
+        rows[1] = rows[0];
+    }
+    let inside = (width - at.x) as usize;
+    if inside < SIDE {
+        for row in rows.iter_mut().flatten() {
+            row[inside] = row[inside - 1];
+        }
+    }
+    for (i, row) in rows.iter().enumerate() {
+        let mut samples = [P::sample(0.0); SIDE];
+        let levels = dot(row, encode.y * 255.0, encode.black);
+        for k in 0..SIDE {
+            samples[k] = P::sample(levels[k]);
+        }
+        let y = at.y + i as u32;
+        if y < height {
+            // SAFETY: the row is inside, as just checked. The caller guarantees the rest.
+            unsafe { write(out.luma(), at.x, y, &samples, flip) };
+        }
+    }
+    let [above, below] = &rows;
+    let mut means = [[0.0; HALF]; 3];
+    for channel in 0..3 {
+        for k in 0..HALF {
+            let left = above[channel][2 * k] + below[channel][2 * k];
+            let right = above[channel][2 * k + 1] + below[channel][2 * k + 1];
+            means[channel][k] = (left + right) * (0.25 * 255.0);
+        }
+    }
+    let (cb, cr) = (dot(&means, encode.cb, 128.0), dot(&means, encode.cr, 128.0));
+    let mut samples = [P::pair(P::sample(0.0), P::sample(0.0)); HALF];
+    for k in 0..HALF {
+        // Limit the level to 255. Otherwise, Cb of pure blue and Cr of pure red would round to 256 in full range.
+        let sample = |level: f32| P::sample(if level < 255.0 { level } else { 255.0 });
+        samples[k] = P::pair(sample(cb[k]), sample(cr[k]));
+    }
+    // SAFETY: the panorama is whole, so the chroma plane has a row for these two rows. The caller guarantees the rest.
+    unsafe { write(out.chroma(), at.x / 2, at.y / 2, &samples, flip) };
+}
+
+/// Returns the dot product of each colour with `weights`, plus `constant`.
+#[inline(always)]
+fn dot<const N: usize>(colours: &[[f32; N]; 3], weights: Vec3, constant: f32) -> [f32; N] {
+    let mut sums = [0.0; N];
+    for k in 0..N {
+        let [r, g, b] = [colours[0][k], colours[1][k], colours[2][k]];
+        sums[k] = r * weights.x + (g * weights.y + (b * weights.z + constant));
+    }
+    sums
+}
+
+/// Writes elements of a row from column `x` on and omits those outside `out`. If `flip` is set, writes each element to
+/// its position after a rotation by 180°.
+///
+/// # Safety
+/// `(x, y)` must be inside `out`, which is in host memory, and nothing else may access these elements.
+#[inline(always)]
+unsafe fn write<T: bytemuck::Pod, const N: usize>(
+    out: &ViewMut<T>,
+    x: u32,
+    y: u32,
+    values: &[T; N],
+    flip: bool,
+) {
+    let (width, height) = (out.width(), out.height());
+    let count = ((width - x) as usize).min(N);
+    let y = if flip { height - 1 - y } else { y };
+    // Only these elements may be borrowed, because other cores write the rest of the row. The loops below write bytes
+    // through a pointer to the row.
+    // SAFETY: the caller guarantees that the row exists, and all columns are inside it.
+    unsafe {
+        let row = out.host_address(y);
+        if flip {
+            for (k, value) in values.iter().take(count).enumerate() {
+                *row.add((width - 1 - x) as usize - k) = *value;
+            }
+        } else {
+            row.add(x as usize).copy_from_nonoverlapping(values.as_ptr(), count);
+        }
+    }
+}
+
+/// Limits a level to 0 to `highest`. A NaN becomes 0.
+#[inline(always)]
+fn limited(level: f32, highest: f32) -> f32 {
+    let positive = if level > 0.0 { level } else { 0.0 };
+    if positive < highest { positive } else { highest }
+}
+
+/// Returns the integer part of a number from 0 to 65,535.
+#[inline(always)]
+fn whole(value: f32) -> u32 {
+    debug_assert!((0.0..=65_535.0).contains(&value), "{value}");
+    // SAFETY: the value is in the range of an `i32`.
+    (unsafe { value.to_int_unchecked::<i32>() }) as u32
+}
+
+/// The rows of a tile have an even number of columns.
+const _: () = assert!(size_of::<Row>() % 8 == 0);
