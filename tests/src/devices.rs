@@ -12,7 +12,7 @@ use crate::skip::{Need, skip};
 /// Panics in the same cases as [`first_gpu`].
 #[must_use]
 pub fn panoweave_devices() -> Vec<Device> {
-    [Device::cpu()].into_iter().chain(gpu()).collect()
+    [Device::simulator(), Device::cpu()].into_iter().chain(gpu()).collect()
 }
 
 /// Returns the first GPU with panoweave's kernels. If there is no GPU, reports a skip and returns `None`.

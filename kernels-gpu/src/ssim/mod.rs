@@ -32,6 +32,8 @@
 //! The two-pass kernels are the previous design: five moments, 16×8 pixels per block, and planes in memory between the
 //! passes. The benchmarks compare the fused kernels with them.
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod cpu;
 mod luma;
 mod totals;
 mod two_pass;
@@ -267,7 +269,7 @@ macro_rules! ssim_fused {
         /// position of the window's first pixel. Values for positions outside `map` are not written. Nothing happens if
         /// the pictures differ in size or are smaller than the window, `running` or `sums` is too short, or blocks are
         /// not [`BLOCK_THREADS`]. If there are too few blocks, `sums` is not written and `running` is not reset.
-        #[kernel(launch_bounds(BLOCK_THREADS, BLOCKS), barriers(2))]
+        #[kernel(launch_bounds(BLOCK_THREADS, BLOCKS), barriers(2), cpu(cpu::fused))]
         pub fn $name(
             a: View<$type>,
             b: View<$type>,
