@@ -73,7 +73,8 @@ pub(crate) struct Args {
     clips: Clips,
     #[command(flatten)]
     sync: Synchronising,
-    /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
+    /// (the CPU, with the checks for authors of kernels).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }

@@ -62,7 +62,8 @@ pub(crate) struct Args {
     /// standard deviation is a tenth of --window.
     #[arg(long)]
     no_smoothing: bool,
-    /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
+    /// (the CPU, with the checks for authors of kernels).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
     /// Writes a copy of the picture with a square around each feature, as .png, .jpg or .jpeg file.

@@ -60,7 +60,8 @@ pub(crate) struct Args {
     /// Default: 16 if a picture is a 16-bit PNG and the output is .png, otherwise 8.
     #[arg(long, value_name = "BITS", value_parser = ["8", "16"])]
     depth: Option<String>,
-    /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
+    /// (the CPU, with the checks for authors of kernels).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
     /// Corrects the colours of the pictures so that they match in the overlaps. This is the default unless --warp,

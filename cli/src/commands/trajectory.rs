@@ -54,7 +54,8 @@ struct Resample {
     /// CSV file to write, or - for standard output.
     #[arg(short, long, value_name = "OUT.csv")]
     output: PathBuf,
-    /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
+    /// (the CPU, with the checks for authors of kernels).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }

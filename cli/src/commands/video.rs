@@ -76,7 +76,8 @@ pub(crate) struct Args {
     /// output is Y4M.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
+    /// (the CPU, with the checks for authors of kernels).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
     /// Decoder of input files: nvdec (H.264 and HEVC with 4:2:0 chroma, on the GPU of --device), ffmpeg (all formats, on
@@ -464,5 +465,10 @@ fn describe(done: &Summary) -> Value {
         "fps": fps(done),
         "latency_ms": { "p50": milliseconds(done.live.latency_p50), "p99": milliseconds(done.live.latency_p99) },
         "stopped": done.stopped,
+        "times_ms": {
+            "read": milliseconds(done.stages.read.as_secs_f64()),
+            "stitch": milliseconds(done.stages.stitch.as_secs_f64()),
+            "write": milliseconds(done.stages.write.as_secs_f64()),
+        },
     })
 }

@@ -90,11 +90,11 @@ fn option_values() {
         ("features left.png --min-eigenvalue=-1".to_owned(), "a number that is at least 0"),
         ("features left.png --gradient-sigma 0".to_owned(), "from 0.1 to 1000"),
         ("features left.png --gradient-sigma nan".to_owned(), "from 0.1 to 1000"),
-        ("features left.png --device gpu".to_owned(), "auto, cpu or cuda:N"),
-        ("stitch a b --rig r -o o.png --device gpu".to_owned(), "auto, cpu or cuda:N"),
-        ("stitch a b --rig r -o o.png --device cuda:".to_owned(), "auto, cpu or cuda:N"),
-        ("stitch a b --rig r -o o.png --device cuda:-1".to_owned(), "auto, cpu or cuda:N"),
-        ("stitch a b --rig r -o o.png --device cuda:99999999999".to_owned(), "auto, cpu or cuda:N"),
+        ("features left.png --device gpu".to_owned(), "auto, cpu, simulator or cuda:N"),
+        ("stitch a b --rig r -o o.png --device gpu".to_owned(), "auto, cpu, simulator or cuda:N"),
+        ("stitch a b --rig r -o o.png --device cuda:".to_owned(), "auto, cpu, simulator or cuda:N"),
+        ("stitch a b --rig r -o o.png --device cuda:-1".to_owned(), "auto, cpu, simulator or cuda:N"),
+        ("stitch a b --rig r -o o.png --device cuda:99999999999".to_owned(), "auto, cpu, simulator or cuda:N"),
     ];
     for (line, part) in cases {
         let message = refused(&folder, &line);

@@ -76,6 +76,9 @@ pub struct LiveCounters {
     pub strikes: u64,
     /// The number of times the seam was moved, including its first placement.
     pub seam_moves: u64,
+    /// The total time, in seconds, that it took to submit the sets to the device. On the CPU, submitting a set computes
+    /// the panorama.
+    pub submitting: f64,
     /// The median latency of the latest 4096 panoramas, in seconds. The latency is the time from the arrival of the
     /// last frame of a set until the panorama is in host memory. The value is 0 before the first panorama.
     pub latency_p50: f64,

@@ -161,6 +161,7 @@ impl Worker {
                 };
             }
         };
+        let begin = Instant::now();
         let current = shared.current();
         let colours = match self.follower.next(&shared, &current) {
             Ok(colours) => colours,
@@ -219,6 +220,7 @@ impl Worker {
         if let Some(seam) = &warp.seam {
             lock(seam).submitted();
         }
+        shared.tally().counters.submitting += begin.elapsed().as_secs_f64();
         if let Err(error) = self.follower.offer(&shared, warp, set, &output.stitched, timestamp) {
             shared.fail(error.into());
         }

@@ -4,7 +4,7 @@
 //! repeated or dropped if a video's frame rate differs from the rate of the panoramas. Stitching stops when the first
 //! video ends. A warning is logged if one video ends before the others, or before the length stated in its file.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::refining::Refining;
 use super::{Offset, VideoStitchError};
@@ -31,6 +31,8 @@ pub(super) struct Counts {
     pub(super) repeated: Vec<u64>,
     pub(super) ended_first: Option<usize>,
     pub(super) stopped: bool,
+    /// The total time of waiting for frames.
+    pub(super) waited: Duration,
 }
 
 /// The videos of the cameras, whose frames are read in sets.
@@ -40,6 +42,8 @@ pub(super) struct Feeds {
     rate: Rate,
     /// The tick of the first panorama; see [`Offset::frame`].
     first: u64,
+    /// The total time of waiting for frames.
+    waited: Duration,
 }
 
 /// One video with its current frame.
@@ -62,7 +66,7 @@ impl Feeds {
         let offsets_or_none = offsets.iter().copied().chain(std::iter::repeat(Offset::NONE));
         let feeds = sources.into_iter().zip(offsets_or_none);
         let feeds = feeds.map(|(source, offset)| Feed::new(source, offset)).collect();
-        Self { feeds, rate, first: Offset::first_tick(offsets, rate) }
+        Self { feeds, rate, first: Offset::first_tick(offsets, rate), waited: Duration::ZERO }
     }
 
     /// Submits one set of frames per panorama to `stitcher`, until a video ends or `limit` sets were submitted. The
@@ -96,6 +100,7 @@ impl Feeds {
             repeated: count(|feed| feed.repeated),
             ended_first,
             stopped,
+            waited: self.waited,
         };
         (counts, result)
     }
@@ -108,7 +113,10 @@ impl Feeds {
         n: u64,
         refining: Option<&mut Refining>,
     ) -> Result<bool, VideoStitchError> {
-        if !self.advance(n)? {
+        let begin = Instant::now();
+        let is_there = self.advance(n)?;
+        self.waited += begin.elapsed();
+        if !is_there {
             return Ok(false);
         }
         if let Some(refining) = refining.filter(|refining| refining.is_due(n)) {

@@ -81,12 +81,39 @@ pub struct Summary {
     pub repeated: Vec<u64>,
     /// The time from the first set to the last written panorama.
     pub time: Duration,
+    /// The time that each stage took.
+    pub stages: Stages,
     /// The colour corrections of the latest panorama.
     pub colours: Option<Colours>,
     /// Counters of the stitcher: drops by reason, and latency.
     pub live: LiveCounters,
     /// Whether a stop was requested before the videos ended.
     pub stopped: bool,
+}
+
+/// The total times of the stages of stitching videos. The stages run at the same time, so the slowest one sets the rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stages {
+    /// The time of waiting for frames of the videos: what decoding takes beyond the other stages.
+    pub read: Duration,
+    /// The time of submitting sets of frames to the device. On the CPU, this computes the panoramas; on a GPU, it is
+    /// the work of the host alone.
+    pub stitch: Duration,
+    /// The time of writing panoramas, which waits for the encoder.
+    pub write: Duration,
+}
+
+impl Stages {
+    /// Returns a text with the mean time of each stage per panorama.
+    fn per_panorama(&self, panoramas: u64) -> String {
+        let mean = |time: Duration| time.as_secs_f64() * 1e3 / panoramas.max(1) as f64;
+        format!(
+            "per panorama: waited {:.1} ms for frames, stitched {:.1} ms, waited {:.1} ms for the encoder",
+            mean(self.read),
+            mean(self.stitch),
+            mean(self.write)
+        )
+    }
 }
 
 /// Stitches one video per camera of the warp, and writes panoramas or the views of a virtual camera to `sink`, at the
@@ -145,10 +172,12 @@ pub fn stitch_video(
                 continue;
             }
             let gap = gap(rate, summary.written, panorama.timestamp());
+            let begin = Instant::now();
             result = (0..=gap).try_for_each(|_| match panorama.frame() {
                 Some(frame) => sink.write(&frame),
                 None => sink.write_device(panorama.device_frame()),
             });
+            summary.stages.write += begin.elapsed();
             if result.is_err() {
                 give_up();
                 continue;
@@ -165,10 +194,13 @@ pub fn stitch_video(
         let fed = feeder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok::<_, VideoStitchError>((fed, result.map(|()| summary)))
     })?;
-    let (Counts { read, unpaired, repeated, ended_first, stopped }, fed) = fed;
-    let summary = written?;
+    let (Counts { read, unpaired, repeated, ended_first, stopped, waited }, fed) = fed;
+    let mut summary = written?;
     stitcher.health()?;
     let (time, live) = (start.elapsed(), stitcher.counters());
+    let stitch = Duration::try_from_secs_f64(live.submitting).unwrap_or_default();
+    summary.stages = Stages { read: waited, stitch, ..summary.stages };
+    tracing::info!("{}", summary.stages.per_panorama(summary.written));
     if summary.filled > 0 {
         tracing::warn!(
             "{} panoramas could not be made; each was replaced by the next one",

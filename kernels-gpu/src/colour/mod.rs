@@ -10,6 +10,8 @@
 //! Without the map, it would read 24 bytes from the six planes of the warp. A sum over the whole panorama would read
 //! even more: with two 4K cameras (`rigs/home.toml`), the panorama has eight times as many pixels as the overlap.
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod cpu;
 pub(crate) mod grade;
 pub(crate) mod shoulder;
 mod sums;
@@ -160,7 +162,7 @@ macro_rules! colour_sums {
         ///   resets them to 0. Concurrent launches must not share `running`.
         /// - `sums` must have element `params.element`, which no concurrent launch accesses.
         /// - `overlap` must come from [`map_overlap`] for pictures of the same or smaller sizes.
-        #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(3))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(3), cpu(cpu::sums))]
         pub unsafe fn $name(
             left: $left,
             right: $right,

@@ -21,7 +21,7 @@ use shared_types::yuv::YuvToRgb;
 use shared_types::{Chroma, Chroma10, Rgba8};
 
 /// The number of sums: the three bytes of the left camera, the three bytes of the right camera, and the weight.
-const SUMS: usize = 7;
+pub(super) const SUMS: usize = 7;
 
 /// The number of elements in a set of running sums: [`SUMS`] sums, and a counter of finished blocks (first set only).
 const SET: u32 = 8;
@@ -202,11 +202,7 @@ pub(crate) unsafe fn column_sums<L: Stored, R: Stored>(
         add(d);
     }
     // All pixels of a column share one weight.
-    #[expect(clippy::manual_clamp, reason = "a NaN becomes 0")]
-    let band =
-        (-(x as f32 - params.centre).abs()).mul_add(params.per_column, 1.0).max(0.0).min(1.0);
-    // SAFETY: `band` is from 0 to 1, even if an argument is NaN, so the result fits into a `u32`.
-    let weight = unsafe { (band * band * WEIGHT_ONE as f32 + 0.5).to_int_unchecked::<u32>() };
+    let weight = column_weight(x, params);
     // Assert that the weighted sums over the 32 lanes of a warp fit into 32 bits.
     const {
         let column = PIXELS_PER_THREAD as u64 * 255 * WEIGHT_ONE as u64;
@@ -214,6 +210,16 @@ pub(crate) unsafe fn column_sums<L: Stored, R: Stored>(
     }
     let ([a, b, c, count], [d, e, f, _]) = (l.sums(), r.sums());
     [a, b, c, d, e, f, count].map(|sum| sum * weight)
+}
+
+/// Returns the weight of the pixels in column `x` of the overlap's box.
+#[inline(always)]
+pub(super) fn column_weight(x: u32, params: &SumParams) -> u32 {
+    #[expect(clippy::manual_clamp, reason = "a NaN becomes 0")]
+    let band =
+        (-(x as f32 - params.centre).abs()).mul_add(params.per_column, 1.0).max(0.0).min(1.0);
+    // SAFETY: `band` is from 0 to 1, even if an argument is NaN, so the result fits into a `u32`.
+    unsafe { (band * band * WEIGHT_ONE as f32 + 0.5).to_int_unchecked::<u32>() }
 }
 
 /// Adds the sums of all threads of the block to `running`. In the block that finishes last, thread 0 returns the total;

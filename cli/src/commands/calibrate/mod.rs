@@ -57,7 +57,8 @@ pub(crate) struct Args {
     /// matches, the overlap and the seam.
     #[arg(long, value_name = "OUT.png")]
     preview: Option<PathBuf>,
-    /// Device that computes: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
+    /// (the CPU, with the checks for authors of kernels).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }

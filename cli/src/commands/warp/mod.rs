@@ -78,8 +78,8 @@ struct Make {
     // This is an `Option` because the subcommand `inspect` does not require `--output`.
     #[arg(short, long, value_name = "FILE", required = true)]
     output: Option<PathBuf>,
-    /// Device that computes the warp of a rig or homography: cpu, cuda:N (GPU number N, from 0), or auto (the first
-    /// GPU, otherwise the CPU).
+    /// Device that computes the warp of a rig or homography: cpu, cuda:N (GPU number N, from 0), auto (the first GPU,
+    /// otherwise the CPU), or simulator (the CPU, with the checks for authors of kernels).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
 }
