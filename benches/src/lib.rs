@@ -10,6 +10,7 @@ pub mod crowd;
 mod group;
 pub mod host;
 mod machine;
+pub mod opencv;
 pub mod record;
 pub mod search;
 
