@@ -244,7 +244,12 @@ fn sums_equal_the_stitch_of_two_cameras() {
                 },
                 Case { warp: Warp::new(case.output.size, sizes, three).unwrap(), ..case },
             );
-            assert!(two.run(&stream) == three.run(&stream), "{device}, seed {seed}");
+            let (two, three) = (two.run(&stream), three.run(&stream));
+            if runs_kernels(&device) {
+                assert!(two == three, "{device}, seed {seed}");
+            } else {
+                assert!(two.most_off(&three) <= 1, "{device}, seed {seed}");
+            }
         }
     }
 }

@@ -1,0 +1,83 @@
+//! What the functions share that compute whole launches on the CPU (option `cpu` of `#[kernel]`).
+//!
+//! Such a function is in the file `cpu.rs` of its system. It is written in plain loops over arrays, which the compiler
+//! vectorises: [`vectorised`] compiles the loops for the best vector instructions of the CPU, and rayon runs them on all
+//! cores. The loops write `a * b + c` and not `mul_add`, which is a function call on a CPU without fused multiply-adds.
+
+mod panorama;
+mod picture;
+mod plane;
+mod shade;
+
+pub(crate) use panorama::Panorama;
+pub(crate) use picture::{Opens, Picture};
+pub(crate) use plane::{Corners, Plane, bilinear};
+pub(crate) use shade::{Shading, brighten};
+
+/// Runs `work` compiled for the CPU's vector instructions: AVX-512, AVX2, SSE or NEON. `work` and all functions that it
+/// calls must be inlined, or they are compiled without these instructions: mark them `#[inline(always)]`.
+macro_rules! vectorised {
+    ($work:expr) => {
+        fearless_simd::dispatch!(fearless_simd::Level::new(), _simd => $work)
+    };
+}
+pub(crate) use vectorised;
+
+/// The number of pixels of a row that are computed together.
+pub(crate) const SIDE: usize = 32;
+
+/// A value for each pixel of a row.
+pub(crate) type Row = [f32; SIDE];
+
+/// Red, green and blue (0 to 1), each for two rows.
+pub(crate) type Colours = [[Row; 3]; 2];
+
+/// Texture coordinates of two rows: columns and rows of the picture.
+pub(crate) type Places = [[Row; 2]; 2];
+
+/// A pointer that all cores may use.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<T>(pub(crate) T);
+
+// SAFETY: every core accesses other elements behind the pointer; the code that dereferences it ensures that.
+unsafe impl<T> Send for Shared<T> {}
+// SAFETY: the reason is the same as for `Send`.
+unsafe impl<T> Sync for Shared<T> {}
+
+impl<T: Copy> Shared<T> {
+    /// Returns the pointer. A closure that names the field would capture only the pointer, which is not `Sync`.
+    #[inline(always)]
+    pub(crate) fn get(self) -> T {
+        self.0
+    }
+}
+
+/// Returns `x^gamma` for `x` from 0 to 1, with a relative error of at most 1e-6 · gamma for results above 1e-9.
+#[inline(always)]
+pub(crate) fn power(x: f32, gamma: f32) -> f32 {
+    // x = m · 2^e with m from √½ to √2. log₂(m) is the series of the inverse hyperbolic tangent.
+    const ROOT_HALF: u32 = 0x3f35_04f3;
+    let bits = x.to_bits();
+    let e = (bits.wrapping_sub(ROOT_HALF) as i32) >> 23;
+    let m = f32::from_bits(bits.wrapping_sub((e << 23) as u32));
+    let s = (m - 1.0) / (m + 1.0);
+    let q = s * s;
+    let log = e as f32 + s * (2.885_390_1 + q * (0.961_796_7 + q * (0.577_078 + q * 0.412_198_6)));
+    // 2^t is a power of two times a Taylor series around 0.
+    let t = log * gamma;
+    // These limits, which a NaN does not pass, only matter for absurd gammas.
+    let t = if t > -126.0 { t } else { -126.0 };
+    let t = if t < 126.0 { t } else { 126.0 };
+    // The sum with 1.5 · 2²³ is rounded to an integer.
+    const ROUND: f32 = 12_582_912.0;
+    let n = (t + ROUND) - ROUND;
+    let f = t - n;
+    let series = 1.0
+        + f * (0.693_147_2
+            + f * (0.240_226_5
+                + f * (0.055_504_11
+                    + f * (0.009_618_129 + f * (0.001_333_356 + f * 0.000_154_035)))));
+    // SAFETY: `n` is an integer from −126 to 126.
+    let scale = f32::from_bits(((unsafe { n.to_int_unchecked::<i32>() } + 127) << 23) as u32);
+    series * scale
+}
