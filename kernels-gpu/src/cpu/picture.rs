@@ -1,6 +1,7 @@
 //! Pictures that are sampled at two rows of positions at once.
 
 use super::{Colours, Corners, Places, Plane, Row, SIDE, bilinear};
+use crate::io::Cubic;
 use core::marker::PhantomData;
 use cuda_std::View;
 use cuda_std::cpu::texture::Channel;
@@ -93,6 +94,38 @@ impl Picture for Rgb {
                         corners.below[k],
                     );
                     colours[i][channel][k] = sample * gain + offset;
+                }
+            }
+        }
+    }
+}
+
+/// A picture in R'G'B' that is sampled with a cubic filter.
+#[derive(Clone, Copy)]
+pub(crate) struct CubicRgb(Plane);
+
+impl Opens for Cubic<View<Rgba8>> {
+    type Picture = CubicRgb;
+
+    unsafe fn open(self) -> Option<CubicRgb> {
+        Plane::of_view(self.0).filter(Plane::fits_cubic).map(CubicRgb)
+    }
+
+    fn grading(&self, colour: Colour, _: &YuvToRgb) -> Grading {
+        Grading::rgb(colour)
+    }
+}
+
+impl Picture for CubicRgb {
+    #[inline(always)]
+    fn sample(&self, places: &Places, _: bool, grading: &Grading, colours: &mut Colours) {
+        let (gain, offset) = (grading.gain() * (1.0 / 255.0), grading.offset);
+        for i in 0..2 {
+            let samples = self.0.cubic(&places[i][0], &places[i][1]);
+            for channel in 0..3 {
+                let (gain, offset) = (gain[channel], offset[channel]);
+                for k in 0..SIDE {
+                    colours[i][channel][k] = samples[k][channel] * gain + offset;
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! A plane of texels in memory, sampled bilinearly at many positions at once.
 
 use super::Shared;
+use crate::io::cubic_weights;
 use cuda_std::cpu::texture::{Address, Channel, Filter, Format};
 use cuda_std::{Texture2d, View};
 use glam::Vec4;
@@ -93,6 +94,43 @@ impl Plane {
             }
         }
     }
+
+    /// Returns whether [`cubic`](Self::cubic) can sample the plane: it has at least four columns and rows.
+    pub(crate) fn fits_cubic(&self) -> bool {
+        self.inner.iter().all(|inner| *inner >= 2)
+    }
+
+    /// Samples texels of four bytes with the cubic filter of [`cubic`](crate::io::Cubic) at the texture coordinates
+    /// `(x[i], y[i])`, and returns the levels of the first three bytes. The plane must [fit](Self::fits_cubic).
+    #[inline(always)]
+    pub(crate) fn cubic<const N: usize>(&self, x: &[f32; N], y: &[f32; N]) -> [[f32; 4]; N] {
+        debug_assert!(self.texel == 4 && self.fits_cubic());
+        let mut samples = [[0.0; 4]; N];
+        for k in 0..N {
+            let (columns, rows) =
+                (taps(x[k], self.last[0], self.inner[0]), taps(y[k], self.last[1], self.inner[1]));
+            let start = rows.first as u32 * self.pitch + columns.first as u32 * self.texel;
+            let mut sum = [0.0; 4];
+            for i in 0..4 {
+                // SAFETY: the four texels of the row are in the texture, because `taps` limits the column and the row.
+                let texels = unsafe {
+                    let at = self.texels.get().add((start + i as u32 * self.pitch) as usize);
+                    at.cast::<[[u8; 4]; 4]>().read_unaligned()
+                };
+                let mut row = [0.0; 4];
+                for (texel, weight) in texels.into_iter().zip(columns.weights) {
+                    for (sum, level) in row.iter_mut().zip(texel) {
+                        *sum += f32::from(level) * weight;
+                    }
+                }
+                for (sum, row) in sum.iter_mut().zip(row) {
+                    *sum += row * rows.weights[i];
+                }
+            }
+            samples[k] = sum;
+        }
+        samples
+    }
 }
 
 /// Returns the last texel whose centre is at most at texture coordinate `at`, limited to 0 to `inner`, and the part of
@@ -114,4 +152,26 @@ pub(crate) fn bilinear([a, b, c, d]: [f32; 4], right: f32, below: f32) -> f32 {
     let above = a + (b - a) * right;
     let under = c + (d - c) * right;
     above + (under - above) * below
+}
+
+/// Four adjacent texels along an axis, and their weights in the cubic filter.
+struct Taps {
+    first: i32,
+    weights: [f32; 4],
+}
+
+/// Returns the texels around texture coordinate `at`. Beyond the edge, the last texel is repeated: the first texel moves
+/// inside, and the texel at the edge gets the weights of those outside.
+#[inline(always)]
+fn taps(at: f32, last: f32, inner: i32) -> Taps {
+    let (second, part) = split(at, last, inner);
+    let [a, b, c, d] = cubic_weights(part);
+    // Of the texels from `second` − 1 to `second` + 2, the first or the last one may be outside.
+    if second == 0 {
+        Taps { first: 0, weights: [a + b, c, d, 0.0] }
+    } else if second == inner {
+        Taps { first: second - 2, weights: [0.0, a, b, c + d] }
+    } else {
+        Taps { first: second - 1, weights: [a, b, c, d] }
+    }
 }
