@@ -4,10 +4,10 @@
 //! accuracy of a mesh's, which differs from an exact power by less than a level. The gamma table is left to the
 //! simulator, because its results are those of interpolation.
 
-use crate::cpu::{
-    Colours, Opens, Panorama, Picture, Places, Row, SIDE, Shading, Shared, brighten, vectorised,
-};
+use super::edge_boost;
+use crate::cpu::{Shared, vectorised};
 use crate::io::{Cubic, Sampler2d};
+use crate::rows::{Colours, Opens, Panorama, Picture, Places, Row, SIDE, Shading};
 use cuda_std::launch::LaunchConfig;
 use cuda_std::{View, ViewMut};
 use glam::{UVec2, Vec3, uvec2, vec3};
@@ -367,4 +367,14 @@ pub(super) unsafe fn finish<O: Panorama>(
         });
     });
     true
+}
+
+/// Brightens two rows whose first column is `x`; see [`edge_boost`].
+#[inline(always)]
+pub(super) fn brighten(colours: &mut Colours, x: u32, width: u32) {
+    for channel in colours.iter_mut().flatten() {
+        for (k, value) in channel.iter_mut().enumerate() {
+            *value = (*value * edge_boost(x + k as u32, width)).clamp(0.0, 1.0);
+        }
+    }
 }

@@ -3,9 +3,9 @@
 //! Differences to the kernels: filter weights are not rounded to 8 bits, and each pixel has its own factor of the
 //! vignette. Both change a level by less than 1.
 
-use crate::cpu::{
-    Colours, Opens, Panorama, Picture, Places, Row, SIDE, Shading, brighten, vectorised,
-};
+use crate::cpu::vectorised;
+use crate::rows::{Colours, Opens, Panorama, Picture, Places, Row, SIDE, Shading};
+use crate::stitch::cpu::brighten;
 use crate::stitch::mesh::patch::{offset_from_centre, row};
 use crate::stitch::mesh::{Mesh, WHOLE, is_whole};
 use cuda_std::launch::LaunchConfig;

@@ -1,6 +1,6 @@
 //! A plane of texels in memory, sampled bilinearly at many positions at once.
 
-use super::Shared;
+use crate::cpu::Shared;
 use crate::io::cubic_weights;
 use cuda_std::cpu::texture::{Address, Channel, Filter, Format};
 use cuda_std::{Texture2d, View};

@@ -1,8 +1,8 @@
 //! The steps between samples and colours: vignette, shoulder, limits and power.
 
-use super::{Colours, Places, power};
+use super::{Colours, Places, SIDE};
 use crate::colour::shoulder::shoulder;
-use crate::stitch::edge_boost;
+use crate::cpu::power;
 use glam::{Vec3, vec3};
 use shared_types::photometry::Vignette;
 
@@ -24,9 +24,9 @@ impl Shading {
     pub(crate) fn apply(&self, places: &Places, colours: &mut Colours) {
         let has_vignette = self.vignette.per_corner > 0.0;
         for (colours, [x, y]) in colours.iter_mut().zip(places) {
-            let mut factors = [1.0; super::SIDE];
+            let mut factors = [1.0; SIDE];
             if has_vignette {
-                for k in 0..super::SIDE {
+                for k in 0..SIDE {
                     factors[k] = factor(&self.vignette, x[k], y[k]);
                 }
                 for channel in colours.iter_mut() {
@@ -37,7 +37,7 @@ impl Shading {
             }
             if let Some([white, limit]) = self.shoulder {
                 let [red, green, blue] = colours;
-                for k in 0..super::SIDE {
+                for k in 0..SIDE {
                     let colour = vec3(red[k], green[k], blue[k]);
                     let colour = shoulder(colour, white * factors[k], limit, Vec3::ZERO);
                     [red[k], green[k], blue[k]] = colour.to_array();
@@ -67,14 +67,4 @@ fn factor(vignette: &Vignette, x: f32, y: f32) -> f32 {
     let q = (x * x + y * y) * vignette.per_corner;
     let terms = vignette.terms;
     ((terms.z * q + terms.y) * q + terms.x) * q + 1.0
-}
-
-/// Brightens two rows whose first column is `x`; see [`edge_boost`].
-#[inline(always)]
-pub(crate) fn brighten(colours: &mut Colours, x: u32, width: u32) {
-    for channel in colours.iter_mut().flatten() {
-        for (k, value) in channel.iter_mut().enumerate() {
-            *value = (*value * edge_boost(x + k as u32, width)).clamp(0.0, 1.0);
-        }
-    }
 }

@@ -4,16 +4,6 @@
 //! vectorises: [`vectorised`] compiles the loops for the best vector instructions of the CPU, and rayon runs them on all
 //! cores. The loops write `a * b + c` and not `mul_add`, which is a function call on a CPU without fused multiply-adds.
 
-mod panorama;
-mod picture;
-mod plane;
-mod shade;
-
-pub(crate) use panorama::Panorama;
-pub(crate) use picture::{Opens, Picture};
-pub(crate) use plane::{Corners, Plane, bilinear};
-pub(crate) use shade::{Shading, brighten};
-
 /// Runs `work` compiled for the CPU's vector instructions: AVX-512, AVX2, SSE or NEON. `work` and all functions that it
 /// calls must be inlined, or they are compiled without these instructions: mark them `#[inline(always)]`.
 macro_rules! vectorised {
@@ -22,18 +12,6 @@ macro_rules! vectorised {
     };
 }
 pub(crate) use vectorised;
-
-/// The number of pixels of a row that are computed together.
-pub(crate) const SIDE: usize = 32;
-
-/// A value for each pixel of a row.
-pub(crate) type Row = [f32; SIDE];
-
-/// Red, green and blue (0 to 1), each for two rows.
-pub(crate) type Colours = [[Row; 3]; 2];
-
-/// Texture coordinates of two rows: columns and rows of the picture.
-pub(crate) type Places = [[Row; 2]; 2];
 
 /// A pointer that all cores may use.
 #[derive(Clone, Copy)]
