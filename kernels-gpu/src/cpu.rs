@@ -3,9 +3,11 @@
 //! Such a function is in the file `cpu.rs` of its system. It is written in plain loops over arrays, which the compiler
 //! vectorises: [`vectorised`] compiles the loops for the best vector instructions of the CPU, and rayon runs them on all
 //! cores. The loops write `a * b + c` and not `mul_add`, which is a function call on a CPU without fused multiply-adds.
+//! The exceptions are functions whose results must have the same bits as those of the kernels.
 
 use cuda_std::Texture2d;
 use cuda_std::cpu::texture::{Address, Channel, Filter, Format};
+use cuda_std::launch::LaunchConfig;
 use glam::Vec4;
 
 /// Runs `work` compiled for the CPU's vector instructions: AVX-512, AVX2, SSE or NEON. `work` and all functions that it
@@ -16,6 +18,17 @@ macro_rules! vectorised {
     };
 }
 pub(crate) use vectorised;
+
+/// Returns the number of threads of a launch along one axis.
+pub(crate) fn threads(config: &LaunchConfig) -> u64 {
+    u64::from(config.grid[0]) * u64::from(config.block[0])
+}
+
+/// Returns whether a launch has a thread for each of `width` × `height` elements.
+pub(crate) fn covers(config: &LaunchConfig, width: u32, height: u32) -> bool {
+    let side = |axis: usize| u64::from(config.grid[axis]) * u64::from(config.block[axis]);
+    side(0) >= width.into() && side(1) >= height.into()
+}
 
 /// A pointer that all cores may use.
 #[derive(Clone, Copy)]
