@@ -3,6 +3,9 @@
 //! Such a function is in the file `cpu.rs` of its system. It is written in plain loops over arrays, which the compiler
 //! vectorises: [`vectorised`] compiles the loops for the best vector instructions of the CPU, and rayon runs them on all
 //! cores. The loops write `a * b + c` and not `mul_add`, which is a function call on a CPU without fused multiply-adds.
+//! The exceptions are functions whose results must have the same bits as those of the kernels.
+
+use cuda_std::launch::LaunchConfig;
 
 /// Runs `work` compiled for the CPU's vector instructions: AVX-512, AVX2, SSE or NEON. `work` and all functions that it
 /// calls must be inlined, or they are compiled without these instructions: mark them `#[inline(always)]`.
@@ -12,6 +15,22 @@ macro_rules! vectorised {
     };
 }
 pub(crate) use vectorised;
+
+/// Returns the number of threads of a launch along an axis (0 to 2).
+pub(crate) fn threads(config: &LaunchConfig, axis: usize) -> u64 {
+    u64::from(config.grid[axis]) * u64::from(config.block[axis])
+}
+
+/// Returns `side`, or the number of threads of a launch along an axis if it is smaller.
+pub(crate) fn covered(config: &LaunchConfig, axis: usize, side: u32) -> u32 {
+    // The smaller number fits, because `side` does.
+    threads(config, axis).min(side.into()) as u32
+}
+
+/// Returns whether a launch has a thread for each of `width` × `height` elements.
+pub(crate) fn covers(config: &LaunchConfig, width: u32, height: u32) -> bool {
+    covered(config, 0, width) == width && covered(config, 1, height) == height
+}
 
 /// A pointer that all cores may use.
 #[derive(Clone, Copy)]

@@ -93,8 +93,14 @@ fn option_values() {
         ("features left.png --device gpu".to_owned(), "auto, cpu, simulator or cuda:N"),
         ("stitch a b --rig r -o o.png --device gpu".to_owned(), "auto, cpu, simulator or cuda:N"),
         ("stitch a b --rig r -o o.png --device cuda:".to_owned(), "auto, cpu, simulator or cuda:N"),
-        ("stitch a b --rig r -o o.png --device cuda:-1".to_owned(), "auto, cpu, simulator or cuda:N"),
-        ("stitch a b --rig r -o o.png --device cuda:99999999999".to_owned(), "auto, cpu, simulator or cuda:N"),
+        (
+            "stitch a b --rig r -o o.png --device cuda:-1".to_owned(),
+            "auto, cpu, simulator or cuda:N",
+        ),
+        (
+            "stitch a b --rig r -o o.png --device cuda:99999999999".to_owned(),
+            "auto, cpu, simulator or cuda:N",
+        ),
     ];
     for (line, part) in cases {
         let message = refused(&folder, &line);

@@ -50,7 +50,6 @@ fn pinhole(camera: &Camera, at: DVec2) -> Option<DVec2> {
     for _ in 0..STEPS {
         let (x, y, r2) = (p.x, p.y, p.length_squared());
         let radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3));
-        let slope = k1 + r2 * (2.0 * k2 + r2 * 3.0 * k3);
         let tangential = DVec2::new(
             2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x),
             p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y,
@@ -59,11 +58,7 @@ fn pinhole(camera: &Camera, at: DVec2) -> Option<DVec2> {
         if off.length_squared() < NEAR * NEAR {
             return Some(p).filter(|_| r2 <= limit);
         }
-        let mixed = 2.0 * (x * y * slope + p1 * x + p2 * y);
-        let jacobian = DMat2::from_cols(
-            DVec2::new(radial + 2.0 * x * x * slope + 2.0 * p1 * y + 6.0 * p2 * x, mixed),
-            DVec2::new(mixed, radial + 2.0 * y * y * slope + 6.0 * p1 * y + 2.0 * p2 * x),
-        );
+        let jacobian = pinhole_slope(&camera.distortion, p);
         if jacobian.determinant().abs() < 1e-9 {
             return None;
         }
@@ -74,6 +69,19 @@ fn pinhole(camera: &Camera, at: DVec2) -> Option<DVec2> {
         }
     }
     None
+}
+
+/// Returns the derivative of the Brown–Conrady distortion at `p`, an offset from the principal point in units of the
+/// focal length.
+pub(crate) fn pinhole_slope([k1, k2, p1, p2, k3]: &[f64; 5], p: DVec2) -> DMat2 {
+    let (x, y, r2) = (p.x, p.y, p.length_squared());
+    let radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3));
+    let slope = k1 + r2 * (2.0 * k2 + r2 * 3.0 * k3);
+    let mixed = 2.0 * (x * y * slope + p1 * x + p2 * y);
+    DMat2::from_cols(
+        DVec2::new(radial + 2.0 * x * x * slope + 2.0 * p1 * y + 6.0 * p2 * x, mixed),
+        DVec2::new(mixed, radial + 2.0 * y * y * slope + 6.0 * p1 * y + 2.0 * p2 * x),
+    )
 }
 
 /// Returns the ray of a point in an equidistant fisheye picture. `at` is the offset from the principal point, in units

@@ -19,7 +19,7 @@ pub use camera_matrix::CameraMatrix;
 pub(crate) use canvas::inside;
 pub use canvas::{Geometry, MAX_CANVAS_AREA};
 pub(crate) use crop::{rectangle_of_cells, seen};
-pub(crate) use lens::{border, unproject};
+pub(crate) use lens::{border, pinhole_slope, unproject};
 pub(crate) use overlap::is_full_circle;
 pub use overlap::{CameraArea, CanvasBox, Meeting, OverlapError, Overlaps, PairOverlap};
 pub use shared_types::warp::{Camera, Canvas};

@@ -15,6 +15,8 @@
 //! upload is needed. With a single `constant!` array, all streams would have to synchronise at each change. Kernels
 //! read the taps of longer filters from global memory.
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) mod cpu;
 pub(crate) mod slide;
 pub(crate) mod tile;
 
@@ -318,14 +320,15 @@ fn gradients(
 
 /// Defines the kernel of one pass for one kind of taps.
 macro_rules! one_pass {
-    ($(#[$doc:meta])* $name:ident, $pass:ident, $argument:ty => $taps:path, $barriers:literal) => {
+    ($(#[$doc:meta])* $name:ident, $pass:ident, $argument:ty => $taps:path, $barriers:literal
+        $(, $cpu:expr)?) => {
         $(#[$doc])*
         ///
         /// Nothing is written if input and output differ in size, `lines` is not from 1 to [`MAX_LINES`], there are
         /// more than [`MAX_WIDTH`] taps, shared memory is too small, or blocks are not [`BLOCK`].
         // Three blocks fit on a multiprocessor, rather than four as for the fused kernels: with the loads of staging in
         // flight, these kernels need more than 64 registers.
-        #[kernel(launch_bounds(BLOCK_THREADS, 3), barriers($barriers))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 3), barriers($barriers) $(, cpu($cpu))?)]
         pub fn $name(input: View<f32>, taps: $argument, lines: u32, out: ViewMut<f32>) {
             $pass(input, $taps(taps), lines, out);
         }
@@ -334,7 +337,7 @@ macro_rules! one_pass {
 
 one_pass! {
     /// Computes the pass along rows with up to 63 taps, and `lines` rows per block.
-    convolve_rows, row_pass, ConstantTaps => Constant, 2
+    convolve_rows, row_pass, ConstantTaps => Constant, 2, cpu::rows
 }
 one_pass! {
     /// Computes the pass along rows with taps in global memory, and `lines` rows per block.
@@ -342,7 +345,7 @@ one_pass! {
 }
 one_pass! {
     /// Computes the pass along columns with up to 63 taps, and `lines` columns per block.
-    convolve_columns, column_pass, ConstantTaps => Constant, 1
+    convolve_columns, column_pass, ConstantTaps => Constant, 1, cpu::columns
 }
 one_pass! {
     /// Computes the pass along columns with taps in global memory, and `lines` columns per block.
@@ -351,12 +354,12 @@ one_pass! {
 
 /// Defines the fused kernel for one kind of taps.
 macro_rules! both_passes {
-    ($(#[$doc:meta])* $name:ident, $taps:path) => {
+    ($(#[$doc:meta])* $name:ident, $taps:path, $cpu:expr) => {
         $(#[$doc])*
         ///
         /// Nothing is written if input and output differ in size, shared memory is too small, or blocks are
         /// not [`BLOCK`].
-        #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2), cpu($cpu))]
         pub fn $name(
             input: View<f32>,
             horizontal: ConstantTaps,
@@ -370,23 +373,23 @@ macro_rules! both_passes {
 
 both_passes! {
     /// Computes both passes, with up to 63 taps each.
-    convolve_fused, Constant
+    convolve_fused, Constant, cpu::fused::<0>
 }
 both_passes! {
     /// Computes both passes, with 5 taps each: the smoothing before feature detection.
-    convolve_fused_5, Fixed::<5>
+    convolve_fused_5, Fixed::<5>, cpu::fused::<5>
 }
 both_passes! {
     /// Computes both passes, with 7 taps each.
-    convolve_fused_7, Fixed::<7>
+    convolve_fused_7, Fixed::<7>, cpu::fused::<7>
 }
 both_passes! {
     /// Computes both passes, with 15 taps each.
-    convolve_fused_15, Fixed::<15>
+    convolve_fused_15, Fixed::<15>, cpu::fused::<15>
 }
 both_passes! {
     /// Computes both passes, with 31 taps each.
-    convolve_fused_31, Fixed::<31>
+    convolve_fused_31, Fixed::<31>, cpu::fused::<31>
 }
 
 /// Computes both gradients for feature detection. Both filters have 7 taps; the widths in the arguments are ignored.
@@ -394,7 +397,7 @@ both_passes! {
 /// `along_x` receives the picture after `derive` along rows and `smooth` along columns; `along_y` receives the picture
 /// after `smooth` along rows and `derive` along columns. Both are bit-identical to the results of two fused launches.
 /// Nothing is written if sizes differ, shared memory is too small, or blocks are not [`BLOCK`].
-#[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(4))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(4), cpu(cpu::gradients))]
 pub fn convolve_gradients_7(
     input: View<f32>,
     smooth: ConstantTaps,

@@ -5,7 +5,7 @@
 //! simulator, because its results are those of interpolation.
 
 use super::edge_boost;
-use crate::cpu::{Shared, vectorised};
+use crate::cpu::{Shared, covered, vectorised};
 use crate::io::{Cubic, Sampler2d};
 use crate::rows::{Colours, Opens, Panorama, Picture, Places, Row, SIDE, Shading};
 use cuda_std::launch::LaunchConfig;
@@ -259,9 +259,9 @@ pub(super) unsafe fn add<P: Opens + Sampler2d>(
     // SAFETY: the caller guarantees that the picture is valid host memory.
     let camera = unsafe { Camera::open(picture, planes, colour, vignette, &params.decode) };
     let Some(camera) = camera else { return false };
-    let threads = [0, 1].map(|axis| config.grid[axis].saturating_mul(config.block[axis]));
     let end = params.max.min(uvec2(sums.width(), sums.height()));
-    let end = end.min(min.saturating_add(threads.into()));
+    let sides = end.saturating_sub(min);
+    let end = min + uvec2(covered(config, 0, sides.x), covered(config, 1, sides.y));
     let (camera, sums, starts) = (Shared(camera), Shared(sums), params.combine == Combine::START);
     (min.y..end.y).into_par_iter().step_by(2).for_each(|y| {
         let camera = &camera;

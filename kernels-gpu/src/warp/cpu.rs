@@ -4,7 +4,7 @@
 //! which are computed once. A pinhole lens is evaluated for several pixels at once.
 
 use super::{bounded, edge_distance, project, sin_cos};
-use crate::cpu::{Shared, vectorised};
+use crate::cpu::{Shared, covered, vectorised};
 use cuda_std::launch::LaunchConfig;
 use cuda_std::prelude::*;
 use glam::{DVec3, Vec2, dvec3, vec2};
@@ -30,8 +30,8 @@ pub(super) unsafe fn camera(
     v: ViewMut<f32>,
     margin: ViewMut<f32>,
 ) -> bool {
-    let width = u.width().min(v.width()).min(margin.width()).min(threads(config, 0));
-    let height = u.height().min(v.height()).min(margin.height()).min(threads(config, 1));
+    let width = covered(config, 0, u.width().min(v.width()).min(margin.width()));
+    let height = covered(config, 1, u.height().min(v.height()).min(margin.height()));
     let is_curved =
         matches!(canvas.projection, Projection::CYLINDRICAL | Projection::EQUIRECTANGULAR);
     let columns: Vec<_> = (0..width)
@@ -57,11 +57,6 @@ pub(super) unsafe fn camera(
         });
     });
     true
-}
-
-/// Returns the number of threads of a launch along an axis.
-fn threads(config: &LaunchConfig, axis: usize) -> u32 {
-    config.grid[axis].saturating_mul(config.block[axis])
 }
 
 /// What the rays of a row have in common.
@@ -142,8 +137,8 @@ pub(super) unsafe fn add_margin(
     first: u32,
     sum: ViewMut<f32>,
 ) -> bool {
-    let width = margin.width().min(sum.width()).min(threads(config, 0)) as usize;
-    let height = margin.height().min(sum.height()).min(threads(config, 1));
+    let width = covered(config, 0, margin.width().min(sum.width())) as usize;
+    let height = covered(config, 1, margin.height().min(sum.height()));
     let sum = Shared(sum);
     (0..height).into_par_iter().for_each(|y| {
         // SAFETY: the row is inside both. The caller guarantees their memory, and no other call takes this row.
@@ -160,8 +155,8 @@ pub(super) unsafe fn add_margin(
 /// # Safety
 /// All memory must be valid host memory. Nothing else may access the margins or write the sums.
 pub(super) unsafe fn feather(config: &LaunchConfig, sum: View<f32>, margin: ViewMut<f32>) -> bool {
-    let width = margin.width().min(sum.width()).min(threads(config, 0)) as usize;
-    let height = margin.height().min(sum.height()).min(threads(config, 1));
+    let width = covered(config, 0, margin.width().min(sum.width())) as usize;
+    let height = covered(config, 1, margin.height().min(sum.height()));
     let margin = Shared(margin);
     (0..height).into_par_iter().for_each(|y| {
         // SAFETY: the row is inside both. The caller guarantees their memory, and no other call takes this row.

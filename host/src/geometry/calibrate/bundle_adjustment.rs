@@ -143,7 +143,7 @@ fn figures<M: Model>(
             misaligned: found.misaligned,
         })
     };
-    edges.iter().map(one).collect()
+    edges.par_iter().map(one).collect()
 }
 
 /// Returns the homographies from which the fit starts: the products of the pairs' homographies along the tree.

@@ -6,12 +6,13 @@
 //! - the focal lengths of unknown lenses, either scaled by one common factor or each on its own,
 //! - one radial distortion coefficient k1, shared by all unknown lenses.
 
-use glam::{DMat3, DVec2, DVec3, UVec2};
+use glam::{DMat2, DMat3, DVec2, DVec3, UVec2};
 use kernels_gpu::warp::project;
 use nalgebra::Matrix3;
 use shared_types::warp::Camera;
 
-use super::fit::{Model, Sight};
+use super::fit::{Link, Model, Sight};
+use super::projection::Projection;
 use crate::geometry::rig::{CameraMatrix, LensName, lens_camera, radial_limit};
 use crate::geometry::unproject;
 
@@ -85,9 +86,29 @@ impl Cameras {
         };
         from..from + many
     }
+
+    /// Returns camera `i` and its free parameters.
+    fn free(&self, i: usize) -> FreeCamera {
+        let unknown = !self.known[i];
+        let first = self.focal_numbers().start;
+        let focal = match self.focal {
+            Focal::Fixed => None,
+            Focal::Shared => Some(first),
+            Focal::Each => Some(first + self.unknown().take_while(|&other| other < i).count()),
+        };
+        FreeCamera {
+            camera: self.cameras[i],
+            // The reference has no angles.
+            angles: (i != self.reference).then(|| 3 * (i - usize::from(i > self.reference))),
+            focal: focal.filter(|_| unknown),
+            radial: self.radial && unknown,
+        }
+    }
 }
 
 impl Model for Cameras {
+    type Link = CameraLink;
+
     /// Returns the number of free parameters: three angles for each camera except the reference, logarithms of the free
     /// focal lengths, and k1 if it is free.
     fn freedom(&self) -> usize {
@@ -120,24 +141,99 @@ impl Model for Cameras {
         moved
     }
 
-    fn moves(&self, parameter: usize, picture: usize) -> bool {
-        let focals = self.focal_numbers();
-        if parameter < focals.start {
-            // The reference has no angles.
-            let turned = parameter / 3;
-            return picture == turned + usize::from(turned >= self.reference);
-        }
-        match self.focal {
-            Focal::Each if focals.contains(&parameter) => {
-                self.unknown().nth(parameter - focals.start) == Some(picture)
-            }
-            _ => !self.known[picture],
-        }
+    fn link(&self, to: usize, from: usize) -> CameraLink {
+        let [to, from] = [to, from].map(|i| self.free(i));
+        let turned = [&to, &from].into_iter().filter_map(|one| one.angles);
+        let mut parameters: Vec<usize> = turned.flat_map(|first| first..first + 3).collect();
+        let (first, second) = (to.focal, from.focal);
+        parameters.extend(first);
+        parameters.extend(second.filter(|_| second != first));
+        parameters.extend((to.radial || from.radial).then_some(self.focal_numbers().end));
+        let turn = to.camera.from_ray * from.camera.from_ray.transpose();
+        CameraLink { to, from, turn, parameters }
     }
 
     fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2> {
         let from = &self.cameras[from];
         map(&self.cameras[to], from, from.from_ray.transpose(), pixel)
+    }
+
+    fn local(&self, to: usize, from: usize, pixel: DVec2) -> Option<(DVec2, DMat2)> {
+        let (to, from) = (&self.cameras[to], &self.cameras[from]);
+        let turn = to.from_ray * from.from_ray.transpose();
+        let ray = unproject(from, pixel)?;
+        let seen = Projection::new(to, turn * ray)?;
+        let [x, y] = Projection::new(from, ray)?.ray_changes().map(|ray| seen.change(turn * ray));
+        let jacobian = DMat2::from_cols(x, y);
+        jacobian.is_finite().then_some((seen.at, jacobian))
+    }
+}
+
+/// A camera, and its free parameters.
+struct FreeCamera {
+    camera: Camera,
+    /// The index of the first of its three angles.
+    angles: Option<usize>,
+    /// The index of its focal length.
+    focal: Option<usize>,
+    /// Whether k1 is free.
+    radial: bool,
+}
+
+/// The map from one camera to another, with derivatives by the free parameters.
+pub(super) struct CameraLink {
+    to: FreeCamera,
+    from: FreeCamera,
+    /// The rotation from the frame of `from` to that of `to`.
+    turn: DMat3,
+    parameters: Vec<usize>,
+}
+
+impl Link for CameraLink {
+    fn parameters(&self) -> &[usize] {
+        &self.parameters
+    }
+
+    fn slopes(&self, pixel: DVec2, slopes: &mut [DVec2]) -> Option<DVec2> {
+        let Self { to, from, turn, .. } = self;
+        let from_ray = unproject(&from.camera, pixel)?;
+        let ray = *turn * from_ray;
+        let seen = Projection::new(&to.camera, ray)?;
+        let mut slopes = slopes.iter_mut();
+        let mut put = |slope: DVec2| {
+            if let Some(to) = slopes.next() {
+                *to = slope;
+            }
+        };
+        // A rotation of a camera by a small angle vector moves its rays by the cross product.
+        if to.angles.is_some() {
+            DVec3::AXES.iter().for_each(|axis| put(seen.change(axis.cross(ray))));
+        }
+        if from.angles.is_some() {
+            DVec3::AXES.iter().for_each(|axis| put(seen.change(*turn * from_ray.cross(*axis))));
+        }
+        let (mut by_focal, mut by_k1) = ([seen.by_focal, DVec2::ZERO], DVec2::ZERO);
+        if to.radial {
+            by_k1 = seen.by_k1;
+        }
+        if from.focal.is_some() || from.radial {
+            // The pixel stays where it is, so the ray moves against the change of the projection.
+            let own = Projection::new(&from.camera, from_ray)?;
+            let [x, y] = own.ray_changes().map(|change| seen.change(*turn * change));
+            by_focal[1] = -(x * own.by_focal.x + y * own.by_focal.y);
+            if from.radial {
+                by_k1 -= x * own.by_k1.x + y * own.by_k1.y;
+            }
+        }
+        match (to.focal, from.focal) {
+            (Some(first), Some(second)) if first == second => put(by_focal[0] + by_focal[1]),
+            (first, second) => {
+                first.into_iter().for_each(|_| put(by_focal[0]));
+                second.into_iter().for_each(|_| put(by_focal[1]));
+            }
+        }
+        put(by_k1);
+        Some(seen.at)
     }
 }
 
@@ -178,7 +274,7 @@ pub(super) fn rays(cameras: &[Camera], sight: &Sight) -> Option<[DVec3; 2]> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fit::tests::check_moves;
+    use super::super::fit::tests::check_slopes;
     use super::*;
 
     #[test]
@@ -205,11 +301,14 @@ mod tests {
         assert!((moved.cameras[2].focal.y - 500.0 * (-0.3f64).exp()).abs() < 1e-9);
         assert_eq!(moved.cameras[2].distortion[0], 0.01);
         assert!(moved.cameras[0].from_ray.abs_diff_eq(DMat3::from_rotation_y(0.1), 1e-12));
-        for (focal, radial) in [(Focal::Shared, false), (Focal::Each, true)] {
-            check_moves(&all.freed(focal, radial), |model| model.cameras.clone());
-        }
         let pixel = DVec2::new(200.0, 100.0);
         let at = moved.map(0, 2, pixel).unwrap();
         assert!((moved.map(2, 0, at).unwrap() - pixel).length() < 1e-6);
+        for (focal, radial) in [(Focal::Shared, false), (Focal::Shared, true), (Focal::Each, true)]
+        {
+            for [to, from] in [[0, 2], [2, 0], [0, 1], [1, 2]] {
+                check_slopes(&moved.freed(focal, radial), to, from, pixel);
+            }
+        }
     }
 }

@@ -9,6 +9,8 @@
 //! (maximum consensus over pairs). Pairs can contradict each other only if they form a ring of pictures, so this module
 //! finds no false pair outside a ring.
 
+use rayon::prelude::*;
+
 use super::bundle_adjustment::{Common, PER_PAIR, common};
 use super::tree::{Edge, Tree, tree};
 use super::{CalibrateOptions, Photo, Refusal};
@@ -132,6 +134,8 @@ fn without(
     let mut tries: Vec<(f64, Vec<usize>, Try)> = choices
         .filter_map(one)
         .take(SUSPECTS)
+        .collect::<Vec<_>>()
+        .into_par_iter()
         .map(|(out, tree, kept)| {
             let found = Try::new(pictures, edges, &tree, kept, options);
             (found.lost(edges), out, found)

@@ -5,12 +5,13 @@
 //! picture is weighted by the inverse of `I + J·Jᵀ`, where J is the derivative of the map at the right point. The
 //! residual is in pixels. For noise of 1 px, its square is χ²-distributed with two degrees of freedom.
 //!
-//! The method is Levenberg–Marquardt with numeric derivatives. It runs in rounds. The weights of the correspondences
-//! are constant within a round and updated between rounds.
+//! The method is Levenberg–Marquardt. It runs in rounds. The weights of the correspondences are constant within a round
+//! and updated between rounds.
 
 use glam::{DMat2, DVec2};
-use levenberg_marquardt::{LeastSquaresProblem, LevenbergMarquardt};
-use nalgebra::{DMatrix, DVector, Dyn, VecStorage};
+use nalgebra::DMatrix;
+
+use super::equations::{Equations, PER_LINK, Step, Weighed, squares};
 
 /// A correspondence: a point of the scene and its pixels in two pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,26 +25,28 @@ pub(super) struct Sight {
 }
 
 /// A map from points of one picture to another.
-pub(super) trait Model: Clone {
+pub(super) trait Model: Clone + Sync {
+    type Link: Link;
     /// Returns the number of free parameters.
     fn freedom(&self) -> usize;
     /// Returns the model after adding `step` to its free parameters. The parameters are scaled such that a step of 1 is
     /// large for each of them.
     fn moved(&self, step: &[f64]) -> Self;
-    /// Returns whether a free parameter changes anything about a picture. Maps between other pictures stay the same.
-    fn moves(&self, parameter: usize, picture: usize) -> bool;
+    /// Returns the map from picture `from` to picture `to`, for derivatives by the free parameters.
+    fn link(&self, to: usize, from: usize) -> Self::Link;
     /// Maps a pixel of picture `from` to picture `to`. The result may lie outside the picture. Returns `None` if the
     /// point is behind a camera or beyond a lens limit.
     fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2>;
     /// Returns the result of [`map`](Self::map), and its derivative with respect to the pixel.
-    fn local(&self, to: usize, from: usize, pixel: DVec2) -> Option<(DVec2, DMat2)> {
-        /// Step of the numeric derivative, in pixels. It is large compared with rounding errors, and so small that the
-        /// map is nearly linear within the step.
-        const STEP: f64 = 1e-2;
-        let at = self.map(to, from, pixel)?;
-        let along = |axis: DVec2| Some((self.map(to, from, pixel + axis * STEP)? - at) / STEP);
-        Some((at, DMat2::from_cols(along(DVec2::X)?, along(DVec2::Y)?)))
-    }
+    fn local(&self, to: usize, from: usize, pixel: DVec2) -> Option<(DVec2, DMat2)>;
+}
+
+/// The map from one picture to another, with derivatives by the free parameters.
+pub(super) trait Link {
+    /// Returns the indices of the free parameters that change this map, at most [`PER_LINK`].
+    fn parameters(&self) -> &[usize];
+    /// Maps a pixel like [`Model::map`], and writes the derivatives by the [`parameters`](Self::parameters) to `slopes`.
+    fn slopes(&self, pixel: DVec2, slopes: &mut [DVec2]) -> Option<DVec2>;
 }
 
 /// Returns Sampson's squared residual in px², or infinity if the model does not map the point.
@@ -62,12 +65,6 @@ fn sampson(off: DVec2, jacobian: DMat2) -> f64 {
     // written out, which is faster than a general inversion.
     let [a, b, _, d] = variance.to_cols_array();
     (d * off.x * off.x - 2.0 * b * off.x * off.y + a * off.y * off.y) / (a * d - b * b)
-}
-
-/// A correspondence in a round of fitting, with the matrix that whitens its residual.
-struct Weighed<'s> {
-    sight: &'s Sight,
-    whiten: DMat2,
 }
 
 /// Returns each correspondence with its whitening matrix, which combines Sampson's variance with the weight. The
@@ -92,123 +89,41 @@ fn weigh<'s, M: Model>(
     sights.into_iter().filter_map(one).collect()
 }
 
-/// The residual, in pixels, of a point that the model cannot map after a step. It is so large that the solver rejects
-/// the step.
-const LOST: f64 = 1e4;
-
-/// Step of the free parameters for numeric derivatives. The parameters are of the order of 1, so the derivatives are
-/// accurate to about a millionth, which is enough for a fit.
-const STEP: f64 = 1e-6;
-
-fn off<M: Model>(model: &M, Weighed { sight, whiten }: &Weighed<'_>) -> DVec2 {
-    model
-        .map(sight.link[0], sight.link[1], sight.right)
-        .map_or(DVec2::splat(LOST), |at| *whiten * (at - sight.left))
-}
-
-/// The sums over all whitened residuals r, with the derivatives J by the free parameters.
-struct Equations {
-    /// `Jᵀ·J`
-    information: DMatrix<f64>,
-    /// `Jᵀ·r`
-    gradient: DVector<f64>,
-    /// `rᵀ·r`
-    squares: f64,
-}
-
-impl Equations {
-    fn new<M: Model>(base: &M, step: &[f64], weighed: &[Weighed<'_>]) -> Self {
-        let freedom = step.len();
-        let here = base.moved(step);
-        let here: Vec<DVec2> = weighed.iter().map(|one| off(&here, one)).collect();
-        let mut slopes = vec![DVec2::ZERO; weighed.len() * freedom];
-        for k in 0..freedom {
-            let mut aside = step.to_vec();
-            aside[k] += STEP;
-            let aside = base.moved(&aside);
-            for (i, (one, here)) in weighed.iter().zip(&here).enumerate() {
-                if one.sight.link.iter().any(|picture| base.moves(k, *picture)) {
-                    slopes[i * freedom + k] = (off(&aside, one) - here) / STEP;
-                }
+/// Minimises the sum of the squared residuals, by Levenberg and Marquardt's method. Returns the model, and the largest
+/// change of a free parameter in a step. Returns `None` if the sums of the first step are not finite.
+fn minimise<M: Model>(start: &M, weighed: &[Weighed<'_>]) -> Option<(M, f64)> {
+    /// Maximum number of steps, including those that are rejected. Most rounds take about five.
+    const MOST_STEPS: usize = 100;
+    /// Relative change of the sum of squares below which a round ends. With a thousand correspondences, such a change
+    /// moves the parameters by a hundredth of their standard deviation.
+    const TOLERANCE: f64 = 1e-7;
+    /// The damping of the first step, which is nearly that of Gauss and Newton.
+    const FIRST_DAMPING: f64 = 1e-6;
+    /// The factors of the damping after an accepted and after a rejected step.
+    const FACTORS: [f64; 2] = [0.1, 10.0];
+    let (mut model, mut moved) = (start.clone(), 0.0_f64);
+    let mut here = Equations::new(&model, weighed);
+    if !here.squares.is_finite() {
+        return None;
+    }
+    let mut damping = FIRST_DAMPING;
+    for _ in 0..MOST_STEPS {
+        let step = here.step(damping);
+        let small = step.as_ref().is_some_and(|step| step.expected <= TOLERANCE * here.squares);
+        let next = step.map(|Step { by, .. }| (model.moved(by.as_slice()), by.amax()));
+        let better = next.filter(|(next, _)| squares(next, weighed) < here.squares);
+        damping *= FACTORS[usize::from(better.is_none())];
+        if let Some((next, by)) = better {
+            (model, moved) = (next, moved.max(by));
+            if !small {
+                here = Equations::new(&model, weighed);
             }
         }
-        let (mut information, mut gradient) =
-            (DMatrix::zeros(freedom, freedom), DVector::zeros(freedom));
-        let mut moving = Vec::with_capacity(freedom);
-        for (slopes, here) in slopes.chunks_exact(freedom.max(1)).zip(&here) {
-            // A correspondence depends on the parameters of two pictures only.
-            let all = slopes.iter().copied().enumerate();
-            moving.clear();
-            moving.extend(all.filter(|(_, slope)| *slope != DVec2::ZERO));
-            for &(k, slope) in &moving {
-                gradient[k] += slope.dot(*here);
-                for &(l, other) in &moving {
-                    information[(k, l)] += slope.dot(other);
-                }
-            }
+        if small {
+            break;
         }
-        let squares = here.iter().map(|here| here.length_squared()).sum();
-        Self { information, gradient, squares }
     }
-
-    /// Returns a residual of one more element than there are parameters, and its derivatives, with the same sums as all
-    /// residuals. A solver makes the same steps with both, except for rounding, but decomposes a matrix of a few hundred rows
-    /// instead of tens of thousands. Returns `None` if a number is not finite or the sums have no Cholesky decomposition.
-    fn compressed(&self) -> Option<(DVector<f64>, DMatrix<f64>)> {
-        let freedom = self.gradient.len();
-        // Without this small part, the matrix of a model with a parameter that moves nothing has no decomposition.
-        let mut information = self.information.clone();
-        for k in 0..freedom {
-            let own = information[(k, k)];
-            information[(k, k)] = if own > 0.0 { own * (1.0 + 1e-13) } else { 1.0 };
-        }
-        let lower = information.cholesky()?.unpack();
-        let residual = lower.solve_lower_triangular(&self.gradient)?;
-        let rest = (self.squares - residual.norm_squared()).max(0.0).sqrt();
-        let finite =
-            rest.is_finite() && residual.iter().chain(&lower).all(|value| value.is_finite());
-        finite.then(|| (residual.push(rest), lower.transpose().insert_row(freedom, 0.0)))
-    }
-}
-
-struct Problem<'a, M> {
-    base: &'a M,
-    step: DVector<f64>,
-    weighed: &'a [Weighed<'a>],
-    /// The residual and its derivatives at `step`; see [`Equations::compressed`].
-    compressed: Option<(DVector<f64>, DMatrix<f64>)>,
-}
-
-impl<'a, M: Model> Problem<'a, M> {
-    fn new(base: &'a M, weighed: &'a [Weighed<'a>]) -> Self {
-        let step = DVector::zeros(base.freedom());
-        let mut problem = Self { base, step: step.clone(), weighed, compressed: None };
-        problem.set_params(&step);
-        problem
-    }
-}
-
-impl<M: Model> LeastSquaresProblem<f64, Dyn, Dyn> for Problem<'_, M> {
-    type ResidualStorage = VecStorage<f64, Dyn, nalgebra::U1>;
-    type JacobianStorage = VecStorage<f64, Dyn, Dyn>;
-    type ParameterStorage = VecStorage<f64, Dyn, nalgebra::U1>;
-
-    fn set_params(&mut self, step: &DVector<f64>) {
-        self.step.copy_from(step);
-        self.compressed = Equations::new(self.base, step.as_slice(), self.weighed).compressed();
-    }
-
-    fn params(&self) -> DVector<f64> {
-        self.step.clone()
-    }
-
-    fn residuals(&self) -> Option<DVector<f64>> {
-        self.compressed.as_ref().map(|(residual, _)| residual.clone())
-    }
-
-    fn jacobian(&self) -> Option<DMatrix<f64>> {
-        self.compressed.as_ref().map(|(_, jacobian)| jacobian.clone())
-    }
+    Some((model, moved))
 }
 
 /// Fits a model to correspondences. `start` must be near the result.
@@ -222,12 +137,6 @@ pub(super) fn fit<M: Model>(
     weight: impl Fn(f64) -> f64,
     rounds: usize,
 ) -> Option<M> {
-    /// Maximum number of evaluations per round, as a multiple of the number of free parameters. Most rounds take about
-    /// ten evaluations in total.
-    const PATIENCE: usize = 8;
-    /// Relative change of the sum of squares below which a round ends. With a thousand correspondences, such a change
-    /// moves the parameters by a hundredth of their standard deviation.
-    const TOLERANCE: f64 = 1e-7;
     let freedom = start.freedom();
     let mut model = start.clone();
     for _ in 0..rounds {
@@ -235,14 +144,8 @@ pub(super) fn fit<M: Model>(
         if 2 * weighed.len() < freedom || freedom == 0 {
             return None;
         }
-        let solver = LevenbergMarquardt::new().with_tol(TOLERANCE).with_patience(PATIENCE);
-        let (done, _) = solver.minimize(Problem::new(&model, &weighed));
-        if done.compressed.is_none() {
-            // The solver stopped at a step that it could not evaluate.
-            break;
-        }
-        let moved = done.step.amax();
-        model = model.moved(done.step.as_slice());
+        let Some((next, moved)) = minimise(&model, &weighed) else { break };
+        model = next;
         if moved < 1e-9 {
             break;
         }
@@ -254,8 +157,7 @@ pub(super) fn fit<M: Model>(
 /// `None` if the correspondences do not determine all free parameters.
 pub(super) fn covariance<M: Model>(model: &M, sights: &[&Sight]) -> Option<DMatrix<f64>> {
     let weighed = weigh(model, sights.iter().copied(), |_| 1.0);
-    let equations = Equations::new(model, &vec![0.0; model.freedom()], &weighed);
-    equations.information.cholesky().map(|cholesky| cholesky.inverse())
+    Equations::new(model, &weighed).information.cholesky().map(|cholesky| cholesky.inverse())
 }
 
 /// Returns, for each of `pixels` in picture `from`, the expected squared error of its position in picture `to`, in
@@ -266,45 +168,46 @@ pub(super) fn spread<M: Model>(
     [to, from]: [usize; 2],
     pixels: &[DVec2],
 ) -> Vec<Option<f64>> {
-    let freedom = model.freedom();
-    let mut slopes = vec![Some(DMatrix::zeros(2, freedom)); pixels.len()];
-    for k in 0..freedom {
-        let aside = |by: f64| {
-            let mut step = vec![0.0; freedom];
-            step[k] = by;
-            model.moved(&step)
-        };
-        let (above, below) = (aside(STEP), aside(-STEP));
-        for (&pixel, slopes) in pixels.iter().zip(&mut slopes) {
-            let seen = above.map(to, from, pixel).zip(below.map(to, from, pixel));
-            *slopes = slopes.take().zip(seen).map(|(mut slopes, (a, b))| {
-                let slope = (a - b) / (2.0 * STEP);
-                (slopes[(0, k)], slopes[(1, k)]) = (slope.x, slope.y);
-                slopes
-            });
-        }
-    }
-    let trace = |slopes: DMatrix<f64>| (&slopes * covariance * slopes.transpose()).trace();
-    slopes.into_iter().map(|slopes| slopes.map(trace)).collect()
+    let link = model.link(to, from);
+    let parameters = link.parameters();
+    let mut slopes = [DVec2::ZERO; PER_LINK];
+    let slopes = &mut slopes[..parameters.len()];
+    let mut one = |pixel: DVec2| {
+        link.slopes(pixel, slopes)?;
+        let pairs = slopes.iter().zip(parameters).flat_map(|(slope, &k)| {
+            let others = slopes.iter().zip(parameters);
+            others.map(move |(other, &l)| slope.dot(*other) * covariance[(k, l)])
+        });
+        Some(pairs.sum())
+    };
+    pixels.iter().map(|&pixel| one(pixel)).collect()
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::Model;
+    use super::*;
 
-    /// Checks [`Model::moves`]: a parameter must change the parts of exactly these pictures. `parts` returns the part of
-    /// the model that belongs to each picture.
-    pub(crate) fn check_moves<M: Model, P: PartialEq>(model: &M, parts: impl Fn(&M) -> Vec<P>) {
-        let mut step = vec![0.0; model.freedom()];
-        let before = parts(&model.moved(&step));
-        for k in 0..step.len() {
-            step.fill(0.0);
-            step[k] = 0.01;
-            for (picture, (after, before)) in
-                parts(&model.moved(&step)).iter().zip(&before).enumerate()
-            {
-                assert_eq!(model.moves(k, picture), after != before, "{k} {picture}");
-            }
+    /// Checks [`Model::link`] by differences of [`Model::map`], and [`Model::local`], for a pixel of picture `from`.
+    pub(crate) fn check_slopes<M: Model>(model: &M, to: usize, from: usize, pixel: DVec2) {
+        const STEP: f64 = 1e-6;
+        let link = model.link(to, from);
+        let mut slopes = vec![DVec2::ZERO; link.parameters().len()];
+        let at = link.slopes(pixel, &mut slopes).unwrap();
+        assert!((at - model.map(to, from, pixel).unwrap()).length() < 1e-9);
+        for k in 0..model.freedom() {
+            let moved = |by: f64| {
+                let mut step = vec![0.0; model.freedom()];
+                step[k] = by;
+                model.moved(&step).map(to, from, pixel).unwrap()
+            };
+            let expected = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
+            let found = link.parameters().iter().position(|&own| own == k);
+            let found = found.map_or(DVec2::ZERO, |i| slopes[i]);
+            let error = (found - expected).length();
+            assert!(error < 1e-3 + 1e-6 * expected.length(), "{k}: {found} {expected}");
         }
+        let (at, jacobian) = model.local(to, from, pixel).unwrap();
+        let aside = model.map(to, from, pixel + DVec2::new(0.05, -0.025)).unwrap();
+        assert!((at + jacobian * DVec2::new(0.05, -0.025) - aside).length() < 1e-4);
     }
 }

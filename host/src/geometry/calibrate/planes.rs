@@ -10,7 +10,7 @@ use std::sync::Arc;
 use glam::{DMat2, DMat3, DVec2, DVec3, UVec2};
 
 use super::Photo;
-use super::fit::{Model, Sight, fit};
+use super::fit::{Link, Model, Sight, fit};
 use super::quality::overlap;
 use crate::geometry::calibrate::sample::some;
 use crate::geometry::homography::corners;
@@ -102,6 +102,8 @@ fn pivot(numbers: &[f64; 9]) -> usize {
 }
 
 impl Model for Planes {
+    type Link = PlaneLink;
+
     fn freedom(&self) -> usize {
         8 * (self.to_reference.len() - 1)
     }
@@ -127,10 +129,22 @@ impl Model for Planes {
         self.replaced(matrices)
     }
 
-    fn moves(&self, parameter: usize, picture: usize) -> bool {
-        // The reference has no parameters.
-        let turned = parameter / 8;
-        picture == turned + usize::from(turned >= self.reference)
+    fn link(&self, to: usize, from: usize) -> PlaneLink {
+        let turned = [to, from].into_iter().filter(|&i| i != self.reference);
+        let first = |i: usize| 8 * (i - usize::from(i > self.reference));
+        let parameters = turned.flat_map(|i| first(i)..first(i) + 8).collect();
+        // The map from the reference to `to`.
+        let back = if to == self.reference { DMat3::IDENTITY } else { self.from_reference[to] };
+        let free = |i: usize| {
+            (i != self.reference).then(|| {
+                let [into, out] = self.units[self.reference];
+                let [unit, own] = self.units[i];
+                let numbers = (into * self.to_reference[i] * own).to_cols_array();
+                let fixed = pivot(&numbers);
+                FreeMatrix { unit, by_number: back * out * numbers[fixed].abs(), fixed }
+            })
+        };
+        PlaneLink { matrix: self.between(to, from), to: free(to), from: free(from), parameters }
     }
 
     fn map(&self, to: usize, from: usize, pixel: DVec2) -> Option<DVec2> {
@@ -143,6 +157,50 @@ impl Model for Planes {
         let at = flat(point)?;
         let along = |axis: DVec3| (axis.truncate() - at * axis.z) / point.z;
         Some((at, DMat2::from_cols(along(matrix.x_axis), along(matrix.y_axis))))
+    }
+}
+
+/// The derivatives of a picture's matrix by its free elements, which [`Planes`] scales and orders.
+struct FreeMatrix {
+    /// The map from pixels to coordinates from −1 to 1.
+    unit: DMat3,
+    /// Column `r` is the change of a homogeneous point of the target picture if row `r` of the product of the scaled
+    /// matrix with the point in `unit` coordinates changes by 1.
+    by_number: DMat3,
+    /// Index of the fixed element.
+    fixed: usize,
+}
+
+/// The map from one picture to another, with derivatives by the free parameters.
+pub(super) struct PlaneLink {
+    matrix: DMat3,
+    to: Option<FreeMatrix>,
+    from: Option<FreeMatrix>,
+    parameters: Vec<usize>,
+}
+
+impl Link for PlaneLink {
+    fn parameters(&self) -> &[usize] {
+        &self.parameters
+    }
+
+    fn slopes(&self, pixel: DVec2, slopes: &mut [DVec2]) -> Option<DVec2> {
+        let given = pixel.extend(1.0);
+        let point = self.matrix * given;
+        let at = flat(point)?;
+        let mut slopes = slopes.iter_mut();
+        // The inverse of the matrix of `to` is applied, so its elements have the opposite sign.
+        for (free, given) in [(&self.to, -point), (&self.from, given)] {
+            let Some(FreeMatrix { unit, by_number, fixed }) = free else { continue };
+            let given = (*unit * given).to_array();
+            let along = |change: DVec3| (change.truncate() - at * change.z) / point.z;
+            let rows = [by_number.x_axis, by_number.y_axis, by_number.z_axis].map(along);
+            let free = (0..9).filter(|n| n != fixed);
+            for (n, slope) in free.zip(&mut slopes) {
+                *slope = rows[n % 3] * given[n / 3];
+            }
+        }
+        Some(at)
     }
 }
 
@@ -228,7 +286,7 @@ fn turns(p: &[DVec2; 4]) -> Option<[f64; 4]> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fit::tests::check_moves;
+    use super::super::fit::tests::check_slopes;
     use super::*;
 
     #[test]
@@ -268,6 +326,8 @@ mod tests {
             assert!((0.01..20.0).contains(&(moved - at).length()), "{k}: {moved} {at}");
         }
         let three = Planes::new(&[sizes[0]; 3], 1, vec![second, DMat3::IDENTITY, second]);
-        check_moves(&three, |model| model.to_reference.clone());
+        for [to, from] in [[0, 1], [1, 2], [2, 0]] {
+            check_slopes(&three, to, from, pixel);
+        }
     }
 }

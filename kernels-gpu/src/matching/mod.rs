@@ -11,6 +11,9 @@
 //! No kernel has a barrier: each thread computes one or a few numbers from memory that earlier kernels wrote. Therefore
 //! some samples are computed more than once. In return, the CPU can run each kernel as a plain loop.
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod cpu;
+
 use cuda_std::prelude::*;
 use glam::{Vec2, vec2};
 use shared_types::matching::{
@@ -21,7 +24,7 @@ use shared_types::matching::{
 /// Scales `input` to the size of `out`. Each output pixel is the weighted mean of the input pixels around the same
 /// position in the picture. The weight is `(1 − d²)²` along each axis, where `d` is the distance divided by [`REACH`]
 /// pixels of the smaller picture. Outside the picture, its outermost pixels are repeated.
-#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), cpu(cpu::shrink))]
 pub fn shrink(input: View<f32>, out: ViewMut<f32>) {
     let at = thread::index_2d();
     if !out.contains(at.x, at.y) || input.width() == 0 || input.height() == 0 {
@@ -124,7 +127,7 @@ impl Corners {
 ///
 /// The position is refined to the maximum of the parabolas through the pixel and its neighbours along each axis. Pixels
 /// closer than `border`, at least 1, to an edge of the picture are ignored.
-#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1), cpu(cpu::find_peaks))]
 pub fn find_peaks(values: View<f32>, border: u32, first: u32, peaks: SliceMut<Peak>) {
     let (width, height) = (values.width(), values.height());
     let columns = width.div_ceil(CELL);
@@ -190,7 +193,7 @@ fn window(square: f32) -> f32 {
 /// by their distance from the point, and by how well they match the direction of the bin (`lobe`). Element
 /// `p · BINS + bin` of `out` receives the sum for point `p`. `directions` has a unit vector for each bin. The gradients
 /// of the outermost [`EDGE`] pixels of the picture are ignored.
-#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1), cpu(cpu::orient))]
 pub fn orient(
     along_x: View<f32>,
     along_y: View<f32>,
@@ -242,7 +245,7 @@ pub fn orient(
 /// A sample contributes to the four fields around it. Its weight decreases with the distance from the centre of the
 /// field and with the distance from the pose. Samples that touch the outermost [`EDGE`] pixels of the picture are
 /// ignored.
-#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1), cpu(cpu::describe))]
 pub fn describe(
     along_x: View<f32>,
     along_y: View<f32>,
@@ -346,7 +349,7 @@ const MOST: f32 = 0.2;
 /// Finds similar descriptors: for each descriptor of `these`, writes the [`KEPT`] descriptors of `others` with the
 /// largest dot products, in descending order. Equal products are in ascending order of the index. Products of 0 are
 /// ignored.
-#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), dims(1), cpu(cpu::find_nearest))]
 pub fn find_nearest(these: Slice<Descriptor>, others: Slice<Descriptor>, out: SliceMut<Nearest>) {
     let i = thread::index_1d();
     if i >= these.len() || i >= out.len() {

@@ -9,6 +9,9 @@
 //! bottom. A thread computes several adjacent sums. A running sum would take fewer additions, but its rounding error
 //! grows from pixel to pixel. The order of additions is the same for every pixel, so CPU and GPU agree to the bit.
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod cpu;
+
 use crate::convolve::slide::{fits, slide, store_down};
 use crate::convolve::tile::SharedTile;
 use crate::unroll::unroll;
@@ -27,7 +30,7 @@ const _: () = assert!(RUN <= 16 && ROWS.is_multiple_of(RUN) && COLUMNS.is_multip
 
 /// Writes the BT.601 luma (0 to 255) of each pixel's R'G'B' levels, as SSIM and the quality scores do. If all three
 /// levels are equal, the luma is exactly this level.
-#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), cpu(cpu::luma_rgba8))]
 pub fn luma_rgba8(picture: View<Rgba8>, out: ViewMut<f32>) {
     let at = thread::index_2d();
     if picture.contains(at.x, at.y) && out.contains(at.x, at.y) {
@@ -159,7 +162,7 @@ pub fn min_eigenvalue(along_x: View<f32>, along_y: View<f32>, window: u32, out: 
 
 /// Writes the same results as [`min_eigenvalue`] with a window of 7×7 pixels, but faster, because the width is known at
 /// compile time.
-#[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2), cpu(cpu::min_eigenvalue_7))]
 pub fn min_eigenvalue_7(along_x: View<f32>, along_y: View<f32>, out: ViewMut<f32>) {
     eigenvalues(along_x, along_y, 7, out);
 }
