@@ -87,10 +87,10 @@ impl Block {
     }
 }
 
-/// Calls `work` with the first column of each run of a row.
+/// Returns the first columns of the runs of a row.
 #[inline(always)]
-pub(crate) fn runs(work: impl FnMut(usize)) {
-    (0..COLUMNS).step_by(RUN).for_each(work);
+pub(crate) fn runs() -> [usize; COLUMNS / RUN] {
+    core::array::from_fn(|i| i * RUN)
 }
 
 /// Returns the run of a row that starts at column `first`.
@@ -136,10 +136,10 @@ unsafe fn convolve_block(
             to.copy_from_slice(&staged[..COLUMNS]);
             continue;
         };
-        runs(|first| {
+        for first in runs() {
             let sums = sums(taps, |j| run(&staged, first + j));
             to[first..first + RUN].copy_from_slice(&sums);
-        });
+        }
         block.fit(to, taps.len(), width);
     }
     for y in block.first[1]..block.end[1] {
@@ -148,10 +148,10 @@ unsafe fn convolve_block(
             None => results = filtered[(y - lines.start) as usize],
             Some(taps) if fits(y, taps.len() as u32, height) => {
                 let top = (y - taps.len() as u32 / 2 - lines.start) as usize;
-                runs(|first| {
+                for first in runs() {
                     let sums = sums(taps, |j| run(&filtered[top + j], first));
                     results[first..first + RUN].copy_from_slice(&sums);
-                });
+                }
             }
             Some(_) => {}
         }

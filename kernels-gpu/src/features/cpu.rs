@@ -91,7 +91,7 @@ unsafe fn eigenvalues(block: Block, along_x: View<f32>, along_y: View<f32>, out:
             block.stage(along_x.host_row(line), WINDOW, &mut x);
             block.stage(along_y.host_row(line), WINDOW, &mut y);
         }
-        runs(|first| {
+        for first in runs() {
             let mut sums = [[0.0; RUN]; 3];
             for j in 0..WINDOW {
                 let (x, y) = (run(&x, first + j), run(&y, first + j));
@@ -104,13 +104,13 @@ unsafe fn eigenvalues(block: Block, along_x: View<f32>, along_y: View<f32>, out:
             xx[first..first + RUN].copy_from_slice(&sums[0]);
             xy[first..first + RUN].copy_from_slice(&sums[1]);
             yy[first..first + RUN].copy_from_slice(&sums[2]);
-        });
+        }
     }
     for y in block.first[1]..block.end[1] {
         let mut values: Row = [0.0; COLUMNS];
         if fits(y, WINDOW as u32, height) {
             let top = (y - WINDOW as u32 / 2 - lines.start) as usize;
-            runs(|first| {
+            for first in runs() {
                 let mut sums = [[0.0; RUN]; 3];
                 for j in 0..WINDOW {
                     for (sums, row) in sums.iter_mut().zip(&summed[top + j]) {
@@ -123,7 +123,7 @@ unsafe fn eigenvalues(block: Block, along_x: View<f32>, along_y: View<f32>, out:
                 for k in 0..RUN {
                     values[first + k] = smaller_eigenvalue(sums[0][k], sums[1][k], sums[2][k]);
                 }
-            });
+            }
             block.fit(&mut values, WINDOW, width);
         }
         // SAFETY: the caller guarantees it.

@@ -134,14 +134,18 @@ impl Gradients {
 /// The pixel and its neighbours to the right and below must be inside the picture, which must be valid host memory.
 #[inline(always)]
 unsafe fn interpolated(view: View<f32>, column: usize, row: u32, part: Vec2) -> f32 {
-    let lerp = |a: f32, b: f32, t: f32| (b - a).mul_add(t, a);
     // SAFETY: the caller guarantees it.
     unsafe {
         let (top, bottom) = (view.host_row(row), view.host_row(row + 1));
-        let row =
-            |row: &[f32]| lerp(*row.get_unchecked(column), *row.get_unchecked(column + 1), part.x);
-        lerp(row(top), row(bottom), part.y)
+        let (a, b) = (top.get_unchecked(column), top.get_unchecked(column + 1));
+        let (c, d) = (bottom.get_unchecked(column), bottom.get_unchecked(column + 1));
+        lerp(lerp(*a, *b, part.x), lerp(*c, *d, part.x), part.y)
     }
+}
+
+#[inline(always)]
+fn lerp(a: f32, b: f32, t: f32) -> f32 {
+    (b - a).mul_add(t, a)
 }
 
 /// Adds a gradient, in the frame of the pose, to the fields around sample `(i, j)`. `fade` is the weight of its distance

@@ -34,8 +34,8 @@ struct Panel([[[i16; 2]; LANES]; PAIRS]);
 /// The dot products of a group with a panel.
 type Products = [[i32; LANES]; GROUP];
 
-/// A function that multiplies a group with a panel.
-type Multiply = unsafe fn(&Panel, &[Wide; GROUP]) -> Products;
+/// A function that finds the nearest descriptors of at most [`CHUNK`] descriptors.
+type Compare = unsafe fn(&[Panel], &[Descriptor], &mut [Nearest]);
 
 /// Computes a launch of the kernel.
 ///
@@ -52,35 +52,45 @@ pub(in crate::matching) unsafe fn find_nearest(
         unsafe { (these.as_host_slice(), others.as_host_slice(), out.as_host_slice()) };
     let count = these.len().min(out.len()).min(threads(config, 0) as usize);
     let panels: Vec<Panel> = others.par_chunks(LANES).map(Panel::new).collect();
-    let multiply = fastest();
+    let compare = fastest();
     out[..count].par_chunks_mut(CHUNK).zip(these[..count].par_chunks(CHUNK)).for_each(
-        |(out, these)| {
-            let mut groups = vec![[[[0; 2]; PAIRS]; GROUP]; these.len().div_ceil(GROUP)];
-            for (wide, this) in groups.as_flattened_mut().iter_mut().zip(these) {
-                *wide = widened(this);
-            }
-            out.fill(Nearest::default());
-            for (panel, first) in panels.iter().zip((0..).step_by(LANES)) {
-                for (group, out) in groups.iter().zip(out.chunks_mut(GROUP)) {
-                    // SAFETY: the CPU supports the instructions of `multiply`.
-                    let products = unsafe { multiply(panel, group) };
-                    for (products, best) in products.iter().zip(out) {
-                        insert(products, first, best);
-                    }
-                }
-            }
-        },
+        // SAFETY: the CPU supports the instructions of `compare`.
+        |(out, these)| unsafe { compare(&panels, these, out) },
     );
     true
 }
 
-/// Adds the descriptors from index `first` on to the nearest ones of a descriptor, in the order of the kernel.
+/// Finds the nearest descriptors of `these`, with a function that multiplies a group with a panel.
 #[inline(always)]
-fn insert(products: &[i32; LANES], first: u32, best: &mut Nearest) {
-    let largest = products.iter().fold(0, |largest, product| largest.max(*product));
-    if largest as u32 <= best.product[KEPT - 1] {
-        return;
+fn compare(
+    panels: &[Panel],
+    these: &[Descriptor],
+    out: &mut [Nearest],
+    multiply: impl Fn(&Panel, &[Wide; GROUP]) -> Products,
+) {
+    let mut groups = vec![[[[0; 2]; PAIRS]; GROUP]; these.len().div_ceil(GROUP)];
+    for (wide, this) in groups.as_flattened_mut().iter_mut().zip(these) {
+        *wide = widened(this);
     }
+    out.fill(Nearest::default());
+    for (panel, first) in panels.iter().zip((0..).step_by(LANES)) {
+        for (group, out) in groups.iter().zip(out.chunks_mut(GROUP)) {
+            let products = multiply(panel, group);
+            for (products, best) in products.iter().zip(out) {
+                let mut largest = 0;
+                for product in products {
+                    largest = largest.max(*product);
+                }
+                if largest as u32 > best.product[KEPT - 1] {
+                    insert(products, first, best);
+                }
+            }
+        }
+    }
+}
+
+/// Adds the descriptors from index `first` on to the nearest ones of a descriptor, in the order of the kernel.
+fn insert(products: &[i32; LANES], first: u32, best: &mut Nearest) {
     for (product, index) in products.iter().map(|product| *product as u32).zip(first..) {
         let before = best.product.iter().filter(|kept| **kept >= product).count();
         if before < KEPT {
@@ -115,18 +125,18 @@ impl Panel {
 }
 
 /// Returns the fastest function that the CPU supports.
-fn fastest() -> Multiply {
+fn fastest() -> Compare {
     #[cfg(target_arch = "x86_64")]
     {
         let wide = std::is_x86_feature_detected!("avx512f");
         if wide && std::is_x86_feature_detected!("avx512vnni") {
-            return x86::multiply_avx512;
+            return x86::compare_avx512;
         }
         if std::is_x86_feature_detected!("avx2") {
-            return x86::multiply_avx2;
+            return x86::compare_avx2;
         }
     }
-    multiply
+    |panels, these, out| compare(panels, these, out, multiply)
 }
 
 /// Multiplies a group with a panel on any CPU.
@@ -144,11 +154,34 @@ fn multiply(Panel(panel): &Panel, group: &[Wide; GROUP]) -> Products {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{GROUP, LANES, PAIRS, Panel, Products, Wide};
+    use super::{GROUP, LANES, PAIRS, Panel, Products, Wide, compare};
     use core::arch::x86_64::{
         __m256i, __m512i, _mm256_add_epi32, _mm256_madd_epi16, _mm256_set1_epi32,
         _mm256_setzero_si256, _mm512_dpwssd_epi32, _mm512_set1_epi32, _mm512_setzero_si512,
     };
+    use shared_types::matching::{Descriptor, Nearest};
+
+    /// See [`compare`].
+    ///
+    /// # Safety
+    /// The CPU must support AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn compare_avx2(panels: &[Panel], these: &[Descriptor], out: &mut [Nearest]) {
+        compare(panels, these, out, |panel, group| multiply_avx2(panel, group));
+    }
+
+    /// See [`compare`].
+    ///
+    /// # Safety
+    /// The CPU must support AVX-512 with VNNI.
+    #[target_feature(enable = "avx512f,avx512vnni")]
+    pub(super) unsafe fn compare_avx512(
+        panels: &[Panel],
+        these: &[Descriptor],
+        out: &mut [Nearest],
+    ) {
+        compare(panels, these, out, |panel, group| multiply_avx512(panel, group));
+    }
 
     /// Returns a pair of numbers as one, for instructions that take vectors of pairs.
     #[inline(always)]
@@ -157,11 +190,8 @@ mod x86 {
     }
 
     /// Multiplies a group with a panel.
-    ///
-    /// # Safety
-    /// The CPU must support AVX2.
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn multiply_avx2(Panel(panel): &Panel, group: &[Wide; GROUP]) -> Products {
+    fn multiply_avx2(Panel(panel): &Panel, group: &[Wide; GROUP]) -> Products {
         const VECTORS: usize = LANES / 8;
         // SAFETY: a panel is aligned and as large as these vectors, which accept all bits.
         let panel = unsafe { &*(&raw const *panel).cast::<[[__m256i; VECTORS]; PAIRS]>() };
@@ -179,11 +209,8 @@ mod x86 {
     }
 
     /// Multiplies a group with a panel.
-    ///
-    /// # Safety
-    /// The CPU must support AVX-512 with VNNI.
     #[target_feature(enable = "avx512f,avx512vnni")]
-    pub(super) unsafe fn multiply_avx512(Panel(panel): &Panel, group: &[Wide; GROUP]) -> Products {
+    fn multiply_avx512(Panel(panel): &Panel, group: &[Wide; GROUP]) -> Products {
         // SAFETY: a panel is aligned and as large as these vectors, which accept all bits.
         let panel = unsafe { &*(&raw const *panel).cast::<[__m512i; PAIRS]>() };
         let mut sums = [_mm512_setzero_si512(); GROUP];

@@ -2,7 +2,7 @@
 //! correct correspondences are known.
 
 use glam::{DVec2, UVec2, uvec2};
-use panoweave::device::{Image, Stream};
+use panoweave::device::{Device, Image, Stream};
 use panoweave::geometry::calibrate::Correspondence;
 use panoweave::io::picture::Picture;
 use panoweave::ops::matching::{Describer, MatchError, MatchOptions, links, pairs};
@@ -59,6 +59,26 @@ fn matches(stream: &Stream, left: &Picture, right: &Picture) -> Vec<Corresponden
 
 fn image(stream: &Stream, picture: &Picture) -> Image<Rgba8> {
     Image::from_slice(stream, picture.width(), picture.height(), picture.pixels()).unwrap()
+}
+
+/// The functions for the CPU compute the same points and matches as the kernels, in pictures of several blocks and levels.
+#[test]
+fn the_cpu_matches_like_the_simulator() {
+    let size = uvec2(613, 397);
+    let scene = rectangles(9, 2000, [700.0, 400.0], 14.0);
+    let left = picture(size, &scene);
+    let right = picture(size, |at| scene(at + DVec2::new(71.3, 4.6)));
+    let found = [Device::simulator(), Device::cpu()].map(|device| {
+        let stream = device.stream().unwrap();
+        let options = MatchOptions { points: 600, ..MatchOptions::default() };
+        let mut describer = Describer::new(&stream, size, &options).unwrap();
+        let described = [&left, &right]
+            .map(|picture| describer.describe(&stream, image(&stream, picture).view()).unwrap());
+        let matches = pairs(&stream, &described[0], &described[1], &options).unwrap();
+        (described.map(|one| one.points().to_vec()), matches)
+    });
+    assert!(found[0].0[0].len() > 500 && found[0].1.len() > 100);
+    assert_eq!(found[0], found[1]);
 }
 
 #[test]
