@@ -167,8 +167,10 @@ fn a_lens_that_folds_back_shows_its_picture_once() {
         camera("left", 0.0),
         camera("right", 170.0)
     );
-    let warp =
-        render(&Device::simulator(), &Rig::parse(&text, "a folding lens").unwrap().geometry().unwrap());
+    let warp = render(
+        &Device::simulator(),
+        &Rig::parse(&text, "a folding lens").unwrap().geometry().unwrap(),
+    );
     let row = &warp.plane(Plane::X(0))[401..802];
     let weights = &warp.plane(Plane::Weight(0))[401..802];
     let seen: Vec<_> =
