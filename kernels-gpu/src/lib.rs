@@ -13,7 +13,7 @@
 //! 2. `io`: input and output pictures
 //! 3. `warp`: planes, lenses, patches
 //! 4. `colour`: gains, gammas, sums
-//! 5. `convolve`: sliding windows in shared memory
+//! 5. `convolve`: sliding windows in shared memory; `rows`: pictures on the CPU
 //! 6. `stitch`, `seam`, `view`, `ssim`, `features`, `matching`, `photometry`, `resample`, `vitals`: one
 //!    system each
 //! 7. `multiband`: changes the panoramas of `stitch`
@@ -33,6 +33,8 @@ pub mod matching;
 pub mod multiband;
 pub mod photometry;
 pub mod resample;
+#[cfg(not(target_arch = "nvptx64"))]
+mod rows;
 pub mod seam;
 pub mod ssim;
 pub mod stitch;

@@ -142,6 +142,19 @@ pub struct FadedCamera {
     pub presence: f32,
 }
 
+#[cfg(not(target_arch = "nvptx64"))]
+impl CameraPlanes {
+    /// Returns row `y` of the source columns, the source rows and the weights on the CPU.
+    ///
+    /// # Safety
+    /// `y` must be less than the height. The rows must be valid host memory that nothing writes during `'a`.
+    #[must_use]
+    pub unsafe fn host_rows<'a>(self, y: u32) -> [&'a [f32]; 3] {
+        // SAFETY: the caller upholds this function's safety contract. All planes have the same size.
+        [self.x, self.y, self.weight].map(|plane| unsafe { plane.host_row(y) })
+    }
+}
+
 impl CameraPlanes {
     /// Returns the number of columns.
     #[inline(always)]

@@ -6,13 +6,20 @@ use panoweave::device::{Device, KernelModule};
 
 use crate::skip::{Need, skip};
 
-/// Returns the CPU, and the first GPU with panoweave's kernels if there is one.
+/// Returns the CPU simulator, the CPU, and the first GPU with panoweave's kernels if there is one.
 ///
 /// # Panics
 /// Panics in the same cases as [`first_gpu`].
 #[must_use]
 pub fn panoweave_devices() -> Vec<Device> {
     [Device::simulator(), Device::cpu()].into_iter().chain(gpu()).collect()
+}
+
+/// Returns whether `device` computes kernels exactly as they are written: it is the simulator or a GPU. Functions for the
+/// CPU may differ from the kernels by a level.
+#[must_use]
+pub fn runs_kernels(device: &Device) -> bool {
+    device.to_string() != Device::cpu().to_string()
 }
 
 /// Returns the first GPU with panoweave's kernels. If there is no GPU, reports a skip and returns `None`.

@@ -17,7 +17,7 @@ use panoweave::ops::stitch::{Lookup, StitchOptions};
 
 use skip::{Need, skip};
 
-pub use devices::{first_gpu, gpu, panoweave_devices};
+pub use devices::{first_gpu, gpu, panoweave_devices, runs_kernels};
 
 /// Returns stitch options with which kernels read source coordinates from the warp's planes. With this lookup, kernels
 /// interpolate in floating point, like the formulas in [`oracle`].

@@ -46,6 +46,18 @@ impl<T: Pod> View<T> {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe { slice::from_raw_parts(start, self.width as usize) }
     }
+
+    /// Returns the address of the first row on the CPU.
+    #[must_use]
+    pub fn host_address(self) -> *const T {
+        self.data
+    }
+
+    /// Returns the distance in bytes from a row to the next.
+    #[must_use]
+    pub fn host_pitch(self) -> u32 {
+        self.pitch
+    }
 }
 
 impl<T: Pod> ViewMut<T> {

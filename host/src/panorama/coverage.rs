@@ -1,11 +1,6 @@
-//! Records the cameras that see each pixel of a panorama, and derives the coverage and the overlaps.
+//! Counts the pixels of a panorama that the cameras see, and derives the coverage and the overlaps.
 
-use glam::uvec2;
 use shared_types::colour::OverlapBox;
-
-use crate::device::{DeviceError, Stream};
-use crate::geometry::Geometry;
-use crate::warp::{DeviceWarp, Plane};
 
 /// The fractions of the panorama's pixels that one or more cameras see. Each fraction is 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,72 +13,69 @@ pub struct Coverage {
     pub overlap: f64,
 }
 
-/// The cameras that see each pixel of the panorama.
+/// The cameras that see each pixel of a part of the panorama.
 pub(super) struct Seen {
-    /// One element per pixel, row by row, in which bit i is set if camera i sees the pixel.
-    pixels: Vec<u64>,
+    /// One element per pixel, row by row: the number of cameras that see it.
+    cameras: Vec<u8>,
     width: usize,
-    /// The bounding box of the pixels that each camera sees.
-    boxes: Vec<OverlapBox>,
+}
+
+/// The numbers of pixels that were counted so far.
+pub(super) struct Counts {
+    pixels: u64,
+    any: u64,
+    overlap: u64,
+    cameras: Vec<u64>,
 }
 
 impl Seen {
-    pub(super) fn nothing(Geometry { canvas, cameras }: &Geometry) -> Self {
-        let [width, height] = canvas.size.to_array().map(|side| side as usize);
-        Self {
-            pixels: vec![0; width * height],
-            width,
-            boxes: vec![OverlapBox::EMPTY; cameras.len()],
-        }
+    /// Creates a part of `width` by `height` pixels that no camera sees.
+    pub(super) fn nothing(width: u32, height: u32) -> Self {
+        Self { cameras: vec![0; width as usize * height as usize], width: width as usize }
     }
 
-    /// Records the pixels that each camera of `warp` sees. `first` is the index of the warp's first camera.
-    /// [`DeviceWarp::margins`] must have rendered the warp: its weight planes contain the distance to the edge of the
-    /// picture instead of weights.
-    pub(super) fn look(
+    /// Records the pixels of `place` at which a weight or margin of camera number `camera` is greater than 0.
+    pub(super) fn record(
         &mut self,
-        stream: &Stream,
-        warp: &DeviceWarp,
-        first: usize,
-    ) -> Result<(), DeviceError> {
-        for camera in 0..warp.sources().len() {
-            let margins = warp.plane(Plane::Weight(camera)).download(stream)?;
-            self.record(first + camera, &margins);
-        }
-        Ok(())
-    }
-
-    /// Records the pixels at which the margin of a camera is greater than 0.
-    fn record(&mut self, camera: usize, margins: &[f32]) {
-        let place = &mut self.boxes[camera];
-        let rows = self.pixels.chunks_exact_mut(self.width).zip(margins.chunks_exact(self.width));
-        for (y, (seen, margins)) in (0..).zip(rows) {
-            for (seen, margin) in seen.iter_mut().zip(margins) {
-                *seen |= u64::from(*margin > 0.0) << camera;
+        place: OverlapBox,
+        weights: &[f32],
+        camera: usize,
+        counts: &mut Counts,
+    ) {
+        let (first, columns) = (place.min.as_usizevec2(), place.size().x as usize);
+        let rows = self.cameras.chunks_exact_mut(self.width).skip(first.y);
+        for (seen, weights) in rows.zip(weights.chunks_exact(columns.max(1))) {
+            let mut count = 0;
+            for (seen, weight) in seen[first.x..][..columns].iter_mut().zip(weights) {
+                let sees = u8::from(*weight > 0.0);
+                *seen += sees;
+                count += u64::from(sees);
             }
-            let inside = |margin: &f32| *margin > 0.0;
-            if let (Some(x), Some(last)) =
-                (margins.iter().position(inside), margins.iter().rposition(inside))
-            {
-                place.min = place.min.min(uvec2(x as u32, y));
-                place.max = place.max.max(uvec2(last as u32 + 1, y + 1));
-            }
+            counts.cameras[camera] += count;
         }
     }
 
-    /// Returns the bounding box of the pixels that a camera sees.
-    pub(super) fn place(&self, camera: usize) -> OverlapBox {
-        self.boxes[camera]
+    /// Adds the part to the counts, after all cameras were recorded.
+    pub(super) fn count(&self, counts: &mut Counts) {
+        let number =
+            |of: fn(&u8) -> bool| self.cameras.iter().filter(|seen| of(seen)).count() as u64;
+        counts.pixels += self.cameras.len() as u64;
+        counts.any += number(|seen| *seen > 0);
+        counts.overlap += number(|seen| *seen > 1);
+    }
+}
+
+impl Counts {
+    pub(super) fn new(cameras: usize) -> Self {
+        Self { pixels: 0, any: 0, overlap: 0, cameras: vec![0; cameras] }
     }
 
     pub(super) fn coverage(&self) -> Coverage {
-        let share = |of: &dyn Fn(u64) -> bool| {
-            self.pixels.iter().filter(|&&seen| of(seen)).count() as f64 / self.pixels.len() as f64
-        };
+        let share = |count: u64| count as f64 / self.pixels.max(1) as f64;
         Coverage {
-            any: share(&|seen| seen != 0),
-            cameras: (0..self.boxes.len()).map(|i| share(&|seen| seen >> i & 1 == 1)).collect(),
-            overlap: share(&|seen| seen.count_ones() > 1),
+            any: share(self.any),
+            cameras: self.cameras.iter().map(|count| share(*count)).collect(),
+            overlap: share(self.overlap),
         }
     }
 }
@@ -91,16 +83,20 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use glam::uvec2;
-    use shared_types::colour::OverlapBox;
 
-    use super::Seen;
+    use super::*;
 
     #[test]
-    fn a_box_contains_the_pixels_that_a_camera_sees() {
-        let mut seen = Seen { pixels: vec![0; 12], width: 4, boxes: vec![OverlapBox::EMPTY; 2] };
-        seen.record(1, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.2, 0.0, 0.3, 0.0, 0.0, 0.0]);
-        assert_eq!(seen.place(1), OverlapBox { min: uvec2(0, 1), max: uvec2(3, 3) });
-        assert!(seen.place(0).is_empty());
-        assert_eq!(seen.pixels, [0, 0, 0, 0, 0, 2, 2, 0, 2, 0, 0, 0]);
+    fn parts_are_counted() {
+        let mut counts = Counts::new(2);
+        let mut seen = Seen::nothing(4, 3);
+        let place = OverlapBox { min: uvec2(1, 1), max: uvec2(3, 3) };
+        seen.record(place, &[0.1, 0.0, 0.2, 0.3], 1, &mut counts);
+        let row = OverlapBox { min: uvec2(0, 1), max: uvec2(4, 2) };
+        seen.record(row, &[1.0, 1.0, 0.0, 0.0], 0, &mut counts);
+        seen.count(&mut counts);
+        Seen::nothing(4, 1).count(&mut counts);
+        let Coverage { any, cameras, overlap } = counts.coverage();
+        assert_eq!((any, cameras, overlap), (4.0 / 16.0, vec![2.0 / 16.0, 3.0 / 16.0], 1.0 / 16.0));
     }
 }

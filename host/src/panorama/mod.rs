@@ -28,19 +28,22 @@
 //! from their upper 8 bits. Multiband blending changes a panorama by values in half precision, whose error is at most 0.2
 //! of 255 levels; where it changes nothing, all levels are kept.
 //!
-//! Cost of more than two pictures of a geometry: the planes of each picture are rendered for the whole canvas twice, once
-//! to see what it covers and once to add it. Device memory holds one picture, its planes and the sums, 32 bytes per canvas
-//! pixel in total, and 12 more with a refinement. Host memory holds all pictures and, for a seam, the planes of one of
-//! them. Live video is in [`live`](crate::live).
+//! Cost of more than two pictures of a geometry: the panorama is made in strips of columns, and for each strip only the
+//! planes of the pictures in it are rendered. Device memory holds the pictures of a strip, and 28 bytes per pixel of it.
+//! Host memory holds all pictures and the panorama. With a refinement, a flip or an edge boost, the strip is the whole
+//! panorama.
+//! Live video is in [`live`](crate::live).
 
 mod coverage;
 mod error;
 mod seams;
 mod several;
 mod sources;
+mod window;
 
 use glam::UVec2;
 use shared_types::Rgba8;
+use shared_types::colour::OverlapBox;
 use shared_types::stitch::{Colour, MAX_CAMERAS as MOST_COLOURS};
 
 pub use coverage::Coverage;
@@ -52,15 +55,13 @@ use crate::geometry::Vignetting;
 use crate::geometry::rig::MAX_CAMERAS;
 use crate::io::picture::{Mask, Picture, Pixel};
 use crate::ops::colour::Colours;
-use crate::ops::cut::{CellGrid, Labels};
 use crate::ops::multiband::Multiband;
 use crate::ops::photometry::Photometry;
 use crate::ops::refine::{self, RefineOptions, Source};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{StitchOptions, check_images, stitch_images};
 use crate::warp::{DeviceWarp, Plane, check_size, check_source};
-use coverage::Seen;
-use seams::HostPlanes;
+use coverage::{Counts, Seen};
 use several::Several;
 use sources::{Sources, place, places_of_geometry, places_of_warp};
 
@@ -184,8 +185,6 @@ pub fn stitch_geometry<P: Pixel>(
 ) -> Result<(Panorama<P>, Coverage), PanoramaError> {
     check(pictures, geometry, options)?;
     let canvas = geometry.canvas.size;
-    let of = |camera: usize| (geometry.canvas, geometry.cameras[camera]);
-    let mut seen = Seen::nothing(geometry);
     let masks: Vec<Option<Mask>> = pictures.iter().map(Mask::of).collect();
     let multiband = options.blend.levels().is_some();
     if multiband && pictures.len() > MOST_COLOURS {
@@ -199,45 +198,35 @@ pub fn stitch_geometry<P: Pixel>(
         refine::measure(&grays, canvas, &options, &place)
     };
     let refinement = options.refine.map(measure).transpose()?;
-    // Renders the margins of some cameras.
-    let margins = |cameras: &[usize]| {
-        let views: Vec<_> = cameras.iter().copied().map(of).collect();
-        let warp = DeviceWarp::margins(stream, canvas, &views)?;
-        match &refinement {
-            Some(refinement) => warp.shifted(stream, refinement, cameras),
-            None => Ok(warp),
-        }
-    };
     if multiband || pictures.len() == 2 {
-        let mut warp = margins(&(0..pictures.len()).collect::<Vec<_>>())?;
-        seams::mask(stream, &mut warp, &masks)?;
-        seen.look(stream, &warp, 0)?;
-        warp.feather(stream)?;
-        return Ok((stitch_sources(stream, sources, &masks, &warp, options)?, seen.coverage()));
-    }
-    let grid = CellGrid::new(canvas);
-    let mut views = Vec::new();
-    for (camera, mask) in masks.iter().enumerate() {
-        let mut warp = margins(&[camera])?;
-        seams::mask(stream, &mut warp, std::slice::from_ref(mask))?;
-        seen.look(stream, &warp, camera)?;
-        if options.blend.seam().is_some() {
-            let planes = HostPlanes::download(stream, &warp, 0, 0.0, mask.as_ref())?;
-            views.push(planes.view(&grid, &sources, camera));
+        let views: Vec<_> =
+            geometry.cameras.iter().map(|camera| (geometry.canvas, *camera)).collect();
+        let mut warp = DeviceWarp::margins(stream, canvas, &views)?;
+        if let Some(refinement) = &refinement {
+            let cameras: Vec<_> = (0..pictures.len()).collect();
+            warp = warp.shifted(stream, refinement, &cameras)?;
         }
+        seams::mask(stream, &mut warp, &masks)?;
+        let whole = OverlapBox { min: UVec2::ZERO, max: canvas };
+        let (mut counts, mut seen) =
+            (Counts::new(pictures.len()), Seen::nothing(canvas.x, canvas.y));
+        for camera in 0..pictures.len() {
+            let margins = warp.plane(Plane::Weight(camera)).download(stream)?;
+            seen.record(whole, &margins, camera, &mut counts);
+        }
+        seen.count(&mut counts);
+        warp.feather(stream)?;
+        return Ok((stitch_sources(stream, sources, &masks, &warp, options)?, counts.coverage()));
     }
-    let labels = options.blend.seam().map(|seam| Labels::find(grid, &views, seam.feather));
     let several = Several {
         sources: &sources,
-        size: canvas,
-        margins: &margins,
-        seen: &seen,
+        geometry,
+        refinement: refinement.as_ref(),
         masks: &masks,
-        labels,
         options,
     };
-    let (picture, owners) = several.stitch(stream)?;
-    Ok((sources.panorama(picture, owners), seen.coverage()))
+    let (picture, owners, coverage) = several.stitch(stream)?;
+    Ok((sources.panorama(picture, owners), coverage))
 }
 
 /// Estimates the vignetting of pictures, one for each camera of the geometry. Uses only the CPU.

@@ -1,6 +1,9 @@
 //! Weights of stills: finds the cut between the cameras of a panorama, leaves out masked pixels, and writes the weights to
 //! a warp.
 
+use glam::UVec2;
+use rayon::prelude::*;
+use shared_types::colour::OverlapBox;
 use shared_types::stitch::MIN_WEIGHT;
 
 use super::error::PanoramaError;
@@ -16,6 +19,8 @@ pub(super) struct HostPlanes {
     x: Vec<f32>,
     y: Vec<f32>,
     pub(super) margin: Vec<f32>,
+    /// The number of elements of a row.
+    width: usize,
 }
 
 impl HostPlanes {
@@ -33,7 +38,8 @@ impl HostPlanes {
         let (x, y) = (plane(Plane::X(camera))?, plane(Plane::Y(camera))?);
         let mut margin = plane(Plane::Weight(camera))?;
         let size = warp.sources()[camera].as_vec2();
-        for (margin, (x, y)) in margin.iter_mut().zip(x.iter().zip(&y)) {
+        let all = margin.par_iter_mut().zip(x.par_iter().zip(&y));
+        all.for_each(|(margin, (x, y))| {
             if *margin > least {
                 let edge = (x + 1.0).min(y + 1.0).min(size.x - x).min(size.y - y);
                 let edge = edge.max(f32::MIN_POSITIVE);
@@ -41,18 +47,21 @@ impl HostPlanes {
             } else {
                 *margin = 0.0;
             }
-        }
-        Ok(Self { x, y, margin })
+        });
+        Ok(Self { x, y, margin, width: warp.size().x as usize })
     }
 
-    /// Samples a camera's picture in the cells of a grid. These planes must be those of the camera.
+    /// Samples a camera's picture in the cells of a grid. These planes must be those of the camera. Their first element is
+    /// panorama pixel `first`, and their elements are `step` pixels apart.
     pub(super) fn view<P: Pixel>(
         &self,
+        (first, step): (UVec2, u32),
         grid: &CellGrid,
         sources: &Sources<'_, P>,
         camera: usize,
     ) -> CellView {
-        let planes = SourcePlanes { x: &self.x, y: &self.y, margin: &self.margin };
+        let (x, y, margin) = (&self.x, &self.y, &self.margin);
+        let planes = SourcePlanes { first, step, width: self.width, x, y, margin };
         let levels = |pixel, place| sources.levels(camera, pixel, place);
         CellView::new(grid, sources.pictures[camera], planes, levels)
     }
@@ -94,14 +103,15 @@ pub(super) fn reweighted<P: Pixel>(
         let grid = CellGrid::new(warp.size());
         let mut views = Vec::new();
         for camera in 0..sources.pictures.len() {
-            views.push(planes(camera)?.view(&grid, sources, camera));
+            views.push(planes(camera)?.view((UVec2::ZERO, 1), &grid, sources, camera));
         }
         labels = Some(Labels::find(grid, &views, options.feather));
     }
     let weights = |camera| {
         let margin = planes(camera)?.margin;
         if let Some(labels) = &labels {
-            return Ok::<_, DeviceError>(labels.weights(camera, &margin));
+            let whole = OverlapBox { min: UVec2::ZERO, max: warp.size() };
+            return Ok::<_, DeviceError>(labels.weights(camera, whole, &margin));
         }
         let mut weights = warp.plane(Plane::Weight(camera)).download(stream)?;
         weights.iter_mut().zip(&margin).filter(|(_, m)| **m == 0.0).for_each(|(w, _)| *w = 0.0);

@@ -111,12 +111,7 @@ impl Taps {
         let floor = place.floor();
         // SAFETY: the caller guarantees that the position is at least 0 and less than a `u32`.
         let second = unsafe { floor.to_int_unchecked::<u32>() };
-        let t = place - floor;
-        let s = 1.0 - t;
-        let (before, after) = (SLOPE * t * s * s, SLOPE * s * t * t);
-        let near = ((SLOPE + 2.0) * t - (SLOPE + 3.0)) * t * t + 1.0;
-        let weights = [before, near, 1.0 - before - near - after, after];
-        Self { second, last: length - 1, weights }
+        Self { second, last: length - 1, weights: weights(place - floor) }
     }
 
     /// Returns the position of pixel `i` (0 to 3).
@@ -124,4 +119,13 @@ impl Taps {
     fn at(&self, i: u32) -> u32 {
         (self.second + i).saturating_sub(1).min(self.last)
     }
+}
+
+/// Returns the weights of four adjacent pixels at a position that is `t` pixels (0 to 1) after the second one.
+#[inline(always)]
+pub(crate) fn weights(t: f32) -> [f32; 4] {
+    let s = 1.0 - t;
+    let (before, after) = (SLOPE * t * s * s, SLOPE * s * t * t);
+    let near = ((SLOPE + 2.0) * t - (SLOPE + 3.0)) * t * t + 1.0;
+    [before, near, 1.0 - before - near - after, after]
 }

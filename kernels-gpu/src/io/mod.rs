@@ -12,6 +12,8 @@ mod sampler;
 mod target;
 
 pub(crate) use cubic::Cubic;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use cubic::weights as cubic_weights;
 pub(crate) use p010::{p010_levels, ten_bits};
 pub(crate) use rgba::{Rgba, sixteen_bits};
 pub(crate) use sampler::{Sampler2d, fused, sample_plane, yuv_levels};

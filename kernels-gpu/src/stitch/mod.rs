@@ -3,6 +3,8 @@
 //! [`mesh`] is the fast variant. [`planes`] is the reference for [`mesh`] and the fallback if a mesh cannot be used,
 //! because it accepts every warp of two cameras. [`sum`] does the same for more cameras.
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod cpu;
 mod gamma_table;
 pub mod mesh;
 pub mod planes;

@@ -12,6 +12,8 @@
 use crate::colour::grade::{Exact, Fast, Grade, Linear, Mixed};
 use crate::colour::vignette::factor;
 use crate::io::{Cubic, Sampler2d, Target};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::stitch::cpu;
 use crate::stitch::edge_boost;
 use crate::stitch::planes::WeightedSum;
 use crate::warp::camera::SourceLookup;
@@ -25,11 +27,11 @@ use shared_types::{Rgba8, Rgba16};
 
 /// Defines the kernel that adds a camera, for a picture format and a colour correction.
 macro_rules! stitch_add {
-    ($(#[$doc:meta])* $name:ident, Cubic $picture:ty) => {
+    ($(#[$doc:meta])* $name:ident, Cubic $picture:ty $(, $cpu:path)?) => {
         $(#[$doc])*
         ///
         /// See [`stitch_add_exact`] for the sizes.
-        #[kernel(launch_bounds(BLOCK_THREADS, 4))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 4) $(, cpu($cpu))?)]
         pub fn $name(
             picture: $picture,
             planes: CameraPlanes,
@@ -39,12 +41,12 @@ macro_rules! stitch_add {
             add(Cubic(picture), planes, &Exact(params.colour), &params, sums);
         }
     };
-    ($(#[$doc:meta])* $name:ident, $picture:ty, $grade:expr $(, $offset:ident)?) => {
+    ($(#[$doc:meta])* $name:ident, $picture:ty, $grade:expr $(, $offset:ident)? $(; $cpu:path)?) => {
         $(#[$doc])*
         ///
         /// `sums` and the planes should have the size of the panorama. If planes are smaller, pixels outside them have
         /// weight 0. Nothing is written if the chroma plane of an NV12 picture is not half the size of its luma plane.
-        #[kernel(launch_bounds(BLOCK_THREADS, 4))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 4) $(, cpu($cpu))?)]
         pub fn $name(
             picture: $picture,
             planes: CameraPlanes,
@@ -59,37 +61,37 @@ macro_rules! stitch_add {
 
 stitch_add! {
     /// Adds an RGBA picture with gains only; the gamma is ignored.
-    stitch_add_linear, View<Rgba8>, Linear
+    stitch_add_linear, View<Rgba8>, Linear; cpu::add_linear
 }
 
 stitch_add! {
     /// Adds an RGBA picture with exact gamma.
-    stitch_add_exact, View<Rgba8>, Exact
+    stitch_add_exact, View<Rgba8>, Exact; cpu::add
 }
 
 stitch_add! {
     /// Adds an RGBA picture with fast gamma.
-    stitch_add_fast, View<Rgba8>, Fast
+    stitch_add_fast, View<Rgba8>, Fast; cpu::add
 }
 
 stitch_add! {
     /// Adds an NV12 picture with gains only; the gamma is ignored.
-    stitch_add_nv12_linear, Nv12, Linear
+    stitch_add_nv12_linear, Nv12, Linear; cpu::add_linear
 }
 
 stitch_add! {
     /// Adds an NV12 picture with exact gamma.
-    stitch_add_nv12_exact, Nv12, Exact
+    stitch_add_nv12_exact, Nv12, Exact; cpu::add
 }
 
 stitch_add! {
     /// Adds an NV12 picture with fast gamma.
-    stitch_add_nv12_fast, Nv12, Fast
+    stitch_add_nv12_fast, Nv12, Fast; cpu::add
 }
 
 stitch_add! {
     /// Adds a P010 picture with exact gamma.
-    stitch_add_p010_exact, P010, Exact
+    stitch_add_p010_exact, P010, Exact; cpu::add
 }
 
 stitch_add! {
@@ -123,7 +125,7 @@ stitch_add! {
 
 stitch_add! {
     /// Adds an RGBA picture that is sampled with a cubic filter, with exact gamma.
-    stitch_add_cubic, Cubic View<Rgba8>
+    stitch_add_cubic, Cubic View<Rgba8>, cpu::add_cubic
 }
 
 stitch_add! {
@@ -137,7 +139,7 @@ stitch_add! {
 }
 
 /// Converts sums to an RGBA panorama. Pixels without a camera become opaque black.
-#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), cpu(cpu::finish))]
 pub fn stitch_finish_rgba8(sums: View<Sum>, params: FinishParams, out: ViewMut<Rgba8>) {
     finish(sums, &params, out);
 }
@@ -150,14 +152,14 @@ pub fn stitch_finish_rgba16(sums: View<Sum>, params: FinishParams, out: ViewMut<
 
 /// Converts sums to an NV12 panorama. Pixels without a camera become black. Nothing is written if the chroma plane is
 /// not half the size of the luma plane.
-#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), cpu(cpu::finish))]
 pub fn stitch_finish_nv12(sums: View<Sum>, params: FinishParams, out: Nv12Mut) {
     finish(sums, &params, out);
 }
 
 /// Converts sums to a P010 panorama. Pixels without a camera become black. Nothing is written if the chroma plane is
 /// not half the size of the luma plane.
-#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), cpu(cpu::finish))]
 pub fn stitch_finish_p010(sums: View<Sum>, params: FinishParams, out: P010Mut) {
     finish(sums, &params, out);
 }

@@ -12,6 +12,8 @@
 //! the bit. Cost: a few hundred f64 operations per pixel, once per rig.
 
 pub(crate) mod camera;
+#[cfg(not(target_arch = "nvptx64"))]
+mod cpu;
 pub mod fade;
 pub mod lens;
 pub(crate) mod patch;
@@ -30,7 +32,7 @@ use shared_types::warp::{BLOCK_THREADS, Camera, CameraPlanes, Canvas, Projection
 /// `u` and `v` receive the source coordinates in pixels, or [`UNSEEN`] where the lens cannot see the ray. `margin`
 /// receives the distance from the source pixel to the nearest edge of the picture as a fraction of the picture's
 /// shorter side, or 0 outside the picture. All three outputs have the size of the canvas.
-#[kernel(launch_bounds(BLOCK_THREADS, 2))]
+#[kernel(launch_bounds(BLOCK_THREADS, 2), cpu(cpu::camera))]
 pub fn warp_camera(
     canvas: Canvas,
     camera: Camera,
@@ -57,7 +59,7 @@ pub fn warp_camera(
 }
 
 /// Adds the edge distances of a camera to `sum`, or writes them there for the first camera (`first` is not 0).
-#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), cpu(cpu::add_margin))]
 pub fn warp_add_margin(margin: View<f32>, first: u32, sum: ViewMut<f32>) {
     let at = thread::index_2d();
     let (x, y) = (at.x, at.y);
@@ -75,7 +77,7 @@ pub fn warp_add_margin(margin: View<f32>, first: u32, sum: ViewMut<f32>) {
 ///
 /// Where several cameras see a pixel, its weights are proportional to the distances, so each camera fades out towards
 /// the edge of its own picture. Where only one camera sees a pixel, that camera's weight is 1.
-#[kernel(launch_bounds(BLOCK_THREADS, 4))]
+#[kernel(launch_bounds(BLOCK_THREADS, 4), cpu(cpu::feather))]
 pub fn warp_feather(sum: View<f32>, margin: ViewMut<f32>) {
     let at = thread::index_2d();
     let (x, y) = (at.x, at.y);

@@ -227,7 +227,7 @@ fn an_impulse_shows_the_taps_in_their_order() {
     case.taps = [[1.0, 2.0, 4.0], [16.0, 8.0, 32.0]].map(|taps| Taps::new(taps).unwrap());
     case.picture.fill(0.0);
     case.picture[4 * 9 + 4] = 1.0;
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let out = case.fused(&stream).unwrap();
     // The convolution of an impulse gives the taps in their original order. A correlation would reverse them.
     let around = |dx: usize, dy: usize| out[(3 + dy) * 9 + 3 + dx];
@@ -295,7 +295,7 @@ fn both_gradients_at_once_are_those_of_two_filters() {
 #[test]
 fn launches_that_do_not_fit_write_nothing() {
     use kernels_gpu::convolve::{ConvolveFused, ConvolveRows};
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let input = Image::from_slice(&stream, 40, 40, &[1.0_f32; 1600]).unwrap();
     let mut out = Image::<f32>::new(stream.device(), 40, 40).unwrap();
     let mut smaller = Image::<f32>::new(stream.device(), 39, 40).unwrap();
@@ -344,7 +344,7 @@ fn what_cannot_be_is_refused_by_name() {
         assert!(matches!(Taps::gaussian(sigma), Err(ConvolveError::Sigma { .. })));
         assert!(matches!(Taps::gaussian_derivative(sigma), Err(ConvolveError::Sigma { .. })));
     }
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     assert_eq!(stream.device().place(), Place::Cpu);
     let taps = Taps::gaussian(1.0).unwrap();
     let filter = SeparableFilter::new(&stream, &taps, &taps).unwrap();
@@ -428,7 +428,7 @@ proptest! {
             }
         }
         let moved = Case { size, picture, taps: case.taps.clone(), padding: [0; 3] };
-        let stream = Device::cpu().stream().unwrap();
+        let stream = Device::simulator().stream().unwrap();
         let (here, there) = (case.fused(&stream).unwrap(), moved.fused(&stream).unwrap());
         for y in 2..48_usize {
             for x in r..60 - r {
@@ -444,7 +444,7 @@ proptest! {
     fn a_picture_twice_as_bright_gives_twice_the_result(seed: u64, r in 0_usize..31) {
         let mut random = Random::new(seed);
         let mut case = Case::new(&mut random, uvec2(70, 66), [2 * r + 1, 2 * (r / 2) + 1]);
-        let stream = Device::cpu().stream().unwrap();
+        let stream = Device::simulator().stream().unwrap();
         let once = case.fused(&stream).unwrap();
         case.picture.iter_mut().for_each(|value| *value *= 2.0);
         let twice = case.fused(&stream).unwrap();

@@ -267,7 +267,7 @@ fn corners_of_a_square_and_nothing_along_its_edges() {
         .map(|i| if inside(i % size.x, i / size.x) { 220 } else { 40 })
         .collect();
     let grey = Grey { size, levels };
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let options = FeatureOptions { min_eigenvalue: 10.0, ..FeatureOptions::default() };
     let found = good_features(&stream, grey.upload(&stream).view(), &options).unwrap();
     assert_eq!(found.len(), 4, "{found:?}");
@@ -343,7 +343,7 @@ proptest! {
 
 #[test]
 fn what_cannot_be_is_refused_by_name() {
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let new = |options: &FeatureOptions| Detector::new(&stream, uvec2(20, 20), options);
     for window in [0, 1, 2, 6, 32, 33, u32::MAX] {
         let options = FeatureOptions { window, ..FeatureOptions::default() };

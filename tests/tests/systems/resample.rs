@@ -157,7 +157,7 @@ fn more_times_than_shared_memory_holds() {
 #[test]
 fn the_gpu_agrees_to_the_bit() {
     let Some(gpu) = gpu() else { return };
-    let streams = [gpu.stream().unwrap(), Device::cpu().stream().unwrap()];
+    let streams = [gpu.stream().unwrap(), Device::simulator().stream().unwrap()];
     for seed in 0..30 {
         let case = Case::random(seed, 300);
         let bits = |stream: &Stream| {
@@ -204,7 +204,7 @@ fn faults_are_found_on_the_device() {
 
 #[test]
 fn sizes_must_go_together() {
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let image = |width, height| Image::<f32>::new(stream.device(), width, height).unwrap();
     let mut resampler = Resampler::new(&stream).unwrap();
     for (values, targets, out, said) in [
@@ -223,7 +223,7 @@ fn sizes_must_go_together() {
 
 #[test]
 fn launches_that_do_not_fit_write_nothing() {
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let place = stream.device().place();
     let ones = |width, height| {
         let ones = vec![1.0_f32; (width * height) as usize];

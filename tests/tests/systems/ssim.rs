@@ -247,7 +247,7 @@ fn what_is_the_opposite_is_negative() {
 #[test]
 fn the_gpu_agrees() {
     let Some(gpu) = gpu() else { return };
-    let streams = [gpu.stream().unwrap(), Device::cpu().stream().unwrap()];
+    let streams = [gpu.stream().unwrap(), Device::simulator().stream().unwrap()];
     for seed in 0..24 {
         let pair = Pair::random(seed);
         let [on_gpu, on_cpu] = streams.each_ref().map(|stream| pair.compare(stream));
@@ -380,7 +380,7 @@ fn results_come_in_order_and_slots_are_bounded() {
 
 #[test]
 fn what_cannot_be_compared() {
-    let device = Device::cpu();
+    let device = Device::simulator();
     let stream = device.stream().unwrap();
     for (size, slots, said) in [
         (uvec2(10, 40), 1, "the pictures are 10×40 pixels"),

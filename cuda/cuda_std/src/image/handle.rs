@@ -86,6 +86,35 @@ macro_rules! handle {
                 layout(self) == layout(other)
             }
 
+            /// Returns the part of `width` by `height` elements whose first element is column `x` of row
+            /// `y`, or `None` if the image does not contain all of it.
+            ///
+            /// ```
+            /// use cuda_std::launch::Place;
+            #[doc = concat!("use cuda_std::", stringify!($device), ";")]
+            ///
+            /// let mut rows = [0_u8; 12];
+            /// // SAFETY: there are 3 rows of 4 bytes, which only the handle accesses.
+            #[doc = concat!("let image = unsafe { ",stringify!($device), "::new(Place::Cpu, rows.as_mut_ptr(), 4, 3, 4) };")]
+            /// let part = image.part(1, 2, 3, 1).unwrap();
+            /// assert_eq!((part.size(), part.rows().1), ((3, 1), 4));
+            /// assert!(part.part(1, 0, 3, 1).is_none());
+            /// ```
+            #[must_use]
+            pub fn part(self, x: u32, y: u32, width: u32, height: u32) -> Option<Self> {
+                let $view { data, pitch, .. } = self.view;
+                let is_inside = |first: u32, side: u32, whole: u32| {
+                    first.checked_add(side).is_some_and(|end| end <= whole)
+                };
+                let is_part = is_inside(x, width, self.view.width)
+                    && is_inside(y, height, self.view.height);
+                is_part.then(|| {
+                    let row = data.wrapping_byte_add(y as usize * pitch as usize);
+                    let data = row.wrapping_add(x as usize);
+                    Self { view: $view { data, width, height, ..self.view }, ..self }
+                })
+            }
+
             /// Appends only the image's address to the parameters, for an argument of several
             /// images that are [alike](Self::is_like).
             pub fn push_address<'a>(&'a self, params: &mut Params<'a>) {

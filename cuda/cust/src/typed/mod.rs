@@ -84,7 +84,7 @@ pub use cuda_std::launch::{LaunchConfig, Place};
 ///
 /// // The CPU, whose launches also report races on global memory.
 /// let device = Device::cpu_with(Checks { global: true, ..Checks::default() });
-/// assert_eq!((device.place(), device.to_string()), (Place::Cpu, "CPU".to_owned()));
+/// assert_eq!((device.place(), device.to_string()), (Place::Cpu, "CPU simulator".to_owned()));
 /// assert!(device.as_context().is_null() && device.cuda_info().is_none());
 /// assert!(device.kernel_resources("any kernel")?.is_none());
 /// # Ok::<(), cust::typed::DeviceError>(())
@@ -417,7 +417,8 @@ impl Device {
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
-            Kind::Cpu { .. } => f.write_str("CPU"),
+            Kind::Cpu { simulates: false, .. } => f.write_str("CPU"),
+            Kind::Cpu { .. } => f.write_str("CPU simulator"),
             Kind::Cuda(device) => {
                 write!(f, "{} (cuda:{})", device.info().name, device.info().ordinal)
             }

@@ -17,7 +17,7 @@ const MOST_CELLS: u32 = 1 << 16;
 const CLIPPED: u8 = 254;
 
 /// Spacing in pixels of the samples in a cell.
-const SPACING: usize = 2;
+pub(crate) const SPACING: u32 = 2;
 
 /// A grid of square cells over a panorama.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,10 +65,16 @@ impl Look {
     }
 }
 
-/// The planes of one camera over the panorama, row by row: the source column and row of each pixel, and the distance in
-/// source pixels from the edge of the camera's picture, which is 0 at pixels that the camera does not see.
+/// The planes of one camera, row by row: the source column and row of each pixel, and the distance in source pixels from
+/// the edge of the camera's picture, which is 0 at pixels that the camera does not see.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SourcePlanes<'a> {
+    /// The panorama pixel of the first element.
+    pub(crate) first: UVec2,
+    /// The number of panorama pixels from an element to the next, along both axes: 1 or [`SPACING`].
+    pub(crate) step: u32,
+    /// The number of elements of a row.
+    pub(crate) width: usize,
     pub(crate) x: &'a [f32],
     pub(crate) y: &'a [f32],
     pub(crate) margin: &'a [f32],
@@ -94,13 +100,15 @@ impl CellView {
         let mut place = OverlapBox::EMPTY;
         let cells = grid.cells();
         let mut looks = vec![Look::default(); cells.element_product() as usize];
-        let width = grid.panorama.x as usize;
-        for y in (0..grid.panorama.y as usize).step_by(SPACING) {
-            for x in (0..width).step_by(SPACING) {
+        let SourcePlanes { first, step, width, .. } = planes;
+        debug_assert!(first % SPACING == UVec2::ZERO);
+        let (stride, height) = ((SPACING / step) as usize, planes.margin.len() / width.max(1));
+        for y in (0..height).step_by(stride) {
+            for x in (0..width).step_by(stride) {
                 let at = y * width + x;
                 let margin = planes.margin[at];
                 if margin > 0.0 {
-                    let cell = UVec2::new(x as u32, y as u32) / grid.cell;
+                    let cell = (first + UVec2::new(x as u32, y as u32) * step) / grid.cell;
                     place.min = place.min.min(cell);
                     place.max = place.max.max(cell + 1);
                     let look = &mut looks[(cell.y * cells.x + cell.x) as usize];

@@ -301,7 +301,8 @@ mod tests {
             let x: Vec<f32> = pixels().map(|at| at.x as f32).collect();
             let y: Vec<f32> = pixels().map(|at| at.y as f32).collect();
             let margin = vec![20.0; x.len()];
-            let planes = SourcePlanes { x: &x, y: &y, margin: &margin };
+            let (first, width) = (UVec2::ZERO, SIZE.x as usize);
+            let planes = SourcePlanes { first, step: 1, width, x: &x, y: &y, margin: &margin };
             CellView::new(&grid, &picture, planes, |pixel, _| {
                 Vec3::splat(gain[camera] * f32::from(pixel.r))
             })

@@ -20,5 +20,5 @@ mod labels;
 mod min_cut;
 mod weights;
 
-pub(crate) use cells::{CellGrid, CellView, SourcePlanes};
+pub(crate) use cells::{CellGrid, CellView, SPACING, SourcePlanes};
 pub(crate) use labels::Labels;

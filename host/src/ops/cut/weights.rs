@@ -1,6 +1,8 @@
 //! Turns the cameras of cells into blending weights of pixels.
 
-use glam::{UVec2, Vec2};
+use glam::UVec2;
+use rayon::prelude::*;
+use shared_types::colour::OverlapBox;
 
 use super::labels::Labels;
 
@@ -9,33 +11,39 @@ use super::labels::Labels;
 const LEAST: f32 = 1e-4;
 
 impl Labels {
-    /// Returns the weights of a camera for all pixels, row by row. At each pixel, the share of a camera is its weight
+    /// Returns the weights of a camera for the pixels of `place`, row by row. At each pixel, the share of a camera is its weight
     /// divided by the sum of all weights. The weight is 0 where the camera does not see the pixel, and greater than 0
     /// elsewhere.
     ///
     /// `margin` is the distance in source pixels from the edge of the camera's picture, and 0 at pixels that the camera
     /// does not see. Towards the edge, the weight falls to 0 within half a feather, so that no edge is visible.
-    pub(crate) fn weights(&self, camera: usize, margin: &[f32]) -> Vec<f32> {
+    pub(crate) fn weights(&self, camera: usize, place: OverlapBox, margin: &[f32]) -> Vec<f32> {
         let cells = self.grid.cells();
         let presence = self.presence(camera);
         let cell = self.grid.cell as f32;
         // A ramp of the blurred presence is as wide as the blur and one cell. It is scaled to the width of the feather.
         let steep = (self.blur() + 1.0) * cell / self.feather;
         let free = 2.0 / self.feather;
-        let width = self.grid.panorama.x as usize;
+        let width = place.size().x.max(1) as usize;
+        let cells = cells.as_usizevec2();
+        let columns: Vec<_> =
+            (place.min.x..place.max.x).map(|x| between(x, cell, cells.x)).collect();
         let mut weights = vec![0.0; margin.len()];
-        let rows = weights.chunks_exact_mut(width).zip(margin.chunks_exact(width));
-        for (y, (weights, margin)) in rows.enumerate() {
-            for (x, (weight, &margin)) in weights.iter_mut().zip(margin).enumerate() {
+        let rows = weights.par_chunks_exact_mut(width).zip(margin.par_chunks_exact(width));
+        rows.enumerate().for_each(|(y, (weights, margin))| {
+            let row = between(place.min.y + y as u32, cell, cells.y);
+            let [above, below] =
+                [row.low, row.high].map(|row| &presence[row * cells.x..][..cells.x]);
+            for ((weight, &margin), column) in weights.iter_mut().zip(margin).zip(&columns) {
                 if margin > 0.0 {
-                    let at = (Vec2::new(x as f32, y as f32) + 0.5) / cell - 0.5;
-                    let presence = between(&presence, cells, at);
+                    let presence =
+                        column.mix(above) + (column.mix(below) - column.mix(above)) * row.part;
                     let sharp = ((presence - 0.5) * steep + 0.5).clamp(0.0, 1.0);
                     let least = LEAST * (0.1 + presence);
                     *weight = (margin * free).min(1.0) * (sharp + least);
                 }
             }
-        }
+        });
         weights
     }
 
@@ -91,13 +99,23 @@ fn blur(values: &mut [f32], size: UVec2, width: f32) {
     }
 }
 
-/// Returns the value at a position between cells, interpolated bilinearly. Cell centres are at integers.
-fn between(values: &[f32], size: UVec2, at: Vec2) -> f32 {
-    let at = at.clamp(Vec2::ZERO, (size - 1).as_vec2());
-    let low = at.as_uvec2();
-    let part = at - low.as_vec2();
-    let high = (low + 1).min(size - 1);
-    let value = |x: u32, y: u32| values[(y * size.x + x) as usize];
-    let row = |y: u32| value(low.x, y) + (value(high.x, y) - value(low.x, y)) * part.x;
-    row(low.y) + (row(high.y) - row(low.y)) * part.y
+/// The position of a pixel between the centres of two cells along an axis.
+struct Between {
+    low: usize,
+    high: usize,
+    part: f32,
+}
+
+/// Returns the position of a pixel between cells of `cell` pixels along an axis of `cells` cells.
+fn between(pixel: u32, cell: f32, cells: usize) -> Between {
+    let at = ((pixel as f32 + 0.5) / cell - 0.5).clamp(0.0, (cells - 1) as f32);
+    let low = at as usize;
+    Between { low, high: (low + 1).min(cells - 1), part: at - low as f32 }
+}
+
+impl Between {
+    /// Returns the value at the position, interpolated linearly.
+    fn mix(&self, values: &[f32]) -> f32 {
+        values[self.low] + (values[self.high] - values[self.low]) * self.part
+    }
 }

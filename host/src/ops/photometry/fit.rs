@@ -42,8 +42,13 @@ const ITERATIONS: i32 = 24;
 const INDEPENDENT: f64 = 300.0;
 const LEAST_SAMPLES: usize = 16;
 
-/// The maximum number of samples of all pairs, about. More would take longer than the stitch.
-const MOST_SAMPLES: usize = 8_000;
+/// The maximum number of samples of all pairs, about, and the number of samples to which a pair is entitled. More would
+/// take longer than the stitch, and adjacent samples tell the same.
+const MOST_SAMPLES: usize = 2_000;
+const ENOUGH_SAMPLES: usize = 120;
+
+/// The relative fall of the loss below which an iteration with the final scale is the last one.
+const CONVERGED: f64 = 1e-5;
 
 /// Standard deviations of the priors: exposures, the three coefficients of a vignette, the deviation of a picture, and
 /// the coefficients of the response.
@@ -105,7 +110,7 @@ fn enough(samples: &[Sample], pictures: usize) -> Vec<Sample> {
     let pair = |sample: &Sample| sample.pictures[0] * pictures + sample.pictures[1];
     samples.iter().for_each(|sample| counts[pair(sample)] += 1);
     let pairs = counts.iter().filter(|count| **count >= LEAST_SAMPLES).count();
-    let most = (MOST_SAMPLES / pairs.max(1)).max(LEAST_SAMPLES);
+    let most = (MOST_SAMPLES / pairs.max(1)).max(ENOUGH_SAMPLES);
     let mut seen = vec![0; pictures * pictures];
     let evenly = |sample: &&Sample| {
         let (count, seen) = (counts[pair(sample)], &mut seen[pair(sample)]);
@@ -222,12 +227,20 @@ impl<'a> Problem<'a> {
             let before = self.loss(&at, scale);
             // Shorten a step after which the response does not rise or the samples fit less well.
             let steps = (0..6).map(|halvings| self.moved(&at, &step, 0.5_f64.powi(halvings)));
-            let better = |next: &Solution| {
-                response::rises(&next.response) && self.loss(next, scale) < before
+            let better = |next: Solution| {
+                let rises = response::rises(&next.response);
+                let loss = if rises { self.loss(&next, scale) } else { before };
+                (loss < before).then_some((next, loss))
             };
-            match { steps }.find(better) {
-                Some(next) => at = next,
-                None if 2 * i >= ITERATIONS => break,
+            let is_final = 2 * i >= ITERATIONS;
+            match { steps }.find_map(better) {
+                Some((next, loss)) => {
+                    at = next;
+                    if is_final && before - loss < CONVERGED * before {
+                        break;
+                    }
+                }
+                None if is_final => break,
                 None => {}
             }
         }

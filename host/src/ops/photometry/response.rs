@@ -13,6 +13,9 @@ pub(super) fn rises(response: &Response) -> bool {
 
 /// Returns the light (0 to 1) of a level from 0 to 1. The response must [rise](rises).
 pub(super) fn light(response: &Response, level: f64) -> f64 {
+    if (response.a, response.b) == (0.0, 0.0) {
+        return level;
+    }
     let (a, b) = (f64::from(response.a), f64::from(response.b));
     let (mut low, mut high) = (0.0, 1.0);
     // 26 halvings leave an error of 2⁻²⁷, less than half an ULP of an f32 near 1.
@@ -28,10 +31,5 @@ pub(super) fn light(response: &Response, level: f64) -> f64 {
 pub(super) fn lights(response: &Response, bits: u8) -> Vec<f32> {
     let levels = 1_u32 << bits;
     let white = f64::from(levels - 1);
-    (0..levels)
-        .map(|level| match (response.a, response.b) {
-            (0.0, 0.0) => (f64::from(level) / white) as f32,
-            _ => light(response, f64::from(level) / white) as f32,
-        })
-        .collect()
+    (0..levels).map(|level| light(response, f64::from(level) / white) as f32).collect()
 }

@@ -104,11 +104,11 @@ pub(crate) struct Layer<'a> {
     pub(crate) cubic: bool,
 }
 
-/// Adds a camera to the sums without waiting.
+/// Adds a camera to the sums without waiting. The planes and the sums must have the same size.
 #[track_caller]
 pub(crate) fn add(
     stream: &Stream,
-    sums: &mut Image<Sum>,
+    sums: DeviceViewMut<'_, Sum>,
     layer: Layer<'_>,
 ) -> Result<(), DeviceError> {
     let Layer {
@@ -123,7 +123,7 @@ pub(crate) fn add(
         combine,
         cubic,
     } = layer;
-    let whole = OverlapBox { min: UVec2::ZERO, max: UVec2::new(sums.width(), sums.height()) };
+    let whole = OverlapBox { min: UVec2::ZERO, max: sums.size().into() };
     let place = if combine == Combine::START { whole } else { place };
     if place.is_empty() {
         return Ok(());
@@ -134,7 +134,7 @@ pub(crate) fn add(
     let params = AddParams { min, max, colour, vignette, min_weight, combine, decode };
     macro_rules! launch {
         ($kernel:ident, $picture:ident $(, $offset:ident)?) => {{
-            let (picture, sums) = ($picture, sums.view_mut());
+            let picture = $picture;
             let kernel = kernels::$kernel { picture, planes, params, $($offset,)? sums };
             stream.launch(&config, &kernel)
         }};
@@ -231,7 +231,7 @@ pub(super) fn launch(
                 combine,
                 cubic,
             };
-            add(stream, &mut summing.sums, layer)
+            add(stream, summing.sums.view_mut(), layer)
         });
     let submitted = submitted
         .and_then(|()| finish(stream, &summing.sums, (options.flip, options.edge_boost), out));

@@ -39,7 +39,7 @@ pub(in crate::matching) unsafe fn describe(
     if !same
         || width < 2 * EDGE
         || height < 2 * EDGE
-        || threads(config) < u64::from(count) * u64::from(ALL_FIELDS)
+        || threads(config, 0) < u64::from(count) * u64::from(ALL_FIELDS)
         || end > u64::from(poses.len())
         || end * u64::from(ALL_FIELDS) > u64::from(out.len())
     {

@@ -50,7 +50,7 @@ pub(in crate::matching) unsafe fn find_nearest(
     // SAFETY: the caller guarantees it.
     let (these, others, out) =
         unsafe { (these.as_host_slice(), others.as_host_slice(), out.as_host_slice()) };
-    let count = these.len().min(out.len()).min(threads(config) as usize);
+    let count = these.len().min(out.len()).min(threads(config, 0) as usize);
     let panels: Vec<Panel> = others.par_chunks(LANES).map(Panel::new).collect();
     let compare = fastest();
     out[..count].par_chunks_mut(CHUNK).zip(these[..count].par_chunks(CHUNK)).for_each(

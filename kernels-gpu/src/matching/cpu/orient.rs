@@ -29,7 +29,7 @@ pub(in crate::matching) unsafe fn orient(
     let same = along_x.width() == along_y.width() && along_x.height() == along_y.height();
     let end = u64::from(first) + u64::from(count);
     if !same
-        || threads(config) < u64::from(count) * u64::from(BINS)
+        || threads(config, 0) < u64::from(count) * u64::from(BINS)
         || end > u64::from(points.len())
         || end * u64::from(BINS) > u64::from(out.len())
         || directions.len() != BINS

@@ -24,7 +24,8 @@ pub(in crate::matching) unsafe fn find_peaks(
     let (width, height) = (values.width(), values.height());
     let (columns, rows) = (width.div_ceil(CELL), height.div_ceil(CELL));
     let cells = u64::from(columns) * u64::from(rows);
-    if cells == 0 || threads(config) < cells || u64::from(first) + cells > u64::from(peaks.len()) {
+    if cells == 0 || threads(config, 0) < cells || u64::from(first) + cells > u64::from(peaks.len())
+    {
         return false;
     }
     // SAFETY: the caller guarantees it.

@@ -451,7 +451,7 @@ fn the_library_gives_what_the_kernels_do() {
 
 #[test]
 fn frames_that_do_not_go_together_are_refused() {
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let size = uvec2(5, 3);
     let warp = DeviceWarp::upload(&stream, &looking_straight(size)).unwrap();
     let overlap = Overlap::find(&stream, &warp, [0, 1]).unwrap().unwrap();

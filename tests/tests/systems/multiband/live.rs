@@ -76,7 +76,7 @@ fn panoramas_are_steady_and_equal_those_of_the_operations() {
 /// A view reads the cameras directly, so there is no panorama to blend.
 #[test]
 fn a_virtual_camera_does_not_support_it() {
-    let device = Device::cpu();
+    let device = Device::simulator();
     let geometry = random_rig(3).geometry().unwrap();
     let warp = DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
     let viewer = Viewer::new(&geometry, false).unwrap();

@@ -431,7 +431,7 @@ fn results_are_repeatable() {
 #[test]
 fn the_gpu_agrees_with_the_cpu() {
     let Some(gpu) = gpu() else { return };
-    let cpu = panoweave::device::Device::cpu();
+    let cpu = panoweave::device::Device::simulator();
     for seed in 40..52 {
         let formats = [RGBA, NV12].map(|format| [format, format])[seed as usize % 2];
         let scene = Scene::random(seed, 2 + seed as usize % 4, formats);

@@ -83,7 +83,7 @@ fn panoramas_with_sixteen_bits_follow_the_definition() {
 #[test]
 fn the_gpu_agrees_with_the_cpu_on_sixteen_bits() {
     let Some(gpu) = gpu() else { return };
-    let streams = [Device::cpu(), gpu].map(|device| device.stream().unwrap());
+    let streams = [Device::simulator(), gpu].map(|device| device.stream().unwrap());
     for seed in 0..4 {
         let scene = Scene::random(seed, 3, [RGBA, RGBA]);
         let pictures = deep(&scene, seed);
@@ -98,7 +98,7 @@ fn the_gpu_agrees_with_the_cpu_on_sixteen_bits() {
 
 #[test]
 fn wrong_sizes_are_errors() {
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let scene = Scene::random(1, 2, [RGBA, RGBA]);
     let pictures = deep(&scene, 1);
     let images: Vec<_> = pictures.iter().map(|picture| picture.upload(&stream).unwrap()).collect();

@@ -278,7 +278,7 @@ fn check_random_maps(stream: &Stream, seeds: std::ops::Range<u64>, most: usize) 
 
 #[test]
 fn ten_thousand_random_maps_are_within_one_level_of_f64() {
-    check_random_maps(&Device::cpu().stream().unwrap(), 0..10_000, 17);
+    check_random_maps(&Device::simulator().stream().unwrap(), 0..10_000, 17);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn larger_random_maps_are_within_one_level_of_f64() {
 
 #[test]
 fn gpu_and_cpu_agree_on_random_maps() {
-    let [cpu, gpu] = [Some(Device::cpu()), gpu()];
+    let [cpu, gpu] = [Some(Device::simulator()), gpu()];
     let (Some(cpu), Some(gpu)) = (cpu, gpu) else { return };
     let streams = [cpu, gpu].map(|device| device.stream().unwrap());
     for gamma in GAMMAS {
@@ -538,7 +538,7 @@ fn panoramas_of_gpu_and_cpu_agree_at_home_size() {
     for power in [Power::Exact, Power::Fast, Power::Table] {
         let (left, right) = (colour(1.2, 0.85), colour(0.8, 1.15));
         let options = StitchOptions { colours: Colours::of([left, right]), power, ..by_planes() };
-        let [a, b] = [&Device::cpu(), &gpu].map(|device| {
+        let [a, b] = [&Device::simulator(), &gpu].map(|device| {
             let stream = device.stream().unwrap();
             let warp = DeviceWarp::render(&stream, &geometry).unwrap();
             stitch_pictures(&stream, &[&pictures[0], &pictures[1]], &warp, &options).unwrap()
@@ -671,7 +671,7 @@ fn the_library_launches_the_kernel_for_the_formats() {
 
 #[test]
 fn frames_that_do_not_go_together_are_refused() {
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let size = uvec2(6, 4);
     let planes = left_alone(size, |x, y| [x as f32, y as f32]);
     let warp = Warp::new(size, [size; 2], planes).unwrap();

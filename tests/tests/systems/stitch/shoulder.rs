@@ -244,7 +244,7 @@ fn shoulders_that_cannot_be_are_refused() {
         let error = options.check(2).unwrap_err();
         assert!(matches!(error, StitchError::Shoulder { side: "right", .. }), "{error}");
     }
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let mesh = Mesh::new(&warp(2), MESH_ERROR).unwrap();
     let mesh = DeviceMesh::upload(&stream, &mesh).unwrap();
     let pictures = [0, 1].map(|_| frame(&stream, &picture(PixelFormat::Rgba8)));

@@ -91,7 +91,7 @@ fn random_pictures_are_within_one_step_of_f64() {
 #[test]
 fn gpu_and_cpu_agree_on_sixteen_bits() {
     let Some(gpu) = gpu() else { return };
-    let streams = [Device::cpu(), gpu].map(|device| device.stream().unwrap());
+    let streams = [Device::simulator(), gpu].map(|device| device.stream().unwrap());
     for (seed, cameras) in cases(6) {
         let case = Case::random(2000 + seed, cameras);
         let pictures = pictures(&case, seed);
@@ -308,7 +308,7 @@ fn masked_pixels_are_left_out() {
 
 #[test]
 fn wrong_sizes_and_colours_are_errors() {
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let case = Case::random(3, 2);
     let pictures = pictures(&case, 1);
     let warp = DeviceWarp::upload(&stream, &case.warp).unwrap();

@@ -9,7 +9,7 @@ use panoweave::ops::stitch::{Colours, Lookup, Power, StitchOptions, Vignettes, s
 use panoweave::warp::{DeviceWarp, MAX_CAMERAS, Plane, Warp};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::Raster;
-use panoweave_tests::{by_planes, gpu, oracle, panoweave_devices};
+use panoweave_tests::{by_planes, gpu, oracle, panoweave_devices, runs_kernels};
 use shared_types::stitch::Colour;
 use shared_types::warp::UNSEEN;
 
@@ -204,7 +204,7 @@ fn random_cameras_are_within_one_level_of_f64() {
 #[test]
 fn gpu_and_cpu_agree_on_many_cameras() {
     let Some(gpu) = gpu() else { return };
-    let streams = [Device::cpu(), gpu].map(|device| device.stream().unwrap());
+    let streams = [Device::simulator(), gpu].map(|device| device.stream().unwrap());
     let mut unlike = 0;
     for (seed, cameras) in cases(10) {
         let case = Case::random(1000 + seed, cameras);
@@ -244,7 +244,12 @@ fn sums_equal_the_stitch_of_two_cameras() {
                 },
                 Case { warp: Warp::new(case.output.size, sizes, three).unwrap(), ..case },
             );
-            assert!(two.run(&stream) == three.run(&stream), "{device}, seed {seed}");
+            let (two, three) = (two.run(&stream), three.run(&stream));
+            if runs_kernels(&device) {
+                assert!(two == three, "{device}, seed {seed}");
+            } else {
+                assert!(two.largest_difference(&three) <= 1, "{device}, seed {seed}");
+            }
         }
     }
 }

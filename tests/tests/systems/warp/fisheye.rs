@@ -55,7 +55,7 @@ fn geometry() -> Option<Geometry> {
 }
 
 fn flatten(geometry: &Geometry, picture: &Picture) -> (Warp, Picture) {
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let warp = DeviceWarp::render(&stream, geometry).unwrap();
     let options = by_planes();
     let flat = stitch_pictures(&stream, &[picture, picture], &warp, &options).unwrap();

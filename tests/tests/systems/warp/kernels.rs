@@ -77,7 +77,7 @@ fn is_fisheye(camera: &RigCamera) -> bool {
 
 #[test]
 fn coordinates_and_weights_follow_the_camera_models() {
-    let device = Device::cpu();
+    let device = Device::simulator();
     let mut seen = [0_usize; 2];
     let mut overlap = 0_usize;
     for seed in 0..300 {
@@ -116,12 +116,26 @@ fn coordinates_and_weights_follow_the_camera_models() {
     assert!(seen.iter().all(|&n| n > 50_000) && overlap > 10_000, "{seen:?}, {overlap}");
 }
 
+/// The functions for the CPU do the arithmetic of the kernels.
+#[test]
+fn the_cpu_renders_the_planes_of_the_simulator() {
+    for seed in 0..200 {
+        let geometry = random_rig(seed).geometry().unwrap();
+        let [cpu, simulator] =
+            [Device::cpu(), Device::simulator()].map(|device| render(&device, &geometry));
+        for (cpu, simulator) in cpu.planes().iter().zip(simulator.planes()) {
+            let same = cpu.iter().zip(simulator).all(|(a, b)| a.to_bits() == b.to_bits());
+            assert!(same, "seed {seed}");
+        }
+    }
+}
+
 #[test]
 fn what_the_lens_can_see_inside_its_picture_is_seen() {
     for seed in 0..100 {
         let rig = random_rig(seed);
         let geometry = rig.geometry().unwrap();
-        let warp = render(&Device::cpu(), &geometry);
+        let warp = render(&Device::simulator(), &geometry);
         let width = rig.panorama.width as usize;
         for (i, camera) in rig.cameras.iter().enumerate() {
             for at in 0..warp.plane(Plane::X(0)).len() {
@@ -154,7 +168,7 @@ fn a_lens_that_folds_back_shows_its_picture_once() {
         camera("right", 170.0)
     );
     let warp =
-        render(&Device::cpu(), &Rig::parse(&text, "a folding lens").unwrap().geometry().unwrap());
+        render(&Device::simulator(), &Rig::parse(&text, "a folding lens").unwrap().geometry().unwrap());
     let row = &warp.plane(Plane::X(0))[401..802];
     let weights = &warp.plane(Plane::Weight(0))[401..802];
     let seen: Vec<_> =
@@ -169,7 +183,7 @@ fn a_homography_maps_both_pictures() {
     let homography = Homography::parse(text, "H.txt").unwrap();
     let (left, right) = (glam::uvec2(97, 61), glam::uvec2(103, 55));
     let geometry = homography.geometry(left, right).unwrap();
-    let warp = render(&Device::cpu(), &geometry);
+    let warp = render(&Device::simulator(), &geometry);
     let origin = geometry.canvas.centre;
     let width = warp.size().x as usize;
     let mut overlap = 0;
@@ -215,7 +229,7 @@ fn a_cameras_planes_are_alike_or_no_argument() {
         let [x, y, weight] = images.map(Image::view);
         DeviceCameraPlanes::new(x, y, weight).is_some()
     };
-    let cpu = Device::cpu();
+    let cpu = Device::simulator();
     let plane = of(&cpu, 9, 5, 64);
     assert!(are_taken([&plane, &of(&cpu, 9, 5, 64), &of(&cpu, 9, 5, 64)]));
     let mut others = vec![of(&cpu, 8, 5, 64), of(&cpu, 9, 6, 64), of(&cpu, 9, 5, 68)];

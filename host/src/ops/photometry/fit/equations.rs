@@ -51,12 +51,21 @@ impl Problem<'_> {
         for sample in samples {
             for (channel, from) in DIRECTIONS {
                 let predicted = self.predict(at, curve, sample, channel, from, 0.0);
-                let terms = self.derivatives(&predicted, sample, channel, from);
+                let (mut terms, mut used) = ([(0, 0.0); TERMS], 0);
+                for term in self.derivatives(&predicted, sample, channel, from) {
+                    if term.1 != 0.0 {
+                        terms[used] = term;
+                        used += 1;
+                    }
+                }
                 let weight = self.evidence * sample.weight * predicted.robust_weight(scale);
-                for &(i, a) in &terms {
+                for &(i, a) in &terms[..used] {
                     side[i] -= weight * a * predicted.residual;
-                    for &(j, b) in &terms {
-                        matrix[(i, j)] += weight * a * b;
+                    for &(j, b) in &terms[..used] {
+                        // The matrix is symmetric, and the decomposition reads only this triangle.
+                        if j <= i {
+                            matrix[(i, j)] += weight * a * b;
+                        }
                     }
                 }
             }

@@ -244,7 +244,7 @@ fn neighbours_fill_missing_cameras() {
 
 #[test]
 fn more_than_sixteen_cameras_are_refused() {
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let (geometry, _) = made_up_of(0, 17, smooth);
     let refused = Mesh::render(&stream, &geometry, MESH_ERROR);
     assert!(matches!(refused, Err(MeshError::Cameras(17))), "{refused:?}");

@@ -15,7 +15,7 @@ use shared_types::stitch::MIN_WEIGHT;
 use shared_types::stitch::mesh::{CELLS, TILE};
 
 fn render(rig: &Rig) -> Warp {
-    let stream = Device::cpu().stream().unwrap();
+    let stream = Device::simulator().stream().unwrap();
     let geometry = rig.geometry().unwrap();
     DeviceWarp::render(&stream, &geometry).unwrap().download(&stream).unwrap()
 }

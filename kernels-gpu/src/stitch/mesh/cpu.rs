@@ -3,18 +3,14 @@
 //! Differences to the kernels: filter weights are not rounded to 8 bits, and each pixel has its own factor of the
 //! vignette. Both change a level by less than 1.
 
-mod panorama;
-mod picture;
-
 use crate::cpu::vectorised;
-use crate::stitch::edge_boost;
+use crate::rows::{Colours, Opens, Panorama, Picture, Places, Row, SIDE, Shading};
+use crate::stitch::cpu::brighten;
 use crate::stitch::mesh::patch::{offset_from_centre, row};
 use crate::stitch::mesh::{Mesh, WHOLE, is_whole};
 use cuda_std::launch::LaunchConfig;
 use cuda_std::prelude::*;
 use glam::{Vec2, uvec2};
-use panorama::Panorama;
-use picture::{Opens, Picture};
 use rayon::prelude::*;
 use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::mesh::{
@@ -22,22 +18,14 @@ use shared_types::stitch::mesh::{
 };
 use std::vec::Vec;
 
-/// The number of columns of a tile.
-const SIDE: usize = TILE as usize;
-
-/// A value for each pixel of a row of a tile.
-type Row = [f32; SIDE];
-
-/// Red, green and blue (0 to 1), each for two rows of a tile.
-type Colours = [[Row; 3]; 2];
-
-/// Texture coordinates of two rows of a tile: columns and rows of the picture.
-type Places = [[Row; 2]; 2];
+/// A row of a tile is computed at once.
+const _: () = assert!(SIDE == TILE as usize);
 
 /// A camera: its picture, and the conversion of its samples.
 struct Camera<P> {
     picture: P,
     grading: Grading,
+    shading: Shading,
 }
 
 /// Computes a launch for two cameras. Returns false if a picture is not one that [`Picture`] supports.
@@ -101,7 +89,8 @@ unsafe fn stitch<T: Opens, O: Panorama>(
     let open = |(picture, grading): (T, Grading)| {
         // SAFETY: the caller guarantees that the picture is in host memory and alive.
         let picture = unsafe { picture.open() }?;
-        Some(Camera { picture, grading })
+        let Grading { gamma, vignette, .. } = grading;
+        Some(Camera { picture, grading, shading: Shading { gamma, vignette, shoulder: None } })
     };
     let Some(cameras) = cameras.map(open).collect::<Option<Vec<_>>>() else {
         return false;
@@ -201,39 +190,19 @@ impl<P: Picture, O: Panorama> Tiles<'_, P, O> {
     /// The patches or places of the layer must exist.
     #[inline(always)]
     unsafe fn sample(&self, layer: &Layer, row: u32, colours: &mut Colours) {
-        let Some(Camera { picture, grading }) = self.cameras.get(usize::from(layer.camera)) else {
+        let Some(Camera { picture, grading, shading }) =
+            self.cameras.get(usize::from(layer.camera))
+        else {
             return;
         };
-        let mut places = [[[0.0; SIDE]; 2]; 2];
+        let mut places: Places = [[[0.0; SIDE]; 2]; 2];
         for (i, places) in places.iter_mut().enumerate() {
             // SAFETY: the caller guarantees it.
             unsafe { self.places(layer, row + i as u32, places) };
         }
         let shares_chroma = O::CELL == 2 && is_whole(layer);
         picture.sample(&places, shares_chroma, grading, colours);
-        let vignette = &grading.vignette;
-        if vignette.per_corner > 0.0 {
-            for i in 0..2 {
-                for k in 0..SIDE {
-                    let [x, y] = [places[i][0][k], places[i][1][k]];
-                    let factor = factor(vignette, x, y);
-                    for channel in &mut colours[i] {
-                        channel[k] *= factor;
-                    }
-                }
-            }
-        }
-        for colour in colours.iter_mut().flatten() {
-            for value in colour.iter_mut() {
-                let positive = if *value > 0.0 { *value } else { 0.0 };
-                *value = if positive < 1.0 { positive } else { 1.0 };
-            }
-            if grading.gamma != 1.0 {
-                for value in colour.iter_mut() {
-                    *value = crate::cpu::power(*value, grading.gamma);
-                }
-            }
-        }
+        shading.apply(&places, colours);
     }
 
     /// Computes the texture coordinates of a layer for row `y` of the tile.
@@ -292,25 +261,5 @@ fn evaluate(patch: &Patch, y: u32, columns: core::ops::Range<usize>, places: &mu
         let x = offset_from_centre(k as u32);
         places[0][k] = (bend.x * x + slope.x) * x + start.x;
         places[1][k] = (bend.y * x + slope.y) * x + start.y;
-    }
-}
-
-/// Returns the factor of a vignette at `(x, y)`, as [`factor`](crate::colour::vignette::factor) does, without fused
-/// multiply-adds.
-#[inline(always)]
-fn factor(vignette: &shared_types::photometry::Vignette, x: f32, y: f32) -> f32 {
-    let (x, y) = (x - vignette.centre.x, y - vignette.centre.y);
-    let q = (x * x + y * y) * vignette.per_corner;
-    let terms = vignette.terms;
-    ((terms.z * q + terms.y) * q + terms.x) * q + 1.0
-}
-
-/// Brightens two rows whose first column is `x`; see [`edge_boost`].
-#[inline(always)]
-fn brighten(colours: &mut Colours, x: u32, width: u32) {
-    for channel in colours.iter_mut().flatten() {
-        for (k, value) in channel.iter_mut().enumerate() {
-            *value = (*value * edge_boost(x + k as u32, width)).clamp(0.0, 1.0);
-        }
     }
 }

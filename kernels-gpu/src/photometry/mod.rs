@@ -6,6 +6,9 @@
 //!
 //! Live video does not use this kernel: a pass over the frames would take longer than the stitch.
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod cpu;
+
 use crate::colour::shoulder::shoulder;
 use crate::colour::vignette::factor;
 use crate::io::sixteen_bits;
@@ -18,12 +21,12 @@ use shared_types::{Rgba8, Rgba16};
 /// Defines the kernel that corrects a picture in place, for a type of pixels whose channels are of type `$channel`.
 /// `$round` rounds a level from 0 to 255 to a stored value.
 macro_rules! photometry_correct {
-    ($(#[$doc:meta])* $name:ident, $pixel:ident, $channel:ty, $round:path) => {
+    ($(#[$doc:meta])* $name:ident, $pixel:ident, $channel:ty, $round:path $(, $cpu:path)?) => {
         $(#[$doc])*
         ///
         /// `lights` contains the light of each value of a channel: the inverse of `correction.response`. `nodes` contains the
         /// factor of each node of `grid`. Nothing is written if one of them is shorter. Alpha does not change.
-        #[kernel(launch_bounds(BLOCK_THREADS, 4))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 4) $(, cpu($cpu))?)]
         pub fn $name(
             correction: Correction,
             lights: Slice<f32>,
@@ -54,7 +57,7 @@ macro_rules! photometry_correct {
 
 photometry_correct! {
     /// Corrects a picture with 8 bits per channel in place.
-    photometry_correct, Rgba8, u8, GpuPower::to_u8_saturating
+    photometry_correct, Rgba8, u8, GpuPower::to_u8_saturating, cpu::correct
 }
 
 photometry_correct! {
@@ -100,6 +103,16 @@ pub fn field_factor(grid: &FieldGrid, node: impl Fn(u32) -> f32, place: Vec2) ->
         factor += columns[i % 3] * rows[i / 3] * node(index);
     });
     factor
+}
+
+/// Returns the first of the three nodes of a gain field that matter at a pixel along an axis, and their weights; see
+/// [`field_factor`]. The axis has at least three nodes.
+#[cfg(not(target_arch = "nvptx64"))]
+fn field_weights(pixel: f32, cells_per_pixel: f32, nodes: u32) -> (u32, [f32; 3]) {
+    let at = ((pixel + 0.5) * cells_per_pixel).clamp(0.0, (nodes - 2) as f32);
+    let first = (at as u32).min(nodes - 3);
+    let t = at - first as f32;
+    (first, [0.5 * (1.0 - t) * (1.0 - t), (t * (1.0 - t)) + 0.5, 0.5 * t * t])
 }
 
 /// Returns the corrected levels (0 to 1) of a pixel with these lights at a position in the picture, where the gain field

@@ -1,6 +1,6 @@
-//! The panoramas that the stitch on the CPU writes.
+//! Panoramas that are written two rows of pixels at a time.
 
-use super::{Colours, Row, SIDE};
+use super::{Colours, SIDE};
 use cuda_std::ViewMut;
 use glam::{UVec2, Vec3};
 use shared_types::nv12::{Nv12Mut, P010Mut};
@@ -8,14 +8,17 @@ use shared_types::yuv::RgbToYuv;
 use shared_types::{Chroma, Chroma10, Rgba8};
 
 /// A panorama in memory.
-pub(in super::super) trait Panorama: Copy + Sync {
+pub(crate) trait Panorama: Copy + Sync {
     /// The side of a group of pixels that share a chroma sample.
     const CELL: u32;
 
     /// Returns the numbers of columns and rows.
     fn size(&self) -> (u32, u32);
 
-    /// Writes the pixels of two rows of a tile, whose first pixel is `at`, and omits those outside the panorama. If
+    /// Returns whether all planes have matching sizes.
+    fn is_whole(&self) -> bool;
+
+    /// Writes the pixels of two rows, whose first pixel is `at`, and omits those outside the panorama. If
     /// `flip` is set, each pixel is written to its position after a rotation by 180°.
     ///
     /// # Safety
@@ -32,12 +35,16 @@ impl Panorama for ViewMut<Rgba8> {
         (self.width(), self.height())
     }
 
+    fn is_whole(&self) -> bool {
+        true
+    }
+
     #[inline(always)]
     unsafe fn store(&self, at: UVec2, colours: &Colours, _: &RgbToYuv, flip: bool) {
         for (i, [red, green, blue]) in colours.iter().enumerate() {
             let mut pixels = [0_u32; SIDE];
             for k in 0..SIDE {
-                let [r, g, b] = [red[k], green[k], blue[k]].map(|c| whole(c * 255.0 + 0.5));
+                let [r, g, b] = [red[k], green[k], blue[k]].map(|c| rounded(c * 255.0));
                 pixels[k] = (r | g << 8 | b << 16 | 255 << 24).to_le();
             }
             let pixels: [Rgba8; SIDE] = bytemuck::cast(pixels);
@@ -82,7 +89,7 @@ impl Planes for Nv12Mut {
 
     #[inline(always)]
     fn sample(level: f32) -> u8 {
-        whole(limited(level, 255.0) + 0.5) as u8
+        rounded(limited(level, 255.0)) as u8
     }
 
     #[inline(always)]
@@ -108,7 +115,7 @@ impl Planes for P010Mut {
     /// A stored sample is 64 times the number of quarters of a level.
     #[inline(always)]
     fn sample(level: f32) -> u16 {
-        (whole(limited(level, 255.75) * 4.0 + 0.5) << 6) as u16
+        (rounded(limited(level, 255.75) * 4.0) << 6) as u16
     }
 
     #[inline(always)]
@@ -127,6 +134,10 @@ macro_rules! panorama {
                 (self.luma().width(), self.luma().height())
             }
 
+            fn is_whole(&self) -> bool {
+                <$type>::is_whole(self)
+            }
+
             #[inline(always)]
             unsafe fn store(&self, at: UVec2, colours: &Colours, encode: &RgbToYuv, flip: bool) {
                 // SAFETY: the caller guarantees it.
@@ -139,7 +150,7 @@ macro_rules! panorama {
 panorama!(Nv12Mut);
 panorama!(P010Mut);
 
-/// Writes two rows of a tile; see [`Panorama::store`].
+/// Writes two rows; see [`Panorama::store`].
 ///
 /// # Safety
 /// The conditions are those of [`Panorama::store`].
@@ -240,13 +251,13 @@ fn limited(level: f32, highest: f32) -> f32 {
     if positive < highest { positive } else { highest }
 }
 
-/// Returns the integer part of a number from 0 to 65,535.
+/// Rounds a number from 0 to 1023 to the nearest integer, and halves to even, as the kernels do.
 #[inline(always)]
-fn whole(value: f32) -> u32 {
-    debug_assert!((0.0..=65_535.0).contains(&value), "{value}");
-    // SAFETY: the value is in the range of an `i32`.
-    (unsafe { value.to_int_unchecked::<i32>() }) as u32
+fn rounded(value: f32) -> u32 {
+    // From 2²³ to 2²⁴, adjacent f32 numbers differ by 1.
+    const WHOLE: f32 = (1 << 23) as f32;
+    (value + WHOLE).to_bits() & 0x3ff
 }
 
-/// The rows of a tile have an even number of columns.
-const _: () = assert!(size_of::<Row>() % 8 == 0);
+/// Groups of 2×2 pixels must be whole.
+const _: () = assert!(SIDE % 2 == 0);

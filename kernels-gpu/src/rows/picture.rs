@@ -1,24 +1,33 @@
-//! The pictures that the stitch on the CPU samples.
+//! Pictures that are sampled at two rows of positions at once.
 
-use super::{Colours, Places, Row, SIDE};
-use crate::cpu::{Corners, Plane, bilinear};
+use super::{Colours, Corners, Places, Plane, Row, SIDE, bilinear};
+use crate::io::Cubic;
+use core::marker::PhantomData;
+use cuda_std::View;
 use cuda_std::cpu::texture::Channel;
+use shared_types::Rgba8;
+use shared_types::nv12::{Nv12, P010};
+use shared_types::stitch::Colour;
 use shared_types::stitch::mesh::Grading;
 use shared_types::texture::{AnyTexture, Nv12Texture, P010Texture, Rgba8Texture};
+use shared_types::yuv::YuvToRgb;
 
-/// A picture in textures whose memory can be opened.
-pub(in super::super) trait Opens {
+/// A kernel argument whose memory can be opened as a picture.
+pub(crate) trait Opens {
     type Picture: Picture;
 
-    /// Returns the memory behind the textures, or `None` if the stitch on the CPU does not support their properties.
+    /// Returns the memory of the picture, or `None` if a [`Plane`] does not support its properties.
     ///
     /// # Safety
-    /// The textures must be those of the CPU and stay alive as long as the result.
+    /// The memory must be valid host memory as long as the result is used, and nothing may write it.
     unsafe fn open(self) -> Option<Self::Picture>;
+
+    /// Returns the conversion of samples to colours.
+    fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading;
 }
 
 /// A picture in memory.
-pub(in super::super) trait Picture: Copy + Sync {
+pub(crate) trait Picture: Copy + Sync {
     /// Samples two rows and applies the linear part of `grading`, without the vignette. With `shares_chroma`, each 2×2
     /// pixels share a chroma sample.
     fn sample(
@@ -32,14 +41,30 @@ pub(in super::super) trait Picture: Copy + Sync {
 
 /// A picture in R'G'B'.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Rgb(Plane);
+pub(crate) struct Rgb(Plane);
 
 impl Opens for Rgba8Texture {
     type Picture = Rgb;
 
     unsafe fn open(self) -> Option<Rgb> {
         // SAFETY: the caller guarantees it.
-        unsafe { Plane::new(self.texels, Channel::U8, 4) }.map(Rgb)
+        unsafe { Plane::of_texture(self.texels, Channel::U8, 4) }.map(Rgb)
+    }
+
+    fn grading(&self, colour: Colour, _: &YuvToRgb) -> Grading {
+        Grading::rgb(colour)
+    }
+}
+
+impl Opens for View<Rgba8> {
+    type Picture = Rgb;
+
+    unsafe fn open(self) -> Option<Rgb> {
+        Plane::of_view(self).map(Rgb)
+    }
+
+    fn grading(&self, colour: Colour, _: &YuvToRgb) -> Grading {
+        Grading::rgb(colour)
     }
 }
 
@@ -75,16 +100,48 @@ impl Picture for Rgb {
     }
 }
 
+/// A picture in R'G'B' that is sampled with a cubic filter.
+#[derive(Clone, Copy)]
+pub(crate) struct CubicRgb(Plane);
+
+impl Opens for Cubic<View<Rgba8>> {
+    type Picture = CubicRgb;
+
+    unsafe fn open(self) -> Option<CubicRgb> {
+        Plane::of_view(self.0).filter(Plane::fits_cubic).map(CubicRgb)
+    }
+
+    fn grading(&self, colour: Colour, _: &YuvToRgb) -> Grading {
+        Grading::rgb(colour)
+    }
+}
+
+impl Picture for CubicRgb {
+    #[inline(always)]
+    fn sample(&self, places: &Places, _: bool, grading: &Grading, colours: &mut Colours) {
+        let (gain, offset) = (grading.gain() * (1.0 / 255.0), grading.offset);
+        for i in 0..2 {
+            let samples = self.0.cubic(&places[i][0], &places[i][1]);
+            for channel in 0..3 {
+                let (gain, offset) = (gain[channel], offset[channel]);
+                for k in 0..SIDE {
+                    colours[i][channel][k] = samples[k][channel] * gain + offset;
+                }
+            }
+        }
+    }
+}
+
 /// A picture in Y'CbCr with 8 or 16 bits per sample (`T`). A chroma sample is a `C`, and two of them a `D`.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Yuv<T> {
+pub(crate) struct Yuv<T> {
     luma: Plane,
     chroma: Plane,
-    sample: core::marker::PhantomData<T>,
+    sample: PhantomData<T>,
 }
 
 /// The type of a sample of a Y'CbCr picture.
-pub(in super::super) trait Sample: Copy + Send + Sync + 'static {
+pub(crate) trait Sample: Copy + Send + Sync + 'static {
     const CHANNEL: Channel;
     /// The value that a texture returns as 1.
     const MAXIMUM: f32;
@@ -147,8 +204,9 @@ unsafe fn open<T: Sample>(
     uv: cuda_std::Texture2d<glam::Vec4>,
 ) -> Option<Yuv<T>> {
     // SAFETY: the caller guarantees it.
-    let (luma, chroma) = unsafe { (Plane::new(y, T::CHANNEL, 1)?, Plane::new(uv, T::CHANNEL, 2)?) };
-    Some(Yuv { luma, chroma, sample: core::marker::PhantomData })
+    let (luma, chroma) =
+        unsafe { (Plane::of_texture(y, T::CHANNEL, 1)?, Plane::of_texture(uv, T::CHANNEL, 2)?) };
+    Some(Yuv { luma, chroma, sample: PhantomData })
 }
 
 impl Opens for Nv12Texture {
@@ -158,6 +216,23 @@ impl Opens for Nv12Texture {
         // SAFETY: the caller guarantees it.
         unsafe { open(self.y, self.uv) }
     }
+
+    fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading {
+        Grading::yuv(colour, decode)
+    }
+}
+
+impl Opens for Nv12 {
+    type Picture = Yuv<u8>;
+
+    unsafe fn open(self) -> Option<Yuv<u8>> {
+        let (luma, chroma) = (Plane::of_view(self.y)?, Plane::of_view(self.uv)?);
+        self.is_whole().then_some(Yuv { luma, chroma, sample: PhantomData })
+    }
+
+    fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading {
+        Grading::yuv(colour, decode)
+    }
 }
 
 impl Opens for P010Texture {
@@ -166,6 +241,23 @@ impl Opens for P010Texture {
     unsafe fn open(self) -> Option<Yuv<u16>> {
         // SAFETY: the caller guarantees it.
         unsafe { open(self.y, self.uv) }
+    }
+
+    fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading {
+        Grading::p010(colour, decode)
+    }
+}
+
+impl Opens for P010 {
+    type Picture = Yuv<u16>;
+
+    unsafe fn open(self) -> Option<Yuv<u16>> {
+        let (luma, chroma) = (Plane::of_view(self.y)?, Plane::of_view(self.uv)?);
+        self.is_whole().then_some(Yuv { luma, chroma, sample: PhantomData })
+    }
+
+    fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading {
+        Grading::p010(colour, decode)
     }
 }
 
@@ -259,7 +351,7 @@ impl<T: Sample> Yuv<T> {
 
 /// A picture in one of two formats.
 #[derive(Clone, Copy)]
-pub(in super::super) enum Any {
+pub(crate) enum Any {
     Rgb(Rgb),
     Yuv(Yuv<u8>),
 }
@@ -274,6 +366,13 @@ impl Opens for AnyTexture {
                 Self::Rgba8(picture) => picture.open().map(Any::Rgb),
                 Self::Nv12(picture) => picture.open().map(Any::Yuv),
             }
+        }
+    }
+
+    fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading {
+        match self {
+            Self::Rgba8(picture) => picture.grading(colour, decode),
+            Self::Nv12(picture) => picture.grading(colour, decode),
         }
     }
 }

@@ -1,0 +1,27 @@
+//! Pictures and panoramas as functions on the CPU handle them: two rows of 32 pixels at a time, each channel in its own
+//! array, so that loops over the pixels are vectorised.
+//!
+//! A function computes [`Places`], samples a [`Picture`] there, applies the rest of the colour correction ([`Shading`]) to
+//! the [`Colours`], and writes them to a [`Panorama`].
+
+mod panorama;
+mod picture;
+mod plane;
+mod shade;
+
+pub(crate) use panorama::Panorama;
+pub(crate) use picture::{Opens, Picture};
+pub(crate) use plane::{Corners, Plane, bilinear};
+pub(crate) use shade::Shading;
+
+/// The number of pixels of a row that are computed together.
+pub(crate) const SIDE: usize = 32;
+
+/// A value for each pixel of a row.
+pub(crate) type Row = [f32; SIDE];
+
+/// Red, green and blue (0 to 1), each for two rows.
+pub(crate) type Colours = [[Row; 3]; 2];
+
+/// Texture coordinates of two rows: columns and rows of the picture.
+pub(crate) type Places = [[Row; 2]; 2];

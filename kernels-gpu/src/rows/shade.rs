@@ -1,0 +1,70 @@
+//! The steps between samples and colours: vignette, shoulder, limits and power.
+
+use super::{Colours, Places, SIDE};
+use crate::colour::shoulder::shoulder;
+use crate::cpu::power;
+use glam::{Vec3, vec3};
+use shared_types::photometry::Vignette;
+
+/// What follows the linear part of a colour correction.
+#[derive(Clone, Copy)]
+pub(crate) struct Shading {
+    /// The exponent of the power.
+    pub(crate) gamma: f32,
+    /// The vignette. Its centre is in texture coordinates.
+    pub(crate) vignette: Vignette,
+    /// The colour of white and the limit of the shoulder, if there is one.
+    pub(crate) shoulder: Option<[Vec3; 2]>,
+}
+
+impl Shading {
+    /// Multiplies the colours of samples at `places` by the factor of the vignette, applies the shoulder, limits them to
+    /// 0 to 1 and computes the power.
+    #[inline(always)]
+    pub(crate) fn apply(&self, places: &Places, colours: &mut Colours) {
+        let has_vignette = self.vignette.per_corner > 0.0;
+        for (colours, [x, y]) in colours.iter_mut().zip(places) {
+            let mut factors = [1.0; SIDE];
+            if has_vignette {
+                for k in 0..SIDE {
+                    factors[k] = factor(&self.vignette, x[k], y[k]);
+                }
+                for channel in colours.iter_mut() {
+                    for (value, factor) in channel.iter_mut().zip(&factors) {
+                        *value *= factor;
+                    }
+                }
+            }
+            if let Some([white, limit]) = self.shoulder {
+                let [red, green, blue] = colours;
+                for k in 0..SIDE {
+                    let colour = vec3(red[k], green[k], blue[k]);
+                    let colour = shoulder(colour, white * factors[k], limit, Vec3::ZERO);
+                    [red[k], green[k], blue[k]] = colour.to_array();
+                }
+            }
+            for channel in colours {
+                for value in channel.iter_mut() {
+                    // A NaN becomes 0.
+                    let positive = if *value > 0.0 { *value } else { 0.0 };
+                    *value = if positive < 1.0 { positive } else { 1.0 };
+                }
+                if self.gamma != 1.0 {
+                    for value in channel.iter_mut() {
+                        *value = power(*value, self.gamma);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the factor of a vignette at `(x, y)`, as [`factor`](crate::colour::vignette::factor) does, without fused
+/// multiply-adds.
+#[inline(always)]
+fn factor(vignette: &Vignette, x: f32, y: f32) -> f32 {
+    let (x, y) = (x - vignette.centre.x, y - vignette.centre.y);
+    let q = (x * x + y * y) * vignette.per_corner;
+    let terms = vignette.terms;
+    ((terms.z * q + terms.y) * q + terms.x) * q + 1.0
+}
