@@ -99,8 +99,10 @@ fn minimise<M: Model>(start: &M, weighed: &[Weighed<'_>]) -> Option<(M, f64)> {
     const TOLERANCE: f64 = 1e-7;
     /// The damping of the first step, which is nearly that of Gauss and Newton.
     const FIRST_DAMPING: f64 = 1e-6;
-    /// The factors of the damping after an accepted and after a rejected step.
-    const FACTORS: [f64; 2] = [0.1, 10.0];
+    /// The factor of the damping after an accepted step.
+    const ACCEPTED: f64 = 0.1;
+    /// The factor of the damping after a rejected step.
+    const REJECTED: f64 = 10.0;
     let (mut model, mut moved) = (start.clone(), 0.0_f64);
     let mut here = Equations::new(&model, weighed);
     if !here.squares.is_finite() {
@@ -108,19 +110,24 @@ fn minimise<M: Model>(start: &M, weighed: &[Weighed<'_>]) -> Option<(M, f64)> {
     }
     let mut damping = FIRST_DAMPING;
     for _ in 0..MOST_STEPS {
-        let step = here.step(damping);
-        let small = step.as_ref().is_some_and(|step| step.expected <= TOLERANCE * here.squares);
-        let next = step.map(|Step { by, .. }| (model.moved(by.as_slice()), by.amax()));
-        let better = next.filter(|(next, _)| squares(next, weighed) < here.squares);
-        damping *= FACTORS[usize::from(better.is_none())];
-        if let Some((next, by)) = better {
-            (model, moved) = (next, moved.max(by));
-            if !small {
-                here = Equations::new(&model, weighed);
+        let Some(Step { by, expected }) = here.step(damping) else {
+            damping *= REJECTED;
+            continue;
+        };
+        let next = model.moved(by.as_slice());
+        if expected <= TOLERANCE * here.squares {
+            // No step follows, so the derivatives are not needed.
+            if squares(&next, weighed) < here.squares {
+                (model, moved) = (next, moved.max(by.amax()));
             }
-        }
-        if small {
             break;
+        }
+        let there = Equations::new(&next, weighed);
+        if there.squares < here.squares {
+            (model, here, moved) = (next, there, moved.max(by.amax()));
+            damping *= ACCEPTED;
+        } else {
+            damping *= REJECTED;
         }
     }
     Some((model, moved))
