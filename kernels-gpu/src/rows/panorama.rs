@@ -191,7 +191,7 @@ unsafe fn store<P: Planes>(out: &P, at: UVec2, colours: &Colours, encode: &RgbTo
             means[channel][k] = (left + right) * (0.25 * 255.0);
         }
     }
-    let (cb, cr) = (dot(&means, encode.cb, 128.0), dot(&means, encode.cr, 128.0));
+    let (cb, cr) = (fused_dot(&means, encode.cb, 128.0), fused_dot(&means, encode.cr, 128.0));
     let mut samples = [P::pair(P::sample(0.0), P::sample(0.0)); HALF];
     for k in 0..HALF {
         // Limit the level to 255. Otherwise, Cb of pure blue and Cr of pure red would round to 256 in full range.
@@ -209,6 +209,18 @@ fn dot<const N: usize>(colours: &[[f32; N]; 3], weights: Vec3, constant: f32) ->
     for k in 0..N {
         let [r, g, b] = [colours[0][k], colours[1][k], colours[2][k]];
         sums[k] = r * weights.x + (g * weights.y + (b * weights.z + constant));
+    }
+    sums
+}
+
+/// Returns the same as [`dot`], but rounds as the kernels do. The chroma of pure colours is half way between two levels, so
+/// it must not differ by any error.
+#[inline(always)]
+fn fused_dot<const N: usize>(colours: &[[f32; N]; 3], weights: Vec3, constant: f32) -> [f32; N] {
+    let mut sums = [0.0; N];
+    for k in 0..N {
+        let [r, g, b] = [colours[0][k], colours[1][k], colours[2][k]];
+        sums[k] = r.mul_add(weights.x, g.mul_add(weights.y, b.mul_add(weights.z, constant)));
     }
     sums
 }

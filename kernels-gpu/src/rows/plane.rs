@@ -160,18 +160,25 @@ struct Taps {
     weights: [f32; 4],
 }
 
-/// Returns the texels around texture coordinate `at`. Beyond the edge, the last texel is repeated: the first texel moves
-/// inside, and the texel at the edge gets the weights of those outside.
+/// Returns the texels around texture coordinate `at`. Beyond the edge, the last texel is repeated: the first of the four
+/// moves inside, and the texel at the edge gets the weights of those outside.
 #[inline(always)]
 fn taps(at: f32, last: f32, inner: i32) -> Taps {
-    let (second, part) = split(at, last, inner);
-    let [a, b, c, d] = cubic_weights(part);
-    // Of the texels from `second` − 1 to `second` + 2, the first or the last one may be outside.
-    if second == 0 {
-        Taps { first: 0, weights: [a + b, c, d, 0.0] }
+    let centred = at - 0.5;
+    let positive = if centred > 0.0 { centred } else { 0.0 };
+    let inside = if positive < last + 1.0 { positive } else { last };
+    // SAFETY: the value is from 0 to `last` + 1, which is less than 2³¹.
+    let second = unsafe { inside.to_int_unchecked::<i32>() };
+    let [a, b, c, d] = cubic_weights(inside - second as f32);
+    // Of the texels from `second` − 1 to `second` + 2, the first one or the last two may be outside.
+    let (first, weights) = if second == 0 {
+        (0, [a + b, c, d, 0.0])
+    } else if second < inner {
+        (second - 1, [a, b, c, d])
     } else if second == inner {
-        Taps { first: second - 2, weights: [0.0, a, b, c + d] }
+        (inner - 2, [0.0, a, b, c + d])
     } else {
-        Taps { first: second - 1, weights: [a, b, c, d] }
-    }
+        (inner - 2, [0.0, 0.0, a, b + c + d])
+    };
+    Taps { first, weights }
 }
