@@ -26,6 +26,7 @@
 use std::alloc::{self, Layout};
 use std::collections::BTreeMap;
 use std::io;
+use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -99,19 +100,52 @@ pub fn allocate(bytes: usize) -> io::Result<*mut u8> {
     allocate_as("an allocation", bytes, ALIGN)
 }
 
+/// Allocates memory like [`allocate`], but without guards. The system's allocator can use freed memory
+/// again, so this takes less time.
+///
+/// ```
+/// use cuda_cpu::memory;
+///
+/// let data = memory::allocate_unguarded(64)?;
+/// // SAFETY: the allocation has 64 bytes of zeros and is not used after `free`.
+/// unsafe {
+///     assert_eq!(data.cast::<[u8; 64]>().read(), [0; 64]);
+///     memory::free(data, 64);
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// Returns the errors of [`allocate`].
+pub fn allocate_unguarded(bytes: usize) -> io::Result<*mut u8> {
+    let what = "an allocation";
+    add(Allocation { bytes, align: ALIGN, what, is_guarded: false }, ptr::null_mut())
+}
+
 /// Allocates memory like [`allocate`], with an alignment of at most [`ALIGN`], and a name for
 /// reports.
 pub(crate) fn allocate_as(what: &'static str, bytes: usize, align: usize) -> io::Result<*mut u8> {
     let mut allocation = Allocation { bytes, align, what, is_guarded: true };
-    let layout = allocation.layout()?;
+    allocation.layout()?;
     let has_room = GUARDED.fetch_add(1, Relaxed) < MAX_GUARDED;
     let guarded = has_room.then(|| system::map(bytes, align).ok()).flatten();
-    let address = guarded.unwrap_or_else(|| {
+    allocation.is_guarded = guarded.is_some();
+    if guarded.is_none() {
         GUARDED.fetch_sub(1, Relaxed);
-        allocation.is_guarded = false;
+    }
+    add(allocation, guarded.unwrap_or(ptr::null_mut()))
+}
+
+/// Adds an allocation to the list. If it has no guards, allocates it from the system's allocator, and
+/// otherwise it is at `guarded`.
+fn add(allocation: Allocation, guarded: *mut u8) -> io::Result<*mut u8> {
+    let layout = allocation.layout()?;
+    let address = if allocation.is_guarded {
+        guarded
+    } else {
         // SAFETY: the layout is not empty.
         unsafe { alloc::alloc_zeroed(layout) }
-    });
+    };
     if address.is_null() {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
