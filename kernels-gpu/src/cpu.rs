@@ -5,6 +5,7 @@
 //! cores. The loops write `a * b + c` and not `mul_add`, which is a function call on a CPU without fused multiply-adds.
 //! The exceptions are functions whose results must have the same bits as those of the kernels.
 
+use core::f32::consts::LN_2;
 use cuda_std::launch::LaunchConfig;
 
 /// Runs `work` compiled for the CPU's vector instructions: AVX-512, AVX2, SSE or NEON. `work` and all functions that it
@@ -59,7 +60,7 @@ pub(crate) fn power(x: f32, gamma: f32) -> f32 {
     let m = f32::from_bits(bits.wrapping_sub((e << 23) as u32));
     let s = (m - 1.0) / (m + 1.0);
     let q = s * s;
-    let log = e as f32 + s * (2.885_390_1 + q * (0.961_796_7 + q * (0.577_078 + q * 0.412_198_6)));
+    let log = e as f32 + s * (2.885_39 + q * (0.961_796_7 + q * (0.577_078 + q * 0.412_198_6)));
     // 2^t is a power of two times a Taylor series around 0.
     let t = log * gamma;
     // These limits, which a NaN does not pass, only matter for absurd gammas.
@@ -70,7 +71,7 @@ pub(crate) fn power(x: f32, gamma: f32) -> f32 {
     let n = (t + ROUND) - ROUND;
     let f = t - n;
     let series = 1.0
-        + f * (0.693_147_2
+        + f * (LN_2
             + f * (0.240_226_5
                 + f * (0.055_504_11
                     + f * (0.009_618_129 + f * (0.001_333_356 + f * 0.000_154_035)))));

@@ -64,6 +64,9 @@ fn profiled_launches_run_in_the_simulator() {
 }
 
 /// Adds a number to an image, with an instance per number.
+///
+/// # Safety
+/// There are no requirements.
 #[kernel(instances(add_1 = add::<1>, add_2 = add::<2>), cpu(add_rows))]
 pub unsafe fn add<const N: u32>(number: [u32; 1], image: ViewMut<u32>) {
     let at = thread::unique_2d();

@@ -272,4 +272,4 @@ fn rounded(value: f32) -> u32 {
 }
 
 /// Groups of 2×2 pixels must be whole.
-const _: () = assert!(SIDE % 2 == 0);
+const _: () = assert!(SIDE.is_multiple_of(2));

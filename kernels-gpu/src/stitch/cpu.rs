@@ -112,7 +112,6 @@ impl<P: Picture> Camera<P> {
 ///
 /// # Safety
 /// All memory must be valid host memory, and nothing else may access the panorama.
-#[expect(clippy::too_many_arguments, reason = "they are the arguments of the kernels")]
 pub(super) unsafe fn planes<P: Opens + Sampler2d, O: Panorama>(
     _: &LaunchConfig,
     left: P,
@@ -134,7 +133,6 @@ pub(super) unsafe fn planes<P: Opens + Sampler2d, O: Panorama>(
 ///
 /// # Safety
 /// The conditions are those of [`planes`].
-#[expect(clippy::too_many_arguments, reason = "they are the arguments of the kernels")]
 pub(super) unsafe fn linear_planes<P: Opens + Sampler2d, O: Panorama>(
     config: &LaunchConfig,
     left: P,
@@ -154,7 +152,6 @@ pub(super) unsafe fn linear_planes<P: Opens + Sampler2d, O: Panorama>(
 ///
 /// # Safety
 /// There are no conditions.
-#[expect(clippy::too_many_arguments, reason = "they are the arguments of the kernels")]
 pub(super) unsafe fn textured_planes<P, O>(
     _: &LaunchConfig,
     _: P,
@@ -351,8 +348,8 @@ pub(super) unsafe fn finish<O: Panorama>(
                     let row = unsafe { sums.host_row(y) };
                     for (k, sum) in row[x as usize..].iter().take(SIDE).enumerate() {
                         weights[i][k] = sum.weight;
-                        for channel in 0..3 {
-                            colours[i][channel][k] = sum.colour[channel];
+                        for (channel, value) in colours[i].iter_mut().zip(sum.colour.to_array()) {
+                            channel[k] = value;
                         }
                     }
                 }

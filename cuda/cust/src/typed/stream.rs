@@ -211,12 +211,14 @@ impl Stream {
                 unsafe { cuda.launch(self.raw, config, kernel) }
             }),
             Kind::Cpu { constants, checks, simulates } => {
-                // SAFETY: `check_places` ensures that all memory arguments are in host memory, and
-                // `check` has accepted `config`. The caller upholds the rest of this function's
-                // safety contract.
-                let is_direct = !simulates && !cpu::profile::is_wanted();
-                if is_direct && unsafe { kernel.launch_on_cpu(config) } {
-                    return Ok(());
+                if !simulates && !cpu::profile::is_wanted() {
+                    // SAFETY: `check_places` ensures that all memory arguments are in host memory,
+                    // and `check` has accepted `config`. The caller upholds the rest of this
+                    // function's safety contract.
+                    let is_done = unsafe { kernel.launch_on_cpu(config) };
+                    if is_done {
+                        return Ok(());
+                    }
                 }
                 let constants = constants.lock().unwrap_or_else(|e| e.into_inner()).clone();
                 let launch = cpu::Launch {
