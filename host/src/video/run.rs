@@ -200,7 +200,6 @@ pub fn stitch_video(
     let (time, live) = (start.elapsed(), stitcher.counters());
     let stitch = Duration::try_from_secs_f64(live.submitting).unwrap_or_default();
     summary.stages = Stages { read: waited, stitch, ..summary.stages };
-    tracing::info!("{}", summary.stages.per_panorama(summary.written));
     if summary.filled > 0 {
         tracing::warn!(
             "{} panoramas could not be made; each was replaced by the next one",
@@ -211,6 +210,7 @@ pub fn stitch_video(
         sink.finish()?;
     }
     fed?;
+    tracing::debug!("{}", summary.stages.per_panorama(summary.written));
     Ok(Summary { read, unpaired, repeated, ended_first, stopped, time, live, ..summary })
 }
 
