@@ -111,6 +111,9 @@ pub enum Address {
 /// let texture = unsafe {
 ///     Texture::new(texels.as_ptr().cast(), [2, 1], 8, format, Filter::Point, Address::Clamp)
 /// };
+/// assert_eq!((texture.size(), texture.pitch(), texture.format()), ([2, 1], 8, format));
+/// assert_eq!((texture.filter(), texture.address()), (Filter::Point, Address::Clamp));
+/// assert_eq!(texture.texels(), texels.as_ptr().cast());
 /// assert_eq!(texture.element(1.5, 0.5), [30, 65535, 0, 0]);
 /// assert_eq!(texture.sample(1.5, 0.5)[1], 1.0);
 /// ```

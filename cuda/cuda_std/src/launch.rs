@@ -139,6 +139,16 @@ pub unsafe trait Kernel {
     ///     stream.launch(&LaunchConfig::for_1d(3, 256), &Double { data: data.view_mut() })?;
     ///     assert_eq!(data.download(&stream)?, [2, 4, 6]);
     /// }
+    ///
+    /// // `cust` does this for a launch on `Device::cpu()`.
+    /// use cuda_std::launch::{Kernel, Place};
+    /// let mut values = [1, 2, 3];
+    /// // SAFETY: the values are host memory that only the launch accesses.
+    /// unsafe {
+    ///     let data = cuda_std::DeviceSliceMut::new(Place::Cpu, values.as_mut_ptr(), 3);
+    ///     assert!(Double { data }.launch_on_cpu(&LaunchConfig::for_1d(3, 256)));
+    /// }
+    /// assert_eq!(values, [2, 4, 6]);
     /// # Ok::<(), cust::typed::DeviceError>(())
     /// ```
     ///

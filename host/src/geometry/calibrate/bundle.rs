@@ -11,9 +11,9 @@ use rayon::prelude::*;
 
 use super::bundle_adjustment::Common;
 use super::conflict::{Agreed, agreed};
-use super::fit::Sight;
 use super::left_out::{FalsePair, LeftOut, LeftOutReason};
 use super::matches::{Matches, check_picture};
+use super::model::Sight;
 use super::planes::stretched;
 use super::tree::{Edge, tree};
 use super::{

@@ -9,8 +9,9 @@ use rayon::prelude::*;
 use shared_types::warp::Camera;
 
 use super::cameras::{Cameras, Focal, rays, rotation_between};
-use super::fit::{Model, Sight, covariance, squared};
+use super::fit::{covariance, squared};
 use super::loss::Loss;
+use super::model::{Model, Sight};
 use super::planes::Planes;
 use super::quality::judge;
 use super::select::{

@@ -11,7 +11,7 @@ use kernels_gpu::warp::project;
 use nalgebra::Matrix3;
 use shared_types::warp::Camera;
 
-use super::fit::{Link, Model, Sight};
+use super::model::{Link, Model, Sight};
 use super::projection::Projection;
 use crate::geometry::rig::{CameraMatrix, LensName, lens_camera, radial_limit};
 use crate::geometry::unproject;

@@ -7,8 +7,8 @@
 use glam::UVec2;
 
 use super::cameras::map;
-use super::fit::Sight;
 use super::matches::{Matches, check_picture};
+use super::model::Sight;
 use super::select::{Choice, choose};
 use super::{CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, Refusal, judged};
 use crate::geometry::rig::Rig;

@@ -7,7 +7,7 @@ use glam::{DMat2, DVec2};
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
-use super::fit::{Link, Model, Sight};
+use super::model::{Link, Model, Sight};
 
 /// The maximum number of free parameters that change the map of a pair of pictures.
 pub(super) const PER_LINK: usize = 16;

@@ -5,7 +5,7 @@
 
 use glam::{DVec2, UVec2};
 
-use super::fit::Sight;
+use super::model::Sight;
 use super::refusal::MIN_INLIERS;
 use super::{Correspondence, Photo, Refusal};
 use crate::io::picture::MAX_SIDE;

@@ -34,6 +34,7 @@ mod horizon;
 mod left_out;
 mod loss;
 mod matches;
+mod model;
 mod pairs;
 mod planes;
 mod projection;
@@ -56,8 +57,8 @@ pub use refusal::Refusal;
 
 use crate::geometry::rig::{CameraMatrix, LensName, ModelName, Quality, Rig};
 use cameras::Cameras;
-use fit::{Model, Sight};
 use matches::{Matches, check_picture};
+use model::{Model, Sight};
 use planes::{nearest_plane, normed};
 use quality::{Figures, judge};
 use select::{Choice, choose};

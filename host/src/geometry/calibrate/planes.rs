@@ -10,7 +10,8 @@ use std::sync::Arc;
 use glam::{DMat2, DMat3, DVec2, DVec3, UVec2};
 
 use super::Photo;
-use super::fit::{Link, Model, Sight, fit};
+use super::fit::fit;
+use super::model::{Link, Model, Sight};
 use super::quality::overlap;
 use crate::geometry::calibrate::sample::some;
 use crate::geometry::homography::corners;

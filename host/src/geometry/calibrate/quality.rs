@@ -5,8 +5,9 @@
 use glam::{DVec2, UVec2};
 use nalgebra::DMatrix;
 
-use super::fit::{Model, Sight, covariance, spread, squared};
+use super::fit::{covariance, spread, squared};
 use super::loss::CHI2;
+use super::model::{Model, Sight};
 use super::refusal::MIN_INLIERS;
 use super::{CalibrateOptions, Refusal};
 use crate::geometry::calibrate::sample::{LEAST_NOISE, some};

@@ -14,8 +14,9 @@
 
 use fastrand::Rng;
 
-use super::fit::{Model, Sight, fit, squared};
+use super::fit::{fit, squared};
 use super::loss::Loss;
+use super::model::{Model, Sight};
 
 /// Minimum probability that a better model would have been found before the search ends.
 const CONFIDENCE: f64 = 0.999;

@@ -13,9 +13,10 @@ use glam::UVec2;
 use shared_types::warp::Camera;
 
 use super::cameras::{Cameras, Focal, plain_camera, rays, rotation_between};
-use super::fit::{Model, Sight, covariance, fit, squared};
+use super::fit::{covariance, fit, squared};
 use super::loss::{CHI2, Loss};
 use super::matches::Matches;
+use super::model::{Model, Sight};
 use super::planes::{Planes, of_four, stretch};
 use super::robust::search;
 use super::{CalibrateOptions, ModelChoice, Photo, Refusal};

@@ -3,8 +3,8 @@
 //! The fit to all pictures starts from the models of the pairs, chained along this tree.
 
 use super::Calibration;
-use super::fit::Sight;
 use super::matches::Matches;
+use super::model::Sight;
 
 /// A pair of pictures that was calibrated on its own.
 #[derive(Clone)]
