@@ -76,9 +76,8 @@ impl<P: Pixel> Several<'_, P> {
                 max: UVec2::new((first + strip).min(size.x), size.y),
             };
             let (width, height) = place.size().into();
-            let zeros = vec![Sum::default(); width as usize * height as usize];
-            let mut sums = Image::from_slice(stream, width, height, &zeros)?;
-            drop(zeros);
+            // A new image contains zeros, as sums without a camera do.
+            let mut sums: Image<Sum> = Image::new(stream.device(), width, height)?;
             let mut seen = Seen::nothing(width, height);
             for camera in 0..count {
                 let own = windows[camera].intersection(&place);

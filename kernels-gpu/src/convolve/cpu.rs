@@ -229,19 +229,10 @@ pub(super) unsafe fn rows(
     out: ViewMut<f32>,
 ) -> bool {
     let taps = in_use::<0>(&taps);
-    let sound = super::is_possible(taps.len() as u32, lines)
-        && computes_all(
-            config,
-            input,
-            out,
-            [TILE, lines],
-            row_pass_elements(taps.len() as u32, lines),
-        );
-    if sound {
-        // SAFETY: the caller guarantees it, and the sizes are equal.
-        unsafe { convolve(input, [Some(taps), None], out) };
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        pass(config, input, [Some(taps), None], lines, ([TILE, lines], row_pass_elements), out)
     }
-    sound
 }
 
 /// Computes a launch of the pass along columns; see [`fused`].
@@ -256,17 +247,32 @@ pub(super) unsafe fn columns(
     out: ViewMut<f32>,
 ) -> bool {
     let taps = in_use::<0>(&taps);
-    let sound = super::is_possible(taps.len() as u32, lines)
-        && computes_all(
-            config,
-            input,
-            out,
-            [lines, TILE],
-            column_pass_elements(taps.len() as u32, lines),
-        );
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        pass(config, input, [None, Some(taps)], lines, ([lines, TILE], column_pass_elements), out)
+    }
+}
+
+/// Computes a launch of one pass; see [`fused`]. Blocks compute tiles of this size. `elements` returns the number of elements
+/// of shared memory that they need for this many taps and `lines`.
+///
+/// # Safety
+/// The conditions are those of [`fused`].
+unsafe fn pass(
+    config: &LaunchConfig,
+    input: View<f32>,
+    taps: [Option<&[f32]>; 2],
+    lines: u32,
+    (tile, elements): ([u32; 2], fn(u32, u32) -> u32),
+    out: ViewMut<f32>,
+) -> bool {
+    let width = taps.iter().flatten().map(|taps| taps.len() as u32).sum();
+    // Only possible numbers have a number of elements.
+    let sound = super::is_possible(width, lines)
+        && computes_all(config, input, out, tile, elements(width, lines));
     if sound {
         // SAFETY: the caller guarantees it, and the sizes are equal.
-        unsafe { convolve(input, [None, Some(taps)], out) };
+        unsafe { convolve(input, taps, out) };
     }
     sound
 }

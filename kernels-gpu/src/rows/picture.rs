@@ -132,7 +132,7 @@ impl Picture for CubicRgb {
     }
 }
 
-/// A picture in Y'CbCr with 8 or 16 bits per sample (`T`). A chroma sample is a `C`, and two of them a `D`.
+/// A picture in Y'CbCr with 8 or 16 bits per sample (`T`).
 #[derive(Clone, Copy)]
 pub(crate) struct Yuv<T> {
     luma: Plane,
@@ -271,7 +271,6 @@ impl<T: Sample> Picture for Yuv<T> {
         colours: &mut Colours,
     ) {
         let mut lumas = [[0.0; SIDE]; 2];
-        // The contribution of Cb and Cr and of the offset to each colour.
         for i in 0..2 {
             let corners = self.luma.corners(&places[i][0], &places[i][1]);
             let mut above = [T::Lumas::default(); SIDE];
@@ -282,6 +281,7 @@ impl<T: Sample> Picture for Yuv<T> {
                 lumas[i][k] = bilinear([a, b, c, d], corners.right[k], corners.below[k]);
             }
         }
+        // First, `colours` contain what chroma and the offset contribute.
         if shares_chroma {
             // The shared sample is at the middle of the four pixels; a chroma coordinate is half a luma coordinate.
             const HALF: usize = SIDE / 2;

@@ -1,8 +1,9 @@
 //! The stitch with planes on the CPU, of two cameras or by sums: two rows of 32 panorama pixels at a time.
 //!
-//! The cameras, colour corrections and weights are those of [`planes`](super::planes) and [`sum`](super::sum). All powers are computed with the
-//! accuracy of a mesh's, which differs from an exact power by less than a level. The gamma table is left to the
-//! simulator, because its results are those of interpolation.
+//! The cameras, colour corrections and weights are those of [`planes`](super::planes) and [`sum`](super::sum). All powers
+//! are computed with the accuracy of a mesh's, which differs from an exact power by less than a level. Some launches are
+//! left to the simulator: those with a gamma table, whose results are those of interpolation, and those with planes in
+//! textures, which have no advantage on the CPU.
 
 use super::edge_boost;
 use crate::cpu::{Shared, covered, vectorised};
@@ -17,7 +18,6 @@ use shared_types::photometry::Vignette;
 use shared_types::stitch::mesh::Grading;
 use shared_types::stitch::sum::{AddParams, Combine, FinishParams, Sum};
 use shared_types::stitch::{Colour, MIN_WEIGHT, StitchParams};
-use shared_types::texture::TexturedCameraPlanes;
 use shared_types::warp::CameraPlanes;
 use shared_types::yuv::YuvToRgb;
 
@@ -148,22 +148,6 @@ pub(super) unsafe fn linear_planes<P: Opens + Sampler2d, O: Panorama>(
     unsafe { planes(config, left, right, planes_left, planes_right, params, out) }
 }
 
-/// Leaves a launch with planes in textures to the simulator: on the CPU, they have no advantage.
-///
-/// # Safety
-/// There are no conditions.
-pub(super) unsafe fn textured_planes<P, O>(
-    _: &LaunchConfig,
-    _: P,
-    _: P,
-    _: TexturedCameraPlanes,
-    _: TexturedCameraPlanes,
-    _: StitchParams,
-    _: O,
-) -> bool {
-    false
-}
-
 /// Stitches two cameras. Returns false if a picture or the panorama is not supported.
 ///
 /// # Safety
@@ -175,8 +159,7 @@ unsafe fn stitch<P: Opens + Sampler2d, O: Panorama>(
 ) -> bool {
     let (width, height) = out.size();
     let flips = params.flip != 0;
-    let is_odd = !width.is_multiple_of(O::CELL) || !height.is_multiple_of(O::CELL);
-    if !out.is_whole() || (flips && is_odd) {
+    if !is_writable(&out, flips) {
         return false;
     }
     let [Some(left), Some(right)] = cameras.map(|(picture, planes, colour, vignette)| {
@@ -202,6 +185,13 @@ unsafe fn stitch<P: Opens + Sampler2d, O: Panorama>(
         });
     });
     true
+}
+
+/// Returns whether [`Panorama::store`] can write all of a panorama.
+fn is_writable<O: Panorama>(out: &O, flips: bool) -> bool {
+    let (width, height) = out.size();
+    let has_whole_cells = width.is_multiple_of(O::CELL) && height.is_multiple_of(O::CELL);
+    out.is_whole() && (!flips || has_whole_cells)
 }
 
 /// Returns the weighted mean colours of the cameras in two rows, whose first pixel is `at`. Pixels that no camera sees
@@ -333,8 +323,7 @@ pub(super) unsafe fn finish<O: Panorama>(
     out: O,
 ) -> bool {
     let ((width, height), flips) = (out.size(), params.flip != 0);
-    let is_odd = !width.is_multiple_of(O::CELL) || !height.is_multiple_of(O::CELL);
-    if !out.is_whole() || (flips && is_odd) {
+    if !is_writable(&out, flips) {
         return false;
     }
     (0..height.div_ceil(2)).into_par_iter().for_each(|pair| {

@@ -68,13 +68,13 @@ macro_rules! stitch_planes {
     ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, $grade:ident) => {
         stitch_planes! { $(#[$doc])* $name, $picture => $panorama, $grade, CameraPlanes, planes }
     };
-    ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, $grade:ident, $planes:ty, $cpu:ident) => {
+    ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, $grade:ident, $planes:ty $(, $cpu:ident)?) => {
         $(#[$doc])*
         ///
         /// `out` and the planes should have the size of the panorama. If planes are smaller, pixels outside them have
         /// weight 0. Pixels that no camera sees become opaque black. Nothing is written if the chroma plane of an NV12
         /// picture is not half the size of its luma plane.
-        #[kernel(launch_bounds(BLOCK_THREADS, 4), cpu(cpu::$cpu))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 4) $(, cpu(cpu::$cpu))?)]
         pub fn $name(
             left: $picture,
             right: $picture,
@@ -172,22 +172,22 @@ stitch_planes! {
 
 stitch_planes! {
     /// Stitches RGBA to RGBA from planes in textures, with fast gamma.
-    stitch_textured_planes_rgba8, View<Rgba8> => ViewMut<Rgba8>, Fast, TexturedCameraPlanes, textured_planes
+    stitch_textured_planes_rgba8, View<Rgba8> => ViewMut<Rgba8>, Fast, TexturedCameraPlanes
 }
 
 stitch_planes! {
     /// Stitches NV12 to NV12 from planes in textures, with fast gamma.
-    stitch_textured_planes_nv12, Nv12 => Nv12Mut, Fast, TexturedCameraPlanes, textured_planes
+    stitch_textured_planes_nv12, Nv12 => Nv12Mut, Fast, TexturedCameraPlanes
 }
 
 stitch_planes! {
     /// Stitches NV12 to RGBA from planes in textures, with fast gamma.
-    stitch_textured_planes_nv12_rgba8, Nv12 => ViewMut<Rgba8>, Fast, TexturedCameraPlanes, textured_planes
+    stitch_textured_planes_nv12_rgba8, Nv12 => ViewMut<Rgba8>, Fast, TexturedCameraPlanes
 }
 
 stitch_planes! {
     /// Stitches RGBA to NV12 from planes in textures, with fast gamma.
-    stitch_textured_planes_rgba8_nv12, View<Rgba8> => Nv12Mut, Fast, TexturedCameraPlanes, textured_planes
+    stitch_textured_planes_rgba8_nv12, View<Rgba8> => Nv12Mut, Fast, TexturedCameraPlanes
 }
 
 stitch_planes! {
