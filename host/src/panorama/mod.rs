@@ -1,12 +1,12 @@
 //! Stitches two or more pictures in host memory to a panorama. Matches their colours and searches for seams if
 //! requested.
 //!
-//! With a warp, all pictures are one stitch ([`stitch_warp`]). Two pictures of a geometry are, too, and up to 16 with
-//! multiband blending. More pictures of a geometry are added one by one to sums in f32, which are rounded once at the end
-//! (`several`). With feathered blending, the weight of a picture is its margin: the distance of a pixel from the nearest
-//! edge of the picture. With a seam, a cut assigns one camera to each part of the panorama (`seams`). Colour corrections
-//! and the cut are computed for all pictures first. Transparent pixels of the pictures are left out (see
-//! [`Picture::mask`]).
+//! With a warp, all pictures are one stitch ([`stitch_warp`]). Up to 16 pictures of a geometry with multiband blending
+//! are, too, and two with any lookup but [`Cubic`](crate::ops::stitch::Lookup::Cubic). Other pictures of a geometry are
+//! added one by one to sums in f32, which are rounded once at the end (`several`). With feathered blending, the weight
+//! of a picture is its margin: the distance of a pixel from the nearest edge of the picture. With a seam, a cut assigns
+//! one camera to each part of the panorama (`seams`). Colour corrections and the cut are computed for all pictures
+//! first. Transparent pixels of the pictures are left out (see [`Picture::mask`]).
 //!
 //! ```no_run
 //! # fn stitch(
@@ -28,7 +28,7 @@
 //! from their upper 8 bits. Multiband blending changes a panorama by values in half precision, whose error is at most 0.2
 //! of 255 levels; where it changes nothing, all levels are kept.
 //!
-//! Cost of more than two pictures of a geometry: the panorama is made in strips of columns, and for each strip only the
+//! Cost of pictures that are added one by one: the panorama is made in strips of columns, and for each strip only the
 //! planes of the pictures in it are rendered. Device memory holds the pictures of a strip, and 28 bytes per pixel of it.
 //! Host memory holds all pictures and the panorama. With a refinement, a flip or an edge boost, the strip is the whole
 //! panorama.
@@ -59,7 +59,7 @@ use crate::ops::multiband::Multiband;
 use crate::ops::photometry::Photometry;
 use crate::ops::refine::{self, RefineOptions, Source};
 use crate::ops::seam::Blend;
-use crate::ops::stitch::{StitchOptions, check_images, stitch_images};
+use crate::ops::stitch::{Lookup, StitchOptions, check_images, stitch_images};
 use crate::warp::{DeviceWarp, Plane, check_size, check_source};
 use coverage::{Counts, Seen};
 use several::Several;
@@ -198,7 +198,8 @@ pub fn stitch_geometry<P: Pixel>(
         refine::measure(&grays, canvas, &options, &place)
     };
     let refinement = options.refine.map(measure).transpose()?;
-    if multiband || pictures.len() == 2 {
+    let with_two = pictures.len() == 2 && options.stitch.lookup != Lookup::Cubic;
+    if multiband || with_two {
         let views: Vec<_> =
             geometry.cameras.iter().map(|camera| (geometry.canvas, *camera)).collect();
         let mut warp = DeviceWarp::margins(stream, canvas, &views)?;

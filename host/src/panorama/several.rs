@@ -1,4 +1,4 @@
-//! Stitches more than two pictures: strip by strip, adds them one by one to sums in f32, and rounds the panorama once.
+//! Stitches pictures of a geometry strip by strip: adds them one by one to sums in f32, and rounds the panorama once.
 //!
 //! With feathered blending, the weight of a picture is its margin. With a seam, the cut between all pictures determines
 //! the weights. A picture is on the device only from its first strip to its last one.

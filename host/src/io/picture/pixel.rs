@@ -16,7 +16,17 @@ use crate::frame::{DeviceView, DeviceViewMut};
 
 /// A pixel of a [`Picture`]: [`Rgba8`] or [`Rgba16`]. No other type implements this trait.
 pub trait Pixel:
-    Hooks + Pod + Debug + Default + Eq + From<Rgba8> + From<Rgba16> + Into<Rgba8> + Into<Rgba16>
+    Hooks
+    + Pod
+    + Send
+    + Sync
+    + Debug
+    + Default
+    + Eq
+    + From<Rgba8>
+    + From<Rgba16>
+    + Into<Rgba8>
+    + Into<Rgba16>
 {
     /// The number of bits per channel.
     const BITS: u8;

@@ -1,6 +1,7 @@
 //! The coarse grid on which cuts are computed, and what each camera shows in its cells.
 
 use glam::{UVec2, Vec2, Vec3};
+use rayon::prelude::*;
 use shared_types::Rgba8;
 use shared_types::colour::OverlapBox;
 
@@ -95,31 +96,39 @@ impl CellView {
         grid: &CellGrid,
         picture: &Picture<P>,
         planes: SourcePlanes<'_>,
-        levels: impl Fn(Rgba8, Vec2) -> Vec3,
+        levels: impl Fn(Rgba8, Vec2) -> Vec3 + Sync,
     ) -> Self {
-        let mut place = OverlapBox::EMPTY;
         let cells = grid.cells();
         let mut looks = vec![Look::default(); cells.element_product() as usize];
         let SourcePlanes { first, step, width, .. } = planes;
         debug_assert!(first % SPACING == UVec2::ZERO);
         let (stride, height) = ((SPACING / step) as usize, planes.margin.len() / width.max(1));
-        for y in (0..height).step_by(stride) {
-            for x in (0..width).step_by(stride) {
-                let at = y * width + x;
-                let margin = planes.margin[at];
-                if margin > 0.0 {
-                    let cell = (first + UVec2::new(x as u32, y as u32) * step) / grid.cell;
-                    place.min = place.min.min(cell);
-                    place.max = place.max.max(cell + 1);
-                    let look = &mut looks[(cell.y * cells.x + cell.x) as usize];
-                    let place = Vec2::new(planes.x[at], planes.y[at]);
-                    let pixel = nearest(picture, place);
-                    look.levels += levels(pixel, place);
-                    look.clipped += u32::from(pixel.r.max(pixel.g).max(pixel.b) >= CLIPPED);
-                    look.margin += margin;
-                    look.seen += 1;
+        // Returns the first row of samples in a row of cells or after it.
+        let row = |cell: u32| {
+            let rows = (cell * grid.cell).saturating_sub(first.y).div_ceil(step) as usize;
+            rows.next_multiple_of(stride).min(height)
+        };
+        looks.par_chunks_exact_mut(cells.x as usize).zip(0..cells.y).for_each(|(looks, cell)| {
+            for y in (row(cell)..row(cell + 1)).step_by(stride) {
+                for x in (0..width).step_by(stride) {
+                    let at = y * width + x;
+                    let margin = planes.margin[at];
+                    if margin > 0.0 {
+                        let look = &mut looks[((first.x + x as u32 * step) / grid.cell) as usize];
+                        let place = Vec2::new(planes.x[at], planes.y[at]);
+                        let pixel = nearest(picture, place);
+                        look.levels += levels(pixel, place);
+                        look.clipped += u32::from(pixel.r.max(pixel.g).max(pixel.b) >= CLIPPED);
+                        look.margin += margin;
+                        look.seen += 1;
+                    }
                 }
             }
+        });
+        let mut place = OverlapBox::EMPTY;
+        for (i, _) in (0..).zip(&looks).filter(|(_, look)| look.seen > 0) {
+            let cell = UVec2::new(i % cells.x, i / cells.x);
+            place = OverlapBox { min: place.min.min(cell), max: place.max.max(cell + 1) };
         }
         if place.is_empty() {
             return Self { place, looks: Vec::new() };

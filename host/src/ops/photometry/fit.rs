@@ -18,18 +18,19 @@
 //! all exposures are equal.
 
 use glam::{UVec2, Vec3};
-use kernels_gpu::photometry::{level, slope};
 use nalgebra::DVector;
 use rayon::prelude::*;
 use shared_types::photometry::Response;
 
 mod equations;
 mod fields;
+mod predict;
 
 use super::Photometry;
 use super::response;
 use super::samples::Sample;
 use crate::geometry::Vignetting;
+use predict::Model;
 
 /// The scale of the loss in the first iteration and in the last ones, in levels.
 const COARSE: f64 = 30.0;
@@ -259,37 +260,6 @@ impl<'a> Problem<'a> {
         parts.map(|(part, samples)| work(part * each, samples)).collect()
     }
 
-    /// Predicts the level of one channel of a sample on the other side than `from`. `ratio` is the logarithm of the ratio
-    /// of both sides' light that the model does not contain.
-    fn predict(
-        &self,
-        at: &Solution,
-        curve: &Curve,
-        sample: &Sample,
-        channel: usize,
-        from: usize,
-        ratio: f64,
-    ) -> Prediction {
-        let to = 1 - from;
-        let brightness = |side: usize| {
-            let picture = sample.pictures[side];
-            at.exposures[picture][channel] + at.falloff(picture, sample.radii[side])
-        };
-        let source = curve.at(sample.levels[from][channel]);
-        let factor = (brightness(to) - brightness(from) + ratio).exp();
-        let light = source.light * factor;
-        let steepness = f64::from(slope(&at.response, light.min(1.0) as f32));
-        let predicted = f64::from(level(&at.response, light as f32));
-        Prediction {
-            source,
-            factor,
-            light,
-            steepness,
-            residual: 255.0 * (sample.levels[to][channel] - predicted),
-            change: -255.0 * steepness * light,
-        }
-    }
-
     /// Returns the parameters after `factor` times a step.
     fn moved(&self, at: &Solution, step: &DVector<f64>, factor: f64) -> Solution {
         let mut next = at.clone();
@@ -312,13 +282,10 @@ impl<'a> Problem<'a> {
 
     /// Returns the median difference between a level and the one that the other picture predicts, or 0 without samples.
     fn mismatch(&self, at: &Solution) -> f32 {
-        let curve = Curve::new(&at.response);
-        let residual = |sample, (channel, from)| {
-            self.predict(at, &curve, sample, channel, from, 0.0).residual.abs()
-        };
-        let samples = self.samples.iter();
-        let mut residuals: Vec<f64> =
-            samples.flat_map(|sample| DIRECTIONS.map(|of| residual(sample, of))).collect();
+        let model = Model::new(at);
+        let predicted = |sample| model.predict(sample, 0.0).into_iter().flatten();
+        let residuals = self.samples.iter().flat_map(predicted).map(|one| one.residual.abs());
+        let mut residuals: Vec<f64> = residuals.collect();
         let middle = residuals.len() / 2;
         if residuals.is_empty() {
             return 0.0;
@@ -328,59 +295,26 @@ impl<'a> Problem<'a> {
 
     /// Returns the mean loss of a sample. Residuals of `scale` levels have the loss ln 2.
     fn loss(&self, at: &Solution, scale: f64) -> f64 {
-        self.mean_loss(at, &Curve::new(&at.response), scale, |_| 0.0)
+        self.mean_loss(&Model::new(at), scale, |_| 0.0)
     }
 
     /// Returns the mean loss of a sample. `ratio` returns the logarithm of the ratio of the light on side 1 of a sample to
     /// that on side 0 that the model does not contain.
-    fn mean_loss(
-        &self,
-        at: &Solution,
-        curve: &Curve,
-        scale: f64,
-        ratio: impl Fn(usize) -> f64 + Sync,
-    ) -> f64 {
+    fn mean_loss(&self, model: &Model<'_>, scale: f64, ratio: impl Fn(usize) -> f64 + Sync) -> f64 {
         let parts = self.parts(|first, samples| {
             let (mut sum, mut weights) = (0.0, 0.0);
             for (i, sample) in (first..).zip(samples) {
-                let ratio = ratio(i);
-                for (channel, from) in DIRECTIONS {
-                    let ratio = if from == 0 { ratio } else { -ratio };
-                    let residual = self.predict(at, curve, sample, channel, from, ratio).residual;
-                    sum += sample.weight * (1.0 + (residual / scale).powi(2)).ln();
-                    weights += sample.weight;
-                }
+                let predicted = model.predict(sample, ratio(i));
+                // The logarithm of a product is the sum of the logarithms. Six residuals of 255 levels do not overflow.
+                let outlying = predicted.iter().flatten().map(|one| one.outlying(scale));
+                sum += sample.weight * outlying.product::<f64>().ln();
+                weights += 6.0 * sample.weight;
             }
             (sum, weights)
         });
         let (sum, weights) =
             parts.iter().fold((0.0, f64::MIN_POSITIVE), |(s, w), part| (s + part.0, w + part.1));
         sum / weights
-    }
-}
-
-/// The residuals of a sample: a channel, and the side that predicts the other one.
-const DIRECTIONS: [(usize, usize); 6] = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)];
-
-/// The light of one picture, predicted from another one.
-struct Prediction {
-    /// The other picture's light.
-    source: Point,
-    /// The ratio of the lights.
-    factor: f64,
-    /// The predicted light, and the slope of the response there.
-    light: f64,
-    steepness: f64,
-    /// The difference between the level of the picture and the predicted one, in levels.
-    residual: f64,
-    /// The derivative of the residual by the logarithm of the factor.
-    change: f64,
-}
-
-impl Prediction {
-    /// Returns the factor by which the Cauchy loss reduces the weight of the residual.
-    fn robust_weight(&self, scale: f64) -> f64 {
-        1.0 / (1.0 + (self.residual / scale).powi(2))
     }
 }
 
@@ -410,36 +344,6 @@ impl Solution {
     /// Returns the vignetting of a picture.
     fn vignetting(&self, picture: usize) -> Vignetting {
         Vignetting::of_levels(|q| self.falloff(picture, q))
-    }
-}
-
-/// The inverse of a response as a table.
-struct Curve(Vec<Point>);
-
-/// The light of a level, and the slope of the response there.
-#[derive(Clone, Copy)]
-struct Point {
-    light: f64,
-    slope: f64,
-}
-
-impl Curve {
-    const STEPS: usize = 1024;
-
-    fn new(response: &Response) -> Self {
-        let point = |i: usize| {
-            let light = response::light(response, i as f64 / Self::STEPS as f64);
-            Point { light, slope: slope(response, light as f32).into() }
-        };
-        Self((0..=Self::STEPS).map(point).collect())
-    }
-
-    /// Returns the light of a level from 0 to 1, interpolated linearly.
-    fn at(&self, level: f64) -> Point {
-        let place = level * Self::STEPS as f64;
-        let i = (place as usize).min(Self::STEPS - 1);
-        let (a, b, t) = (self.0[i], self.0[i + 1], place - i as f64);
-        Point { light: a.light + t * (b.light - a.light), slope: a.slope + t * (b.slope - a.slope) }
     }
 }
 

@@ -17,14 +17,25 @@ pub(super) fn light(response: &Response, level: f64) -> f64 {
         return level;
     }
     let (a, b) = (f64::from(response.a), f64::from(response.b));
-    let (mut low, mut high) = (0.0, 1.0);
-    // 26 halvings leave an error of 2⁻²⁷, less than half an ULP of an f32 near 1.
+    let curve = |x: f64| x + x * (1.0 - x) * (a + b * (2.0 * x - 1.0));
+    let slope = |x: f64| 1.0 + a * (1.0 - 2.0 * x) + b * (x * (6.0 - 6.0 * x) - 1.0);
+    let (mut low, mut high, mut at) = (0.0, 1.0, level);
+    // Newton's method. A step out of the range that contains the light is replaced by half of this range.
     for _ in 0..26 {
-        let middle: f64 = 0.5 * (low + high);
-        let there = middle + middle * (1.0 - middle) * (a + b * (2.0 * middle - 1.0));
-        if there < level { low = middle } else { high = middle }
+        let excess = curve(at) - level;
+        if excess > 0.0 {
+            high = at
+        } else {
+            low = at
+        }
+        let next = at - excess / slope(at);
+        let next = if next >= low && next <= high { next } else { 0.5 * (low + high) };
+        if (next - at).abs() < 1e-9 {
+            return next;
+        }
+        at = next;
     }
-    0.5 * (low + high)
+    at
 }
 
 /// Returns the light of each level that a channel with this number of bits has.

@@ -1,22 +1,51 @@
 //! The Gauss-Newton equations of the model: the derivatives of all residuals, and the priors.
+//!
+//! The two predictions of a channel depend on the exposures, the vignettes and the deviations only through the logarithm
+//! of one ratio of lights. Its derivatives by the vignettes and deviations are the same for all channels. So the sums over
+//! the predictions are computed first, and multiplied by the derivatives once per sample.
 
 use nalgebra::{DMatrix, DVector};
 
-use super::{
-    Curve, DEVIATION, DIRECTIONS, EXPOSURE, Prediction, Problem, RESPONSE, Sample, Solution,
-    VIGNETTE,
-};
+use super::predict::{Model, Prediction};
+use super::{DEVIATION, EXPOSURE, Problem, RESPONSE, Sample, Solution, VIGNETTE};
 
-/// The maximum number of parameters on which a residual depends.
-const TERMS: usize = 12;
+/// The number of coefficients of a vignette.
+const TERMS: usize = VIGNETTE.len();
+
+/// The equations of some samples, without the priors.
+struct Equations {
+    /// The matrix, of which only the lower triangle is used.
+    matrix: DMatrix<f64>,
+    side: DVector<f64>,
+}
+
+impl Equations {
+    /// Adds to the element of two parameters.
+    #[inline]
+    fn add(&mut self, i: usize, j: usize, value: f64) {
+        self.matrix[(i.max(j), i.min(j))] += value;
+    }
+}
+
+/// Sums over the two predictions of a channel: products of the derivatives of the residuals by the logarithm of the ratio
+/// and by the coefficients of the response.
+#[derive(Default)]
+struct Sums {
+    ratio: f64,
+    ratio_residual: f64,
+    ratio_response: [f64; 2],
+    response: [f64; 3],
+    response_residual: [f64; 2],
+}
 
 impl Problem<'_> {
     /// Returns the Gauss-Newton step, or `None` if the equations are singular.
     pub(super) fn step(&self, at: &Solution, scale: f64) -> Option<DVector<f64>> {
-        let curve = Curve::new(&at.response);
-        let parts = self.parts(|_, samples| self.equations(at, &curve, samples, scale));
-        let (mut matrix, mut side) =
-            parts.into_iter().reduce(|(m, s), (matrix, side)| (m + matrix, s + side))?;
+        let model = Model::new(at);
+        let parts = self.parts(|_, samples| self.equations(&model, samples, scale));
+        let Equations { mut matrix, mut side } = parts.into_iter().reduce(|sum, part| {
+            Equations { matrix: sum.matrix + part.matrix, side: sum.side + part.side }
+        })?;
         let mut prior = |i: usize, sigma: f64, now: f64| {
             matrix[(i, i)] += sigma.powi(-2);
             side[i] -= now * sigma.powi(-2);
@@ -38,79 +67,121 @@ impl Problem<'_> {
         Some(matrix.cholesky()?.solve(&side))
     }
 
-    /// Returns the matrix and the right side of the Gauss-Newton equations of some samples, without the priors.
-    fn equations(
-        &self,
-        at: &Solution,
-        curve: &Curve,
-        samples: &[Sample],
-        scale: f64,
-    ) -> (DMatrix<f64>, DVector<f64>) {
+    /// Returns the equations of some samples.
+    fn equations(&self, model: &Model<'_>, samples: &[Sample], scale: f64) -> Equations {
         let count = self.parameters();
-        let (mut matrix, mut side) = (DMatrix::zeros(count, count), DVector::zeros(count));
+        let mut all =
+            Equations { matrix: DMatrix::zeros(count, count), side: DVector::zeros(count) };
         for sample in samples {
-            for (channel, from) in DIRECTIONS {
-                let predicted = self.predict(at, curve, sample, channel, from, 0.0);
-                let (mut terms, mut used) = ([(0, 0.0); TERMS], 0);
-                for term in self.derivatives(&predicted, sample, channel, from) {
-                    if term.1 != 0.0 {
-                        terms[used] = term;
-                        used += 1;
-                    }
+            let sums = model.predict(sample, 0.0).map(|both| {
+                let mut sums = Sums::default();
+                for (from, predicted) in both.iter().enumerate() {
+                    let weight = self.evidence * sample.weight / predicted.outlying(scale);
+                    sums.add(predicted, weight, from, self.response);
                 }
-                let weight = self.evidence * sample.weight * predicted.robust_weight(scale);
-                for &(i, a) in &terms[..used] {
-                    side[i] -= weight * a * predicted.residual;
-                    for &(j, b) in &terms[..used] {
-                        // The matrix is symmetric, and the decomposition reads only this triangle.
-                        if j <= i {
-                            matrix[(i, j)] += weight * a * b;
-                        }
-                    }
-                }
-            }
+                sums
+            });
+            self.add(&mut all, sample, &sums);
         }
-        (matrix, side)
+        all
     }
 
-    /// Returns the derivatives of the residual of a prediction by the parameters of these indices. Unused elements are 0.
-    fn derivatives(
-        &self,
-        &Prediction { source, factor, light, steepness, change, .. }: &Prediction,
-        sample: &Sample,
-        channel: usize,
-        from: usize,
-    ) -> [(usize, f64); TERMS] {
-        let sides = [from, 1 - from];
-        let mut terms = [(0, 0.0); TERMS];
-        for (terms, (side, change)) in
-            terms.chunks_exact_mut(5).zip([(sides[0], -change), (sides[1], change)])
-        {
-            let (picture, q) = (sample.pictures[side], sample.radii[side]);
-            terms[0] = (4 * picture + channel, change);
-            if self.vignette {
-                terms[1] = (4 * picture + 3, change * q);
+    /// Adds a sample to equations. `sums` has an element for each channel.
+    fn add(&self, all: &mut Equations, sample: &Sample, sums: &[Sums; 3]) {
+        let ([a, b], last) = (sample.pictures, self.lens(self.lens_count));
+        // The derivatives of the logarithm of the ratio by the parameters that all channels share.
+        let mut shared = [(0, 0.0); 2 + 2 * TERMS];
+        let mut used = 0;
+        if self.vignette {
+            used = shared.len();
+            for (side, (picture, sign)) in [(a, -1.0), (b, 1.0)].into_iter().enumerate() {
+                let q = sample.radii[side];
+                shared[side] = (4 * picture + 3, sign * q);
                 let lens = self.lens(self.lenses[picture]);
-                for i in 0..3 {
-                    terms[2 + i] = (lens + i, change * q.powi(i as i32 + 1));
+                for i in 0..TERMS {
+                    shared[2 + TERMS * side + i] = (lens + i, sign * q.powi(i as i32 + 1));
+                }
+            }
+            if self.lenses[a] == self.lenses[b] {
+                used -= TERMS;
+                for i in 0..TERMS {
+                    shared[2 + i].1 += shared[2 + TERMS + i].1;
                 }
             }
         }
-        if self.response {
-            let last = self.lens(self.lens_count);
-            // The derivatives of the response by a and b at a light.
-            // Above 1, the response is a line whose slope depends on both.
-            let parts = |light: f64| {
-                let (inside, beyond) = (light.min(1.0), (light - 1.0).max(0.0));
-                let a = inside * (1.0 - inside);
-                [a - beyond, a * (2.0 * inside - 1.0) - beyond]
-            };
-            let (of_source, of_light) = (parts(source.light), parts(light));
-            for i in 0..2 {
-                let inverse = -of_source[i] / source.slope;
-                terms[10 + i] = (last + i, -255.0 * (of_light[i] + steepness * factor * inverse));
+        let shared = &shared[..used];
+        let total = |of: fn(&Sums) -> f64| sums.iter().map(of).sum::<f64>();
+        let (ratio, ratio_residual) = (total(|of| of.ratio), total(|of| of.ratio_residual));
+        for (i, &(row, by_row)) in shared.iter().enumerate() {
+            all.side[row] -= by_row * ratio_residual;
+            for &(column, by_column) in &shared[..=i] {
+                all.add(row, column, ratio * by_row * by_column);
             }
         }
-        terms
+        for (channel, sums) in sums.iter().enumerate() {
+            let (from, to) = (4 * a + channel, 4 * b + channel);
+            all.side[from] += sums.ratio_residual;
+            all.side[to] -= sums.ratio_residual;
+            all.add(from, from, sums.ratio);
+            all.add(to, to, sums.ratio);
+            all.add(from, to, -sums.ratio);
+            for &(column, by_column) in shared {
+                all.add(from, column, -sums.ratio * by_column);
+                all.add(to, column, sums.ratio * by_column);
+            }
+        }
+        if !self.response {
+            return;
+        }
+        for (channel, sums) in sums.iter().enumerate() {
+            for i in 0..2 {
+                all.side[last + i] -= sums.response_residual[i];
+                all.add(last + i, 4 * a + channel, -sums.ratio_response[i]);
+                all.add(last + i, 4 * b + channel, sums.ratio_response[i]);
+                for &(column, by_column) in shared {
+                    all.add(last + i, column, sums.ratio_response[i] * by_column);
+                }
+            }
+            all.add(last, last, sums.response[0]);
+            all.add(last + 1, last, sums.response[1]);
+            all.add(last + 1, last + 1, sums.response[2]);
+        }
     }
+}
+
+impl Sums {
+    /// Adds the prediction from a side. `response` states whether its derivatives by the response are needed.
+    #[inline]
+    fn add(&mut self, predicted: &Prediction, weight: f64, from: usize, response: bool) {
+        // The factor of the prediction from side 1 is the reciprocal of the ratio.
+        let change = if from == 0 { predicted.change() } else { -predicted.change() };
+        let residual = weight * predicted.residual;
+        self.ratio += weight * change * change;
+        self.ratio_residual += change * residual;
+        if response {
+            let [a, b] = by_response(predicted);
+            self.ratio_response[0] += weight * change * a;
+            self.ratio_response[1] += weight * change * b;
+            self.response[0] += weight * a * a;
+            self.response[1] += weight * a * b;
+            self.response[2] += weight * b * b;
+            self.response_residual[0] += a * residual;
+            self.response_residual[1] += b * residual;
+        }
+    }
+}
+
+/// Returns the derivatives of a residual by the coefficients of the response.
+fn by_response(&Prediction { ref source, factor, light, steepness, .. }: &Prediction) -> [f64; 2] {
+    // The derivatives of the response by a and b at a light. Above 1, the response is a line whose slope depends on both.
+    let parts = |light: f64| {
+        let (inside, beyond) = (light.min(1.0), (light - 1.0).max(0.0));
+        let a = inside * (1.0 - inside);
+        [a - beyond, a * (2.0 * inside - 1.0) - beyond]
+    };
+    let (of_source, of_light) = (parts(source.light), parts(light));
+    std::array::from_fn(|i| {
+        let inverse = -of_source[i] / source.slope;
+        -255.0 * (of_light[i] + steepness * factor * inverse)
+    })
 }

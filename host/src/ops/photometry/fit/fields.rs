@@ -10,7 +10,8 @@ use nalgebra::DVector;
 use shared_types::photometry::FieldGrid;
 
 use super::super::gain_field::{GainField, grid, taps};
-use super::{Curve, DIRECTIONS, FINE, Problem, Solution, scale};
+use super::predict::Model;
+use super::{FINE, Problem, Solution, scale};
 
 /// Standard deviations of the priors: the logarithm at a node, and its difference between neighbouring nodes.
 const SIZE: f64 = 0.2;
@@ -40,14 +41,14 @@ pub(super) fn fit(
     anchor: Option<usize>,
 ) -> Vec<GainField> {
     let system = System::new(problem, sizes, anchor);
-    let curve = Curve::new(&model.response);
+    let predicting = Model::new(model);
     let mut nodes = DVector::zeros(system.unknowns);
     for i in 0..ITERATIONS {
         let scale = scale(COARSE, i, ITERATIONS);
-        nodes = system.solve(&system.equations(model, &curve, &nodes, scale), nodes);
+        nodes = system.solve(&system.equations(&predicting, &nodes, scale), nodes);
     }
     let nodes = nodes.map(|node: f64| node.clamp(-MOST, MOST));
-    let loss = system.loss(model, &curve, &nodes);
+    let loss = system.loss(&predicting, &nodes);
     tracing::debug!(before = model.loss, after = loss, "fitted gain fields");
     // The comparison is false for NaN.
     let is_better = loss <= model.loss - BETTER;
@@ -114,24 +115,20 @@ impl<'a> System<'a> {
     }
 
     /// Returns the equations of an iteration: Gauss-Newton steps of all residuals, weighted by a Cauchy loss.
-    fn equations(
-        &self,
-        model: &Solution,
-        curve: &Curve,
-        nodes: &DVector<f64>,
-        scale: f64,
-    ) -> Equations {
+    fn equations(&self, model: &Model<'_>, nodes: &DVector<f64>, scale: f64) -> Equations {
         let mut side = DVector::zeros(self.unknowns);
         let mut weights = Vec::with_capacity(self.ratios.len());
         for (sample, taps) in self.problem.samples.iter().zip(&self.ratios) {
             let ratio = of(taps, nodes);
             let (mut weight, mut right) = (0.0, 0.0);
-            for (channel, from) in DIRECTIONS {
-                let sign = if from == 0 { 1.0 } else { -1.0 };
-                let at = self.problem.predict(model, curve, sample, channel, from, sign * ratio);
-                let factor = self.problem.evidence * sample.weight * at.robust_weight(scale);
-                weight += factor * at.change * at.change;
-                right -= factor * at.change * sign * (at.residual - at.change * sign * ratio);
+            for (from, at) in
+                model.predict(sample, ratio).iter().flat_map(|of| of.iter().enumerate())
+            {
+                // The prediction from side 1 multiplies by the reciprocal of the ratio.
+                let change = if from == 0 { at.change() } else { -at.change() };
+                let factor = self.problem.evidence * sample.weight / at.outlying(scale);
+                weight += factor * change * change;
+                right -= factor * change * (at.residual - change * ratio);
             }
             taps.iter().for_each(|&(node, tap)| side[node] += tap * right);
             weights.push(weight);
@@ -160,7 +157,8 @@ impl<'a> System<'a> {
         let mut rest = &equations.side - self.product(equations, &x);
         let mut direction = rest.clone();
         let mut length = rest.norm_squared();
-        let small = 1e-10 * equations.side.norm_squared();
+        // The next iteration goes on from this solution.
+        let small = 1e-6 * equations.side.norm_squared();
         for _ in 0..STEPS {
             if length <= small {
                 break;
@@ -177,8 +175,8 @@ impl<'a> System<'a> {
     }
 
     /// Returns the mean loss of a sample; see [`Problem::loss`].
-    fn loss(&self, model: &Solution, curve: &Curve, nodes: &DVector<f64>) -> f64 {
-        self.problem.mean_loss(model, curve, FINE, |i| of(&self.ratios[i], nodes))
+    fn loss(&self, model: &Model<'_>, nodes: &DVector<f64>) -> f64 {
+        self.problem.mean_loss(model, FINE, |i| of(&self.ratios[i], nodes))
     }
 }
 

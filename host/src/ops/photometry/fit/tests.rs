@@ -1,6 +1,7 @@
 use fastrand::Rng;
 use glam::{DVec2, UVec2, Vec2, dvec2};
 use kernels_gpu::colour::vignette::factor;
+use kernels_gpu::photometry::level;
 
 use super::super::GainField;
 use super::super::gain_field::{grid, taps};
