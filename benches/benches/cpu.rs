@@ -1,4 +1,5 @@
-//! Benchmarks what users without a GPU wait for: stitches and SSIM on the CPU, beside OpenCV on the same CPU.
+//! Benchmarks what users without a GPU wait for: stitches, views, seams, multiband blending and SSIM on the CPU. Stitches
+//! and SSIM are measured beside OpenCV on the same CPU.
 //!
 //! OpenCV stitches with `remap` and `blendLinear` (`benches/opencv/remap.py`), and computes SSIM with `GaussianBlur`
 //! (`benches/opencv/ssim.py`). It runs in the Python interpreter that `PANOWEAVE_PYTHON` names, or in `python3`. If
@@ -12,8 +13,13 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use glam::UVec2;
 use panoweave::device::{Device, Image, Stream};
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat, YuvEncoding};
+use panoweave::geometry::Geometry;
+use panoweave::ops::colour::Colours;
+use panoweave::ops::multiband::{Multiband, MultibandOptions};
+use panoweave::ops::seam::{Seam, SeamOptions};
 use panoweave::ops::ssim::{Compared, Comparer};
 use panoweave::ops::stitch::{Lookup, StitchOptions, stitch};
+use panoweave::ops::view::{ViewPose, Viewer};
 use panoweave::warp::DeviceWarp;
 use panoweave_benches::opencv::OpenCv;
 use panoweave_benches::{
@@ -37,9 +43,14 @@ fn benches(criterion: &mut Criterion) {
     for source in [SIZES[0], SOURCE] {
         let geometry = home_geometry_for(source.y).expect("the home rig");
         let warp = DeviceWarp::render(&stream, &geometry).expect("the warp");
-        let scene = Scene { stream: &stream, warp: &warp, source };
+        let scene = Scene { stream: &stream, geometry: &geometry, warp: &warp, source };
         scene.rgba(criterion);
         scene.nv12(criterion);
+        for pixels in [PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default())] {
+            scene.view(criterion, pixels);
+            scene.seam(criterion, pixels);
+            scene.multiband(criterion, pixels);
+        }
         ssim(criterion, &stream, source);
     }
 }
@@ -47,6 +58,7 @@ fn benches(criterion: &mut Criterion) {
 /// Two cameras of one size and their warp.
 struct Scene<'a> {
     stream: &'a Stream,
+    geometry: &'a Geometry,
     warp: &'a DeviceWarp,
     source: UVec2,
 }
@@ -128,6 +140,90 @@ impl Scene<'_> {
             bench_peer_by_clock(&mut group, &label, |many| peer.run(many));
         }
         group.finish();
+    }
+
+    /// Returns a frame of each camera.
+    fn frames(&self, pixels: PixelFormat) -> [DeviceFrame; 2] {
+        let format = FrameFormat { size: self.source, pixels };
+        [0, 1].map(|seed| {
+            let mut frame = DeviceFrame::new(self.stream.device(), format).expect("a frame");
+            let tight = noise(format, seed);
+            let tight = Frame::tight(format, &tight).expect("bytes of a frame");
+            frame.upload(self.stream, &tight).expect("an upload");
+            frame
+        })
+    }
+
+    /// Measures `once`, of which each call moves `bytes`.
+    fn measure(
+        &self,
+        criterion: &mut Criterion,
+        (name, pixels): (&str, PixelFormat),
+        (size, bytes): (UVec2, u64),
+        mut once: impl FnMut(),
+    ) {
+        let kind = if pixels == PixelFormat::Rgba8 { "rgba" } else { "nv12" };
+        let device = self.stream.device();
+        let mut group = Group::new(criterion, device, name, kind, size.to_array(), bytes);
+        group.samples(10);
+        bench_by_clock(&mut group, "rust", |many| {
+            let start = Instant::now();
+            (0..many).for_each(|_| {
+                once();
+                self.stream.synchronize().expect("the work");
+            });
+            start.elapsed()
+        });
+        group.finish();
+    }
+
+    /// Measures a view of 1920×1080 pixels across the overlap.
+    fn view(&self, criterion: &mut Criterion, pixels: PixelFormat) {
+        let (stream, frames) = (self.stream, self.frames(pixels));
+        let viewer = Viewer::new(self.geometry, false).expect("two cameras");
+        let format = FrameFormat { size: UVec2::new(1920, 1080), pixels };
+        let mut out = DeviceFrame::new(stream.device(), format).expect("a view");
+        let pose = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 40.0 };
+        let options = StitchOptions::default();
+        let bytes = format.bytes() as u64;
+        self.measure(criterion, ("view", pixels), (format.size, bytes), || {
+            let frames = frames.each_ref().map(DeviceFrame::view);
+            viewer.submit(stream, &frames, None, &pose, &options, &mut out).expect("a view");
+        });
+    }
+
+    /// Measures the search for a seam on a pair of frames.
+    fn seam(&self, criterion: &mut Criterion, pixels: PixelFormat) {
+        let (stream, frames) = (self.stream, self.frames(pixels));
+        let mut seam =
+            Seam::new(stream, self.warp, [0, 1], SeamOptions::default()).expect("a seam");
+        let [left, right] = frames.each_ref().map(DeviceFrame::view);
+        let size = seam.grid().max - seam.grid().min;
+        self.measure(criterion, ("seam", pixels), (size, seam.bytes(pixels)), || {
+            // SAFETY: all work that uses `seam`, the warp and the frames is submitted to this stream.
+            unsafe { seam.submit(stream, self.warp, left, right, Colours::IDENTITY) }
+                .expect("a look");
+        });
+    }
+
+    /// Measures the blending of a panorama that is already stitched.
+    fn multiband(&self, criterion: &mut Criterion, pixels: PixelFormat) {
+        let (stream, frames) = (self.stream, self.frames(pixels));
+        let format = FrameFormat { size: self.warp.size(), pixels };
+        let mut out = DeviceFrame::new(stream.device(), format).expect("a panorama");
+        let MultibandOptions { levels, .. } = MultibandOptions::default();
+        let mut multiband =
+            Multiband::new(stream, self.warp, levels).expect("the memory").expect("an overlap");
+        let options = StitchOptions::default();
+        self.measure(
+            criterion,
+            ("multiband", pixels),
+            (format.size, format.bytes() as u64),
+            || {
+                let frames = frames.each_ref().map(DeviceFrame::view);
+                multiband.submit(stream, &frames, self.warp, &options, &mut out).expect("a blend");
+            },
+        );
     }
 
     /// OpenCV has no stitch of NV12, so this is compared with RGBA.

@@ -25,3 +25,17 @@ pub(crate) type Colours = [[Row; 3]; 2];
 
 /// Texture coordinates of two rows: columns and rows of the picture.
 pub(crate) type Places = [[Row; 2]; 2];
+
+/// Divides sums of colours by the sums of their weights. Pixels without a weight become black.
+#[inline(always)]
+pub(crate) fn divide(sums: &mut Colours, weights: &[Row; 2]) {
+    for (sums, weights) in sums.iter_mut().zip(weights) {
+        for channel in sums {
+            for (sum, weight) in channel.iter_mut().zip(weights) {
+                // The quotient may exceed 1 by a rounding error.
+                let mean = if *weight > 0.0 { *sum / weight } else { 0.0 };
+                *sum = if mean < 1.0 { mean } else { 1.0 };
+            }
+        }
+    }
+}

@@ -13,12 +13,19 @@ pub(crate) struct Shading {
     pub(crate) gamma: f32,
     /// The vignette. Its centre is in texture coordinates.
     pub(crate) vignette: Vignette,
-    /// The colour of white and the limit of the shoulder, if there is one.
+    /// A colour that is added after the vignette.
+    pub(crate) offset: Vec3,
+    /// The colour of white and the limit of the shoulder, if there is one. Neither contains the offset.
     pub(crate) shoulder: Option<[Vec3; 2]>,
 }
 
 impl Shading {
-    /// Multiplies the colours of samples at `places` by the factor of the vignette, applies the shoulder, limits them to
+    /// Returns the steps of a correction with this gamma and nothing else.
+    pub(crate) fn of_gamma(gamma: f32) -> Self {
+        Self { gamma, vignette: Vignette::NONE, offset: Vec3::ZERO, shoulder: None }
+    }
+
+    /// Multiplies the colours of samples at `places` by the factor of the vignette, adds the offset, applies the shoulder, limits them to
     /// 0 to 1 and computes the power.
     #[inline(always)]
     pub(crate) fn apply(&self, places: &Places, colours: &mut Colours) {
@@ -35,11 +42,18 @@ impl Shading {
                     }
                 }
             }
+            let offset = self.offset;
+            if offset != Vec3::ZERO {
+                for (channel, offset) in colours.iter_mut().zip(offset.to_array()) {
+                    channel.iter_mut().for_each(|value| *value += offset);
+                }
+            }
             if let Some([white, limit]) = self.shoulder {
                 let [red, green, blue] = colours;
                 for k in 0..SIDE {
                     let colour = vec3(red[k], green[k], blue[k]);
-                    let colour = shoulder(colour, white * factors[k], limit, Vec3::ZERO);
+                    let white = white * factors[k] + offset;
+                    let colour = shoulder(colour, white, limit + offset, offset);
                     [red[k], green[k], blue[k]] = colour.to_array();
                 }
             }

@@ -22,16 +22,20 @@ use glam::{UVec2, Vec2, Vec3, Vec4, uvec2, vec2};
 use shared_types::Rgba8;
 use shared_types::nv12::{Nv12, P010};
 use shared_types::seam::{
-    ASIDE, BASE, BLOCK_THREADS, BREACH, FREEDOM, LARGEST, MARGIN, MOST, MOTION_DECAY, NOISE,
-    PER_LEVEL, STILL, SeamGrid, SeamLook, Sees,
+    ASIDE, BLOCK_THREADS, BREACH, FREEDOM, MARGIN, MOST, MOTION_DECAY, STILL, SeamGrid, SeamLook,
+    Sees,
 };
 use shared_types::stitch::Colour;
 use shared_types::stitch::MIN_WEIGHT;
 use shared_types::warp::CameraPlanes;
 
+mod cost;
+#[cfg(not(target_arch = "nvptx64"))]
+mod cpu;
 mod path;
 mod weights;
 
+pub use cost::*;
 pub use path::*;
 pub use weights::*;
 
@@ -214,7 +218,7 @@ macro_rules! seam_difference {
         /// both cameras plus 1 (or 0 if there was no comparison), and the change. The change is that of the level above
         /// [`STILL`], or [`MOTION_DECAY`] times the last change if that is larger. So a seam avoids cells in which
         /// something moves, even where both cameras show the same, and some time longer.
-        #[kernel(launch_bounds(BLOCK_THREADS, 2))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 2), cpu(cpu::difference))]
         pub fn $name(
             left: $picture,
             right: $picture,
@@ -291,62 +295,16 @@ fn difference<P: Sampler2d>(
     // SAFETY: the cell is inside `motion` and `out`, as checked above, and only this thread accesses it.
     unsafe {
         let before = motion.load(cell.x, cell.y);
-        let change = if before.x > 0.0 { (level - before.x).abs() - STILL } else { 0.0 };
-        let change = change.max(MOTION_DECAY * before.y).max(0.0);
+        let change = changed(before, level);
         motion.store(cell.x, cell.y, vec2(level, change));
         out.store(cell.x, cell.y, mean.extend(change));
     }
 }
 
-/// Writes the cost of each cell: 0 if it has no pixel that both cameras see. Otherwise, the cost is the sum of
-/// [`BASE`], the cell's additional costs ([`ASIDE`] and [`MARGIN`]), and [`PER_LEVEL`] times the smoothed difference
-/// above [`NOISE`].
-///
-/// The difference at a cell is the mean of the absolute colour differences of the three channels, plus the change over
-/// time. Half of the change of the colour difference from this cell to the cell on the right is added to it, and half of the change to the cell
-/// below. So an edge in only one camera is expensive. The difference is smoothed with weights 1 2 1 along each axis,
-/// over 3×3 adjacent cells and over 3×3 cells that are `reach` cells apart. `reach` is half the width of the feather,
-/// so a path stays that far away from differences. `cells`, `difference` and `out` have the same size.
-#[kernel(launch_bounds(BLOCK_THREADS, 2))]
-pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: ViewMut<u32>) {
-    let at = thread::index_2d();
-    let same = cells.width() == difference.width() && cells.height() == difference.height();
-    if !(out.contains(at.x, at.y) && cells.contains(at.x, at.y) && same) {
-        return;
-    }
-    let load = |x: u32, y: u32| {
-        if !cells.contains(x, y) {
-            return None;
-        }
-        // SAFETY: the cell is inside `cells` and `difference`, which have the same size.
-        let (sees, levels) = unsafe { (cells.load(x, y), difference.load(x, y)) };
-        (sees & Sees::BOTH != 0).then_some(levels)
-    };
-    let strength = |levels: Vec4| levels.truncate().abs().element_sum() * (1.0 / 3.0);
-    let single = |x: u32, y: u32| {
-        let here = load(x, y)?;
-        let slope = |next: Option<Vec4>| next.map_or(0.0, |next| strength(next - here));
-        Some(strength(here) + here.w + 0.5 * (slope(load(x + 1, y)) + slope(load(x, y + 1))))
-    };
-    // SAFETY: the cell is inside `cells`, as checked above.
-    let here = unsafe { cells.load(at.x, at.y) };
-    let mut cost = 0;
-    if here & Sees::BOTH != 0 {
-        let (mut sum, mut weights) = (0.0, 0.0);
-        for i in 0..18 {
-            let (dx, dy, apart) = (i % 3, i / 3 % 3, if i < 9 { 1 } else { reach });
-            let weight = (if dx == 1 { 2.0 } else { 1.0 }) * (if dy == 1 { 2.0 } else { 1.0 });
-            // A negative coordinate wraps around to a large number, which is outside every grid.
-            let x = (at.x + dx * apart).wrapping_sub(apart);
-            let y = (at.y + dy * apart).wrapping_sub(apart);
-            if let Some(levels) = single(x, y) {
-                sum += weight * levels;
-                weights += weight;
-            }
-        }
-        let levels = (sum / weights - NOISE).clamp(0.0, LARGEST);
-        cost = BASE + (here >> Sees::COST) + (levels * PER_LEVEL as f32).round_ties_even() as u32;
-    }
-    // SAFETY: the cell is inside `out`, as checked above, and only this thread writes it.
-    unsafe { out.store(at.x, at.y, cost) };
+/// Returns the change of a cell over time. `before` is its element of `motion`, and `level` is the mean level of both
+/// cameras plus 1.
+#[inline(always)]
+fn changed(before: Vec2, level: f32) -> f32 {
+    let change = if before.x > 0.0 { (level - before.x).abs() - STILL } else { 0.0 };
+    change.max(MOTION_DECAY * before.y).max(0.0)
 }

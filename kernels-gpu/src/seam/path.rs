@@ -3,25 +3,28 @@
 use cuda_std::prelude::*;
 use shared_types::seam::{BIAS, BIAS_CELLS, MOST, PLACES, STEP, SeamCosts};
 
+#[cfg(not(target_arch = "nvptx64"))]
+use super::cpu;
+
 /// Returns the cost of showing different cameras in two adjacent cells with costs `a` and `b`. Returns 0 if one of the
 /// costs is 0, because then only one camera sees this cell, or none does.
 #[inline(always)]
-fn between(a: u32, b: u32) -> u32 {
+pub(super) fn between(a: u32, b: u32) -> u32 {
     if a != 0 && b != 0 { a + b } else { 0 }
 }
 
 /// The input of the search: the cost of each cell (`cost`), and of a row's breaches at each path position (`sides`).
 #[derive(Clone, Copy)]
-struct Cells {
-    cost: View<u32>,
-    sides: View<u32>,
+pub(super) struct Cells {
+    pub(super) cost: View<u32>,
+    pub(super) sides: View<u32>,
 }
 
 impl Cells {
     /// Returns the number of positions in a row and the number of rows. Returns `None` if the sizes of the images do
     /// not match, there are no rows, or there are more than [`PLACES`] positions.
     #[inline(always)]
-    fn size(&self) -> Option<(u32, u32)> {
+    pub(super) fn size(&self) -> Option<(u32, u32)> {
         let (places, along) = (self.cost.width() + 1, self.cost.height());
         let same = self.sides.width() == places && self.sides.height() == along;
         (same && places <= PLACES && along > 0).then_some((places, along))
@@ -29,7 +32,7 @@ impl Cells {
 
     /// Returns the cost of a cell; 0 outside the grid.
     #[inline(always)]
-    fn cell(&self, x: u32, y: u32) -> u32 {
+    pub(super) fn cell(&self, x: u32, y: u32) -> u32 {
         // SAFETY: `(x, y)` is inside `cost` where it is loaded.
         if self.cost.contains(x, y) { unsafe { self.cost.load(x, y) } } else { 0 }
     }
@@ -40,7 +43,7 @@ impl Cells {
     /// # Safety
     /// Position `(at, y)` of `sides` must exist.
     #[inline(always)]
-    unsafe fn row(&self, y: u32, at: u32, from: u32) -> (u32, u32) {
+    pub(super) unsafe fn row(&self, y: u32, at: u32, from: u32) -> (u32, u32) {
         // SAFETY: the caller guarantees that `(at, y)` is inside `sides`.
         let sides = unsafe { self.sides.load(at, y) };
         let beside = between(self.cell(at.wrapping_sub(1), y), self.cell(at, y));
@@ -89,67 +92,66 @@ impl LastRow {
             self.heres.store(at, here);
         }
     }
-
-    /// Returns the cost of the cheapest path to position `place` of the current row, excluding the cost of this row,
-    /// and the path's position in the previous row. `half` is the first element of the half that the current row uses.
-    ///
-    /// # Safety
-    /// `places` must be the number of positions in a row, and `place` must be less than `places`. The elements of this
-    /// half must have been written before the last barrier.
-    #[inline(always)]
-    unsafe fn cheapest(&self, half: u32, place: u32, places: u32) -> (u32, u32) {
-        let Self { totals, runs, .. } = self;
-        // SAFETY: the code reads only positions below `places`, and the caller guarantees that they were written.
-        unsafe {
-            let (mut least, mut from) = (totals.load(half + place), place);
-            let mut run = 0;
-            for step in 1..=STEP {
-                if step <= place {
-                    let there = place - step;
-                    run += runs.load(half + there);
-                    let sum = totals.load(half + there) + run;
-                    if sum < least {
-                        (least, from) = (sum, there);
-                    }
-                }
-            }
-            let mut run = 0;
-            for step in 1..=STEP {
-                let there = place + step;
-                if there < places {
-                    run += runs.load(half + there - 1);
-                    let sum = totals.load(half + there) + run;
-                    if sum < least {
-                        (least, from) = (sum, there);
-                    }
-                }
-            }
-            (least, from)
-        }
-    }
 }
 
-/// Writes the cheapest path to `best`: follows `parent` back from the last row to the first. Only one thread calls it.
+/// Returns the cost of the cheapest path to position `place` of the current row, excluding the cost of this row, and the
+/// path's position in the previous row. `total` and `run` return the elements of [`LastRow`] at a position, of which there
+/// are `places`.
+#[inline(always)]
+pub(super) fn cheapest(
+    total: impl Fn(u32) -> u32,
+    run: impl Fn(u32) -> u32,
+    place: u32,
+    places: u32,
+) -> (u32, u32) {
+    let (mut least, mut from) = (total(place), place);
+    let mut runs = 0;
+    for step in 1..=STEP {
+        if step <= place {
+            let there = place - step;
+            runs += run(there);
+            let sum = total(there) + runs;
+            if sum < least {
+                (least, from) = (sum, there);
+            }
+        }
+    }
+    let mut runs = 0;
+    for step in 1..=STEP {
+        let there = place + step;
+        if there < places {
+            runs += run(there - 1);
+            let sum = total(there) + runs;
+            if sum < least {
+                (least, from) = (sum, there);
+            }
+        }
+    }
+    (least, from)
+}
+
+/// Writes the cheapest path to `best`: follows `parent` back from the last row to the first. `total` returns the cost
+/// of the cheapest path to a position of the last row. Only one thread calls it.
 ///
 /// # Safety
-/// `totals` must have `half + places` elements, `parent` must have `places` columns, and `parent` and `best` must have
-/// `along` rows; all must be written before a barrier.
+/// `parent` must have `places` columns, and `parent` and `best` must have `along` rows; all must be written before a
+/// barrier.
 #[inline(always)]
-unsafe fn trace_back(
-    totals: Shared<u32>,
-    (half, places): (u32, u32),
+pub(super) unsafe fn trace_back(
+    total: impl Fn(u32) -> u32,
+    places: u32,
     parent: ViewMut<u16>,
     along: u32,
     best: SliceMut<u32>,
 ) {
     let mut at = 0;
+    for i in 1..places {
+        if total(i) < total(at) {
+            at = i;
+        }
+    }
     // SAFETY: the caller guarantees the lengths of all arrays. `at` is always less than `places`.
     unsafe {
-        for i in 1..places {
-            if totals.load(half + i) < totals.load(half + at) {
-                at = i;
-            }
-        }
         let mut y = along;
         while y > 0 {
             y -= 1;
@@ -175,7 +177,7 @@ unsafe fn trace_back(
 /// # Safety
 /// - The grid must be one block of [`PLACES`] threads.
 /// - No cell may cost more than [`MOST`], and there must be at most 32,768 rows.
-#[kernel(launch_bounds(PLACES), barriers(4), dims(1))]
+#[kernel(launch_bounds(PLACES), barriers(4), dims(1), cpu(cpu::path))]
 pub unsafe fn seam_path(
     cost: View<u32>,
     sides: View<u32>,
@@ -209,13 +211,13 @@ pub unsafe fn seam_path(
         if place < places {
             // SAFETY: `last` was written before the barrier. `sides` and `parent` have `places` columns.
             unsafe {
-                let (least, from) = last.cheapest(half, place, places);
+                let total_at = |place: u32| last.totals.load(half + place);
+                let run = |place: u32| last.runs.load(half + place);
+                let (least, from) = cheapest(total_at, run, place, places);
                 let before = if place > 0 { last.heres.load(half + place - 1) } else { 0 };
                 let row = (sides.load(place, y) + between(before, here)).min(MOST);
-                let away = current.load(y).abs_diff(place).min(BIAS_CELLS);
-                let bias = if biased != 0 { BIAS * away } else { 0 };
                 parent.store(place, y, from as u16);
-                total = least + row + bias;
+                total = least + row + bias(biased, current.load(y), place);
             }
         }
         y += 1;
@@ -232,7 +234,9 @@ pub unsafe fn seam_path(
     if place == 0 {
         // SAFETY: `last` and `parent` were written before the barrier. The kernel has checked the sizes of `parent` and
         // `best`.
-        unsafe { trace_back(last.totals, (half, places), parent, along, best) };
+        unsafe {
+            trace_back(|place| last.totals.load(half + place), places, parent, along, best);
+        }
     }
     thread::sync_threads();
     let mut y = place;
@@ -255,6 +259,12 @@ pub unsafe fn seam_path(
             costs.store(0, SeamCosts { best, breaches, current });
         }
     }
+}
+
+/// Returns the cost of the distance of a position from that of the current path.
+#[inline(always)]
+pub(super) fn bias(biased: u32, current: u32, place: u32) -> u32 {
+    if biased != 0 { BIAS * current.abs_diff(place).min(BIAS_CELLS) } else { 0 }
 }
 
 /// Adds the costs of a row to the block's sums.

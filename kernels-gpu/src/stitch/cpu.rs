@@ -8,7 +8,7 @@
 use super::edge_boost;
 use crate::cpu::{Shared, covered, vectorised};
 use crate::io::{Cubic, Sampler2d};
-use crate::rows::{Colours, Opens, Panorama, Picture, Places, Row, SIDE, Shading};
+use crate::rows::{Colours, Opens, Panorama, Picture, Places, Row, SIDE, Shading, divide};
 use cuda_std::launch::LaunchConfig;
 use cuda_std::{View, ViewMut};
 use glam::{UVec2, Vec3, uvec2, vec3};
@@ -22,7 +22,7 @@ use shared_types::warp::CameraPlanes;
 use shared_types::yuv::YuvToRgb;
 
 /// A camera: its picture and the size of it, its planes, and its colour correction.
-struct Camera<P> {
+pub(crate) struct Camera<P> {
     picture: P,
     size: UVec2,
     planes: CameraPlanes,
@@ -35,7 +35,7 @@ impl<P: Picture> Camera<P> {
     ///
     /// # Safety
     /// The picture must be valid host memory as long as the camera is used.
-    unsafe fn open<O: Opens<Picture = P> + Sampler2d>(
+    pub(crate) unsafe fn open<O: Opens<Picture = P> + Sampler2d>(
         picture: O,
         planes: CameraPlanes,
         colour: Colour,
@@ -44,9 +44,9 @@ impl<P: Picture> Camera<P> {
     ) -> Option<Self> {
         let grading = picture.grading(colour, decode).vignetted(vignette);
         let shading = Shading {
-            gamma: colour.gamma,
             vignette: grading.vignette,
             shoulder: (colour.shoulder != 0.0).then(|| [colour.gain, Vec3::splat(colour.shoulder)]),
+            ..Shading::of_gamma(colour.gamma)
         };
         let size = picture.size();
         // SAFETY: the caller guarantees it.
@@ -57,7 +57,7 @@ impl<P: Picture> Camera<P> {
     /// Returns the colours and weights of the camera in two rows, whose first pixel is `at`. A weight is 0 where the
     /// camera does not contribute. Returns `None` if it contributes nowhere.
     #[inline(always)]
-    fn look(&self, at: UVec2, min_weight: f32) -> Option<(Colours, [Row; 2])> {
+    pub(crate) fn look(&self, at: UVec2, min_weight: f32) -> Option<(Colours, [Row; 2])> {
         let (mut places, mut weights): (Places, _) = ([[[0.0; SIDE]; 2]; 2], [[0.0; SIDE]; 2]);
         let mut sees = false;
         for i in 0..2 {
@@ -215,20 +215,6 @@ fn mean<P: Picture>(cameras: &[Camera<P>], at: UVec2) -> Colours {
     }
     divide(&mut sums, &weights);
     sums
-}
-
-/// Divides sums of colours by the sums of their weights. Pixels without a weight become black.
-#[inline(always)]
-fn divide(sums: &mut Colours, weights: &[Row; 2]) {
-    for (sums, weights) in sums.iter_mut().zip(weights) {
-        for channel in sums {
-            for (sum, weight) in channel.iter_mut().zip(weights) {
-                // The quotient may exceed 1 by a rounding error.
-                let mean = if *weight > 0.0 { *sum / weight } else { 0.0 };
-                *sum = if mean < 1.0 { mean } else { 1.0 };
-            }
-        }
-    }
 }
 
 /// Computes a launch of a kernel that adds a camera to sums.

@@ -4,7 +4,7 @@
 //! because it accepts every warp of two cameras. [`sum`] does the same for more cameras.
 
 #[cfg(not(target_arch = "nvptx64"))]
-mod cpu;
+pub(crate) mod cpu;
 mod gamma_table;
 pub mod mesh;
 pub mod planes;

@@ -13,6 +13,8 @@
 use crate::io::{Sampler2d, Target, fused, sample_plane};
 use crate::unroll::unroll;
 use crate::view::camera::{SourceCamera, clamp_to_canvas};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::view::cpu;
 use crate::view::map::{CanvasMap, LensMap};
 use crate::view::pixel::{Pixel, Shader};
 use crate::view::shade::{Black, OneCamera};
@@ -42,7 +44,11 @@ macro_rules! many_cameras_kernel {
         ///   must be P010 if the view is P010, and must not be P010 otherwise.
         /// - `planes` is the plane of the first camera's weights, or empty. If it is not empty, each address of weights
         ///   in `sources` must be that of a plane with its size and pitch.
-        #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(1))]
+        #[kernel(
+                                                    launch_bounds(BLOCK_THREADS, $blocks),
+                                                    barriers(1),
+                                                    cpu(cpu::many::<_, $deep, $mixed>)
+                                                )]
         pub unsafe fn $name(
             sources: Table<ViewSource, MAX_CAMERAS>,
             planes: View<f32>,
@@ -91,10 +97,10 @@ many_cameras_kernel!(
 );
 
 /// The cameras of a view, a plane like those of their weights, and the canvas of the weights.
-struct Cameras<'a> {
-    sources: &'a Table<ViewSource, MAX_CAMERAS>,
-    planes: &'a View<f32>,
-    canvas: &'a ViewCanvas,
+pub(super) struct Cameras<'a> {
+    pub(super) sources: &'a Table<ViewSource, MAX_CAMERAS>,
+    pub(super) planes: &'a View<f32>,
+    pub(super) canvas: &'a ViewCanvas,
 }
 
 /// The index of the canvas's patch. The index of a camera's patch is the camera's index.
@@ -102,7 +108,7 @@ const CANVAS: u32 = MAX_CAMERAS as u32;
 
 /// The weight of feathering, relative to the weights of a warp, which sum to 1. It decides only where the weights of
 /// all cameras that see a pixel are 0.
-const FALLBACK: f32 = 1e-6;
+pub(super) const FALLBACK: f32 = 1e-6;
 
 impl Cameras<'_> {
     /// Returns the cameras that may see a tile as a mask. The result is uniform for the block.
@@ -122,7 +128,7 @@ impl Cameras<'_> {
     /// # Safety
     /// The planes must not be empty, and the conditions of the kernels apply.
     #[inline(always)]
-    unsafe fn plane(&self, source: &ViewSource) -> View<f32> {
+    pub(super) unsafe fn plane(&self, source: &ViewSource) -> View<f32> {
         // SAFETY: the caller guarantees that there is a plane of this size and pitch at the address.
         unsafe {
             self.planes.with_address(core::ptr::with_exposed_provenance(source.weights as usize))
@@ -166,7 +172,7 @@ fn lens(camera: &ViewCamera) -> LensMap<'_> {
 /// # Safety
 /// The conditions of the kernels apply.
 #[inline(always)]
-unsafe fn rgba8(ViewSource { texels, size, .. }: &ViewSource) -> Rgba8Texture {
+pub(super) unsafe fn rgba8(ViewSource { texels, size, .. }: &ViewSource) -> Rgba8Texture {
     // SAFETY: the caller guarantees that the texture exists. This module reads only the size of `rows`.
     unsafe {
         let rows = View::from_params((core::ptr::null(), (size.x, (size.y, (0, ())))));
@@ -179,7 +185,7 @@ unsafe fn rgba8(ViewSource { texels, size, .. }: &ViewSource) -> Rgba8Texture {
 /// # Safety
 /// The conditions of the kernels apply, and the picture must have chroma.
 #[inline(always)]
-unsafe fn nv12(ViewSource { texels, chroma, size, .. }: &ViewSource) -> Nv12Texture {
+pub(super) unsafe fn nv12(ViewSource { texels, chroma, size, .. }: &ViewSource) -> Nv12Texture {
     let list = (0, (core::ptr::null(), (0, ())));
     let luma = (core::ptr::null(), (size.x, (size.y, list)));
     // SAFETY: the caller guarantees that the textures exist. This module reads only the size of `rows`.
@@ -191,7 +197,7 @@ unsafe fn nv12(ViewSource { texels, chroma, size, .. }: &ViewSource) -> Nv12Text
 /// # Safety
 /// The conditions of the kernels apply, and the picture must be P010.
 #[inline(always)]
-unsafe fn p010(ViewSource { texels, chroma, size, .. }: &ViewSource) -> P010Texture {
+pub(super) unsafe fn p010(ViewSource { texels, chroma, size, .. }: &ViewSource) -> P010Texture {
     let list = (0, (core::ptr::null(), (0, ())));
     let luma = (core::ptr::null(), (size.x, (size.y, list)));
     // SAFETY: the caller guarantees that the textures exist. This module reads only the size of `rows`.

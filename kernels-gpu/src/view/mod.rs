@@ -12,6 +12,8 @@
 //! Samples are bilinear, without prefiltering: a view with far fewer pixels than the frames is aliased.
 
 mod camera;
+#[cfg(not(target_arch = "nvptx64"))]
+mod cpu;
 mod many;
 mod map;
 mod pixel;
@@ -47,7 +49,7 @@ macro_rules! cameras_kernel {
         /// where both weights are 0, the kernel feathers the cameras like a warp. Pixels that no camera sees become
         /// opaque black. Nothing is written if the chroma plane of an NV12 picture is not half the size of its luma
         /// plane, a picture is empty, or blocks are not [`BLOCK`](shared_types::view::BLOCK).
-        #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(1))]
+        #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(1), cpu(cpu::cameras))]
         pub fn $name(
             left: $picture,
             right: $picture,
@@ -93,7 +95,7 @@ macro_rules! panorama_kernel {
         /// Pixels outside the panorama become opaque black. Nothing is written if the panorama is empty or does not
         /// have the canvas's size, the chroma plane of an NV12 picture is not half the size of its luma plane, or
         /// blocks are not [`BLOCK`](shared_types::view::BLOCK).
-        #[kernel(launch_bounds(BLOCK_THREADS, 6), barriers(1))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 6), barriers(1), cpu(cpu::panorama))]
         pub fn $name(panorama: $picture, canvas: ViewCanvas, frame: ViewFrame, out: $out) {
             let tile = ViewTile::new(&[panorama], &frame, out);
             let tile = tile.filter(|_| panorama.size() == canvas.size);

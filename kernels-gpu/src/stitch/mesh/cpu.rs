@@ -89,8 +89,8 @@ unsafe fn stitch<T: Opens, O: Panorama>(
     let open = |(picture, grading): (T, Grading)| {
         // SAFETY: the caller guarantees that the picture is in host memory and alive.
         let picture = unsafe { picture.open() }?;
-        let Grading { gamma, vignette, .. } = grading;
-        Some(Camera { picture, grading, shading: Shading { gamma, vignette, shoulder: None } })
+        let shading = Shading { vignette: grading.vignette, ..Shading::of_gamma(grading.gamma) };
+        Some(Camera { picture, grading, shading })
     };
     let Some(cameras) = cameras.map(open).collect::<Option<Vec<_>>>() else {
         return false;
