@@ -64,12 +64,19 @@ struct Allocation {
     /// The name in reports.
     what: &'static str,
     is_guarded: bool,
+    /// The distance of the memory from the start of its block. 0 if it has guards.
+    offset: usize,
 }
 
 impl Allocation {
+    /// Returns the layout of the block that contains the memory if it has no guards.
+    ///
+    /// The block is larger than the memory, and its start is hardly aligned. If the system's allocator aligns a block itself, it
+    /// writes the zeros, and all memory pages are touched by one thread. Otherwise, it takes new pages, which are zero.
     fn layout(&self) -> io::Result<Layout> {
-        let layout = Layout::from_size_align(self.bytes, self.align);
-        layout.ok().filter(|_| self.bytes > 0).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+        let bytes = self.bytes.checked_add(self.align).filter(|_| self.bytes > 0);
+        let layout = bytes.and_then(|bytes| Layout::from_size_align(bytes, 1).ok());
+        layout.ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
 }
 
@@ -119,13 +126,13 @@ pub fn allocate(bytes: usize) -> io::Result<*mut u8> {
 /// Returns the errors of [`allocate`].
 pub fn allocate_unguarded(bytes: usize) -> io::Result<*mut u8> {
     let what = "an allocation";
-    add(Allocation { bytes, align: ALIGN, what, is_guarded: false }, ptr::null_mut())
+    add(Allocation { bytes, align: ALIGN, what, is_guarded: false, offset: 0 }, ptr::null_mut())
 }
 
 /// Allocates memory like [`allocate`], with an alignment of at most [`ALIGN`], and a name for
 /// reports.
 pub(crate) fn allocate_as(what: &'static str, bytes: usize, align: usize) -> io::Result<*mut u8> {
-    let mut allocation = Allocation { bytes, align, what, is_guarded: true };
+    let mut allocation = Allocation { bytes, align, what, is_guarded: true, offset: 0 };
     allocation.layout()?;
     let has_room = GUARDED.fetch_add(1, Relaxed) < MAX_GUARDED;
     let guarded = has_room.then(|| system::map(bytes, align).ok()).flatten();
@@ -138,16 +145,18 @@ pub(crate) fn allocate_as(what: &'static str, bytes: usize, align: usize) -> io:
 
 /// Adds an allocation to the list. If it has no guards, allocates it from the system's allocator, and
 /// otherwise it is at `guarded`.
-fn add(allocation: Allocation, guarded: *mut u8) -> io::Result<*mut u8> {
+fn add(mut allocation: Allocation, guarded: *mut u8) -> io::Result<*mut u8> {
     let layout = allocation.layout()?;
-    let address = if allocation.is_guarded {
-        guarded
-    } else {
+    let mut address = guarded;
+    if !allocation.is_guarded {
         // SAFETY: the layout is not empty.
-        unsafe { alloc::alloc_zeroed(layout) }
-    };
-    if address.is_null() {
-        return Err(io::ErrorKind::OutOfMemory.into());
+        let block = unsafe { alloc::alloc_zeroed(layout) };
+        if block.is_null() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        allocation.offset = block.addr().next_multiple_of(allocation.align) - block.addr();
+        // SAFETY: the block is larger than the memory by the alignment.
+        address = unsafe { block.add(allocation.offset) };
     }
     allocations().insert(address.addr(), allocation);
     Ok(address)
@@ -177,7 +186,7 @@ pub unsafe fn free(address: *mut u8, bytes: usize) {
                 GUARDED.fetch_sub(1, Relaxed);
                 system::unmap(address, bytes, allocation.align);
             }
-            Ok(layout) => alloc::dealloc(address, layout),
+            Ok(layout) => alloc::dealloc(address.sub(allocation.offset), layout),
             Err(_) => {}
         }
     }

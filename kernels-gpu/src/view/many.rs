@@ -45,10 +45,10 @@ macro_rules! many_cameras_kernel {
         /// - `planes` is the plane of the first camera's weights, or empty. If it is not empty, each address of weights
         ///   in `sources` must be that of a plane with its size and pitch.
         #[kernel(
-                                                    launch_bounds(BLOCK_THREADS, $blocks),
-                                                    barriers(1),
-                                                    cpu(cpu::many::<_, $deep, $mixed>)
-                                                )]
+                                                            launch_bounds(BLOCK_THREADS, $blocks),
+                                                            barriers(1),
+                                                            cpu(cpu::many::<_, $deep, $mixed>)
+                                                        )]
         pub unsafe fn $name(
             sources: Table<ViewSource, MAX_CAMERAS>,
             planes: View<f32>,
