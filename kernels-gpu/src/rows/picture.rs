@@ -209,57 +209,39 @@ unsafe fn open<T: Sample>(
     Some(Yuv { luma, chroma, sample: PhantomData })
 }
 
-impl Opens for Nv12Texture {
-    type Picture = Yuv<u8>;
+/// Implements [`Opens`] for a picture in textures and one in memory, with samples of one type.
+macro_rules! opens {
+    ($texture:ty, $view:ty, $sample:ty, $grading:path) => {
+        impl Opens for $texture {
+            type Picture = Yuv<$sample>;
 
-    unsafe fn open(self) -> Option<Yuv<u8>> {
-        // SAFETY: the caller guarantees it.
-        unsafe { open(self.y, self.uv) }
-    }
+            unsafe fn open(self) -> Option<Yuv<$sample>> {
+                // SAFETY: the caller guarantees it.
+                unsafe { open(self.y, self.uv) }
+            }
 
-    fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading {
-        Grading::yuv(colour, decode)
-    }
+            fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading {
+                $grading(colour, decode)
+            }
+        }
+
+        impl Opens for $view {
+            type Picture = Yuv<$sample>;
+
+            unsafe fn open(self) -> Option<Yuv<$sample>> {
+                let (luma, chroma) = (Plane::of_view(self.y)?, Plane::of_view(self.uv)?);
+                self.is_whole().then_some(Yuv { luma, chroma, sample: PhantomData })
+            }
+
+            fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading {
+                $grading(colour, decode)
+            }
+        }
+    };
 }
 
-impl Opens for Nv12 {
-    type Picture = Yuv<u8>;
-
-    unsafe fn open(self) -> Option<Yuv<u8>> {
-        let (luma, chroma) = (Plane::of_view(self.y)?, Plane::of_view(self.uv)?);
-        self.is_whole().then_some(Yuv { luma, chroma, sample: PhantomData })
-    }
-
-    fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading {
-        Grading::yuv(colour, decode)
-    }
-}
-
-impl Opens for P010Texture {
-    type Picture = Yuv<u16>;
-
-    unsafe fn open(self) -> Option<Yuv<u16>> {
-        // SAFETY: the caller guarantees it.
-        unsafe { open(self.y, self.uv) }
-    }
-
-    fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading {
-        Grading::p010(colour, decode)
-    }
-}
-
-impl Opens for P010 {
-    type Picture = Yuv<u16>;
-
-    unsafe fn open(self) -> Option<Yuv<u16>> {
-        let (luma, chroma) = (Plane::of_view(self.y)?, Plane::of_view(self.uv)?);
-        self.is_whole().then_some(Yuv { luma, chroma, sample: PhantomData })
-    }
-
-    fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading {
-        Grading::p010(colour, decode)
-    }
-}
+opens!(Nv12Texture, Nv12, u8, Grading::yuv);
+opens!(P010Texture, P010, u16, Grading::p010);
 
 impl<T: Sample> Picture for Yuv<T> {
     #[inline(always)]
