@@ -1,4 +1,4 @@
-//! What the functions share that compute whole launches on the CPU (option `cpu` of `#[kernel]`).
+//! Shared parts of the functions that compute whole launches on the CPU (option `cpu` of `#[kernel]`).
 //!
 //! Such a function is in the file `cpu.rs` of its system. It is written in plain loops over arrays, which the compiler
 //! vectorises: [`vectorised`] compiles the loops for the best vector instructions of the CPU, and rayon runs them on all
@@ -33,24 +33,8 @@ pub(crate) fn covers(config: &LaunchConfig, width: u32, height: u32) -> bool {
     covered(config, 0, width) == width && covered(config, 1, height) == height
 }
 
-/// A pointer that all cores may use.
-#[derive(Clone, Copy)]
-pub(crate) struct Shared<T>(pub(crate) T);
-
-// SAFETY: every core accesses other elements behind the pointer; the code that dereferences it ensures that.
-unsafe impl<T> Send for Shared<T> {}
-// SAFETY: the reason is the same as for `Send`.
-unsafe impl<T> Sync for Shared<T> {}
-
-impl<T: Copy> Shared<T> {
-    /// Returns the pointer. A closure that names the field would capture only the pointer, which is not `Sync`.
-    #[inline(always)]
-    pub(crate) fn get(self) -> T {
-        self.0
-    }
-}
-
-/// Returns `x^gamma` for `x` from 0 to 1, with a relative error of at most 1e-6 · gamma for results above 1e-9.
+/// Returns `x^gamma` for `x` from 0 to 1, with a relative error of at most 1e-6 · gamma for results above 1e-9. The result
+/// is 0 for 0.
 #[inline(always)]
 pub(crate) fn power(x: f32, gamma: f32) -> f32 {
     // x = m · 2^e with m from √½ to √2. log₂(m) is the series of the inverse hyperbolic tangent.
@@ -77,5 +61,5 @@ pub(crate) fn power(x: f32, gamma: f32) -> f32 {
                     + f * (0.009_618_129 + f * (0.001_333_356 + f * 0.000_154_035)))));
     // SAFETY: `n` is an integer from −126 to 126.
     let scale = f32::from_bits(((unsafe { n.to_int_unchecked::<i32>() } + 127) << 23) as u32);
-    series * scale
+    if x > 0.0 { series * scale } else { 0.0 }
 }

@@ -1,5 +1,6 @@
 //! The errors that a launch can return, and the threads that cause them.
 
+use std::any::Any;
 use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
@@ -314,6 +315,29 @@ pub enum FaultKind {
         /// The error message of the system.
         error: String,
     },
+}
+
+impl FaultKind {
+    /// Returns the kind of a panic with this payload, outside the threads of a launch. Its place is
+    /// unknown.
+    ///
+    /// ```
+    /// use cuda_cpu::FaultKind;
+    ///
+    /// let payload = std::panic::catch_unwind(|| panic!("no {}", 1)).unwrap_err();
+    /// assert_eq!(FaultKind::of_panic(&*payload).to_string(), "panic: no 1");
+    /// ```
+    #[must_use]
+    pub fn of_panic(payload: &(dyn Any + Send)) -> Self {
+        Self::Panic { text: text_of(payload), place: None }
+    }
+}
+
+/// Returns the message of a panic.
+pub(crate) fn text_of(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a payload that is not a string".into())
 }
 
 /// Formats the position of a thread that was stopped, and of its last checked access or wait.

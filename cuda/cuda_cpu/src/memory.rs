@@ -7,7 +7,8 @@
 //! again.
 //!
 //! Linux allows a process 65,530 memory mappings, which the stacks of threads need, too. If
-//! 8,192 allocations exist, further ones have no guards.
+//! 8,192 allocations exist, further ones have no guards. Memory of [`allocate_unguarded`] never has
+//! guards.
 //!
 //! ```
 //! use cuda_cpu::memory;
@@ -71,8 +72,8 @@ struct Allocation {
 impl Allocation {
     /// Returns the layout of the block that contains the memory if it has no guards.
     ///
-    /// The block is larger than the memory, and its start is hardly aligned. If the system's allocator aligns a block itself, it
-    /// writes the zeros, and all memory pages are touched by one thread. Otherwise, it takes new pages, which are zero.
+    /// The layout requests an alignment of 1, because an allocator that has to align a block writes the zeros itself, and
+    /// then one thread touches all memory pages. Otherwise, it takes new pages, which are zero.
     fn layout(&self) -> io::Result<Layout> {
         let bytes = self.bytes.checked_add(self.align).filter(|_| self.bytes > 0);
         let layout = bytes.and_then(|bytes| Layout::from_size_align(bytes, 1).ok());

@@ -26,12 +26,16 @@ unsafe fn write_all(
     if limit == u32::MAX {
         return false;
     }
+    assert!(limit != PANICS, "this limit panics");
     let threads = config.grid[0] * config.block[0];
     // SAFETY: the caller guarantees it.
     let out = unsafe { out.as_host_slice() };
     out[..limit.min(threads) as usize].fill(2 * factors[0]);
     true
 }
+
+/// The limit with which `write_all` panics.
+const PANICS: u32 = u32::MAX - 1;
 
 fn written(device: &Device, limit: u32) -> Vec<u32> {
     let stream = device.stream().unwrap();
@@ -53,6 +57,18 @@ fn the_function_computes_launches_on_the_cpu_device_alone() {
 #[test]
 fn the_function_can_leave_a_launch_to_the_simulator() {
     assert_eq!(written(&Device::cpu(), u32::MAX), [1; 4]);
+}
+
+#[test]
+fn a_panic_of_the_function_is_the_error_of_the_launch() {
+    let stream = Device::cpu().stream().unwrap();
+    let factors = Buffer::from_slice(&stream, &[1]).unwrap();
+    let mut out = Buffer::from_slice(&stream, &[0; 4]).unwrap();
+    let write = Write { factors: factors.view(), limit: PANICS, out: out.view_mut() };
+    // SAFETY: the slice has an element, and each thread writes its own element.
+    let error = unsafe { stream.launch_unchecked(&LaunchConfig::for_1d(4, 2), &write) };
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("panic: this limit panics"), "{text}");
 }
 
 /// A profile counts the memory requests of kernels, so they must run.

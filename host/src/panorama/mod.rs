@@ -69,8 +69,8 @@ use sources::{Sources, place, places_of_geometry, places_of_warp};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PanoramaOptions {
     /// Flip, edge boost, gamma method, lookup and colours. The colours apply if `match_colour` is false. For more than
-    /// 16 pictures, they must be the identity. For more than two pictures, [`stitch_geometry`] uses the lookup
-    /// [`Planes`](crate::ops::stitch::Lookup::Planes) instead of all others but
+    /// 16 pictures, they must be the identity. For more than two pictures without multiband blending,
+    /// [`stitch_geometry`] uses the lookup [`Planes`](crate::ops::stitch::Lookup::Planes) instead of all others but
     /// [`Cubic`](crate::ops::stitch::Lookup::Cubic).
     pub stitch: StitchOptions,
     /// Whether to match the colours of overlapping pictures.
@@ -120,19 +120,23 @@ pub fn stitch_warp<P: Pixel>(
     let places = || places_of_warp(stream, warp);
     let sources = Sources::new(pictures.to_vec(), options, places)?;
     let masks: Vec<_> = pictures.iter().map(|picture| Mask::of(picture)).collect();
-    // `stitch_sources` refuses a wrong number of pictures.
-    let refine = options.refine.filter(|_| pictures.len() == warp.sources().len());
-    let Some(refine) = refine else {
-        return stitch_sources(stream, sources, &masks, warp, options);
+    // `stitch_sources` refuses other pictures.
+    let fits = pictures.iter().map(|picture| picture.size()).eq(warp.sources().iter().copied());
+    let refined = |refine| {
+        let grays: Vec<_> = pictures.iter().copied().map(Source::of_picture).collect();
+        let refinement = refine::measure(&grays, warp.size(), &refine, &warp.places(stream)?)?;
+        Ok::<_, PanoramaError>(warp.refined(stream, &refinement)?)
     };
-    let grays: Vec<_> = pictures.iter().copied().map(Source::of_picture).collect();
-    let place = warp.places(stream)?;
-    let refinement = refine::measure(&grays, warp.size(), &refine, &place)?;
-    let warp = warp.refined(stream, &refinement)?;
-    stitch_sources(stream, sources, &masks, &warp, options)
+    let refined = options.refine.filter(|_| fits).map(refined).transpose()?;
+    let warp = refined.as_ref().unwrap_or(warp);
+    let masked = (fits && masks.iter().any(Option::is_some))
+        .then(|| seams::reweighted(stream, warp, &sources, &masks, None));
+    let masked = masked.transpose()?;
+    stitch_sources(stream, sources, &masks, masked.as_ref().unwrap_or(warp), options)
 }
 
-/// Stitches the pictures of a warp; see [`stitch_warp`]. There is one mask per picture.
+/// Stitches the pictures of a warp; see [`stitch_warp`]. There is one mask per picture. The weights of the warp are 0 at
+/// masked pixels.
 #[track_caller]
 fn stitch_sources<P: Pixel>(
     stream: &Stream,
@@ -145,13 +149,8 @@ fn stitch_sources<P: Pixel>(
     let images = (0..pictures.len()).map(|camera| sources.upload(stream, camera));
     let images = images.collect::<Result<Vec<_>, _>>()?;
     check_images(&images, warp.sources())?;
-    let reweighted = |warp, seam| seams::reweighted(stream, warp, &sources, masks, seam);
-    let masked = masks.iter().any(Option::is_some);
-    let masked = masked.then(|| reweighted(warp, None)).transpose()?;
-    // The cameras see nothing at masked pixels.
-    let warp = masked.as_ref().unwrap_or(warp);
     let seam = options.blend.seam();
-    let cut = seam.map(|_| reweighted(warp, seam)).transpose()?;
+    let cut = seam.map(|_| seams::reweighted(stream, warp, &sources, masks, seam)).transpose()?;
     let weights = cut.as_ref().unwrap_or(warp);
     let size = warp.size();
     let mut owners = no_owners(size, options);

@@ -5,6 +5,7 @@ use shared_types::colour::OverlapBox;
 
 use super::sources::place;
 use crate::geometry::Geometry;
+use crate::geometry::is_full_circle;
 
 /// The distance in pixels between the positions at which a camera is tested.
 const STEP: u32 = 32;
@@ -33,11 +34,19 @@ pub(super) fn window(geometry: &Geometry, camera: usize) -> OverlapBox {
     let max = seen.max.saturating_add(UVec2::splat(2 * STEP)).min(size);
     let rows = [(min.y > 0).then_some(min.y), (max.y < size.y).then(|| max.y - 1)];
     let columns = [(min.x > 0).then_some(min.x), (max.x < size.x).then(|| max.x - 1)];
+    // The ends of a full circle touch, so a picture at one end may appear at the other one.
+    let ends = is_full_circle(&geometry.canvas).then_some([0, size.x - 1]);
+    let along_ends = ends.into_iter().flatten().filter(|x| !(min.x..max.x).contains(x));
+    let along_ends = along_ends.flat_map(|x| (0..size.y).map(move |y| uvec2(x, y)));
     let along_rows =
         rows.into_iter().flatten().flat_map(|y| (min.x..max.x).map(move |x| uvec2(x, y)));
     let along_columns =
         columns.into_iter().flatten().flat_map(|x| (min.y..max.y).map(move |y| uvec2(x, y)));
-    if along_rows.chain(along_columns).any(sees) { whole } else { OverlapBox { min, max } }
+    if along_rows.chain(along_columns).chain(along_ends).any(sees) {
+        whole
+    } else {
+        OverlapBox { min, max }
+    }
 }
 
 #[cfg(test)]
@@ -86,5 +95,12 @@ mod tests {
         camera.from_ray = DMat3::from_rotation_y(std::f64::consts::PI);
         (camera.focal, camera.centre) = (DVec2::splat(150.0), DVec2::new(100.0, 75.0));
         check(canvas, camera);
+        // The tip of a picture that is turned by 45° crosses the seam between two rows of the grid.
+        let turn = DMat3::from_rotation_z(std::f64::consts::FRAC_PI_4);
+        for yaw in 0..72 {
+            let yaw = f64::from(5 * yaw).to_radians();
+            camera.from_ray = turn * DMat3::from_rotation_y(-yaw);
+            check(canvas, camera);
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! multiply-adds.
 
 use super::slide::{MAX_WINDOW, fits};
-use crate::cpu::{Shared, vectorised};
+use crate::cpu::vectorised;
 use cuda_std::launch::LaunchConfig;
 use cuda_std::prelude::*;
 use rayon::prelude::*;
@@ -105,10 +105,9 @@ pub(crate) fn run(row: &[f32], first: usize) -> &[f32; RUN] {
 /// # Safety
 /// Both pictures must have the same size and be valid host memory. Nothing else may access `out` or write `input`.
 unsafe fn convolve(input: View<f32>, taps: [Option<&[f32]>; 2], out: ViewMut<f32>) {
-    let out = Shared(out);
     for_each_block(input.width(), input.height(), |block| {
         // SAFETY: the caller guarantees it, and no other call writes this block.
-        vectorised!(unsafe { convolve_block(block, input, taps, out.get()) });
+        vectorised!(unsafe { convolve_block(block, input, taps, out) });
     });
 }
 
@@ -196,7 +195,7 @@ fn in_use<const WIDTH: u32>(taps: &ConstantTaps) -> &[f32] {
     &taps.taps[..width as usize]
 }
 
-/// Computes a launch of a fused kernel. Leaves a launch that does not compute the whole picture to the simulator.
+/// Computes a launch of a fused kernel. The simulator runs a launch that does not compute the whole picture.
 ///
 /// # Safety
 /// The pictures must be valid host memory. Nothing else may access `out` or write `input`.

@@ -3,7 +3,7 @@
 use super::{WEIGHTS, smaller_eigenvalue};
 use crate::convolve::cpu::{Block, COLUMNS, RUN, Row, for_each_block, run, runs};
 use crate::convolve::slide::fits;
-use crate::cpu::{Shared, covers, vectorised};
+use crate::cpu::{covers, vectorised};
 use cuda_std::launch::LaunchConfig;
 use cuda_std::prelude::*;
 use rayon::prelude::*;
@@ -14,8 +14,8 @@ use std::vec;
 /// The side of the window.
 const WINDOW: usize = 7;
 
-/// Computes a launch of [`luma_rgba8`](super::luma_rgba8). Leaves a launch that computes only a part of the picture to
-/// the simulator.
+/// Computes a launch of [`luma_rgba8`](super::luma_rgba8). The simulator runs a launch that computes only a
+/// part of the picture.
 ///
 /// # Safety
 /// The pictures must be valid host memory. Nothing else may access `out` or write `picture`.
@@ -28,10 +28,9 @@ pub(super) unsafe fn luma_rgba8(
     if !same || !covers(config, out.width(), out.height()) {
         return false;
     }
-    let out = Shared(out);
     (0..picture.height()).into_par_iter().for_each(|y| {
         // SAFETY: the row exists. The caller guarantees the rest, and no other call writes this row.
-        let (from, to) = unsafe { (picture.host_row(y), out.get().host_row(y)) };
+        let (from, to) = unsafe { (picture.host_row(y), out.host_row(y)) };
         vectorised!(luma(from, to));
     });
     true
@@ -46,8 +45,8 @@ fn luma(from: &[Rgba8], to: &mut [f32]) {
     }
 }
 
-/// Computes a launch of [`min_eigenvalue_7`](super::min_eigenvalue_7). Leaves a launch that does not compute the whole
-/// picture to the simulator.
+/// Computes a launch of [`min_eigenvalue_7`](super::min_eigenvalue_7). The simulator runs a launch that does not compute
+/// the whole picture.
 ///
 /// # Safety
 /// The pictures must be valid host memory. Nothing else may access `out` or write the gradients.
@@ -66,10 +65,9 @@ pub(super) unsafe fn min_eigenvalue_7(
     if !(sound && same(along_x) && same(along_y)) {
         return false;
     }
-    let out = Shared(out);
     for_each_block(width, height, |block| {
         // SAFETY: the sizes are equal. The caller guarantees the rest, and no other call writes this block.
-        vectorised!(unsafe { eigenvalues(block, along_x, along_y, out.get()) });
+        vectorised!(unsafe { eigenvalues(block, along_x, along_y, out) });
     });
     true
 }

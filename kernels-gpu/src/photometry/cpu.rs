@@ -1,7 +1,8 @@
-//! The photometric correction on the CPU: rows of the picture on all cores, with the same results as the kernel.
+//! The photometric correction on the CPU: rows of the picture on all cores. The results are those of the kernel, except that
+//! with a gain field, a level may round differently.
 
 use super::{corrected, field_weights};
-use crate::cpu::{Shared, vectorised};
+use crate::cpu::{covers, vectorised};
 use cuda_std::launch::LaunchConfig;
 use cuda_std::prelude::*;
 use glam::{vec2, vec3};
@@ -16,7 +17,7 @@ use std::vec::Vec;
 /// # Safety
 /// All memory must be valid host memory. Nothing else may access the picture or write the tables.
 pub(super) unsafe fn correct(
-    _: &LaunchConfig,
+    config: &LaunchConfig,
     correction: Correction,
     lights: Slice<f32>,
     grid: FieldGrid,
@@ -28,13 +29,13 @@ pub(super) unsafe fn correct(
     let Ok(lights) = <&[f32; 256]>::try_from(lights.get(..256).unwrap_or_default()) else {
         return false;
     };
-    if nodes.len() < grid.count() as usize {
+    let is_whole = covers(config, picture.width(), picture.height());
+    if !is_whole || nodes.len() < grid.count() as usize {
         return false;
     }
-    let picture = Shared(picture);
-    (0..picture.0.height()).into_par_iter().for_each(|y| {
+    (0..picture.height()).into_par_iter().for_each(|y| {
         // SAFETY: the row exists. The caller guarantees its memory, and no other call takes this row.
-        let row = unsafe { picture.get().host_row(y) };
+        let row = unsafe { picture.host_row(y) };
         let fields = field_row(&grid, nodes, y, row.len());
         vectorised!(for (x, (pixel, field)) in row.iter_mut().zip(&fields).enumerate() {
             let light = |level: u8| lights[usize::from(level)];

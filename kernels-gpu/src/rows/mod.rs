@@ -1,5 +1,5 @@
-//! Pictures and panoramas as functions on the CPU handle them: two rows of 32 pixels at a time, each channel in its own
-//! array, so that loops over the pixels are vectorised.
+//! Pictures and panoramas in the layout of the functions on the CPU: two rows of 32 pixels at a time, each channel in its
+//! own array, so that loops over the pixels are vectorised.
 //!
 //! A function computes [`Places`], samples a [`Picture`] there, applies the rest of the colour correction ([`Shading`]) to
 //! the [`Colours`], and writes them to a [`Panorama`].
@@ -32,9 +32,10 @@ pub(crate) fn divide(sums: &mut Colours, weights: &[Row; 2]) {
     for (sums, weights) in sums.iter_mut().zip(weights) {
         for channel in sums {
             for (sum, weight) in channel.iter_mut().zip(weights) {
-                // The quotient may exceed 1 by a rounding error.
                 let mean = if *weight > 0.0 { *sum / weight } else { 0.0 };
-                *sum = if mean < 1.0 { mean } else { 1.0 };
+                // The quotient may exceed 1 by a rounding error. A NaN becomes 0.
+                let positive = if mean > 0.0 { mean } else { 0.0 };
+                *sum = if positive < 1.0 { positive } else { 1.0 };
             }
         }
     }

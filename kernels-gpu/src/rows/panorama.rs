@@ -194,9 +194,7 @@ unsafe fn store<P: Planes>(out: &P, at: UVec2, colours: &Colours, encode: &RgbTo
     let (cb, cr) = (fused_dot(&means, encode.cb, 128.0), fused_dot(&means, encode.cr, 128.0));
     let mut samples = [P::pair(P::sample(0.0), P::sample(0.0)); HALF];
     for k in 0..HALF {
-        // Limit the level to 255. Otherwise, Cb of pure blue and Cr of pure red would round to 256 in full range.
-        let sample = |level: f32| P::sample(if level < 255.0 { level } else { 255.0 });
-        samples[k] = P::pair(sample(cb[k]), sample(cr[k]));
+        samples[k] = P::pair(P::sample(cb[k]), P::sample(cr[k]));
     }
     // SAFETY: the panorama is whole, so the chroma plane has a row for these two rows. The caller guarantees the rest.
     unsafe { write(out.chroma(), at.x / 2, at.y / 2, &samples, flip) };

@@ -60,7 +60,8 @@ impl Opens for View<Rgba8> {
     type Picture = Rgb;
 
     unsafe fn open(self) -> Option<Rgb> {
-        Plane::of_view(self).map(Rgb)
+        // SAFETY: the caller guarantees it.
+        unsafe { Plane::of_view(self) }.map(Rgb)
     }
 
     fn grading(&self, colour: Colour, _: &YuvToRgb) -> Grading {
@@ -108,7 +109,8 @@ impl Opens for Cubic<View<Rgba8>> {
     type Picture = CubicRgb;
 
     unsafe fn open(self) -> Option<CubicRgb> {
-        Plane::of_view(self.0).filter(Plane::fits_cubic).map(CubicRgb)
+        // SAFETY: the caller guarantees it.
+        unsafe { Plane::of_view(self.0) }.filter(Plane::fits_cubic).map(CubicRgb)
     }
 
     fn grading(&self, colour: Colour, _: &YuvToRgb) -> Grading {
@@ -229,7 +231,8 @@ macro_rules! opens {
             type Picture = Yuv<$sample>;
 
             unsafe fn open(self) -> Option<Yuv<$sample>> {
-                let (luma, chroma) = (Plane::of_view(self.y)?, Plane::of_view(self.uv)?);
+                // SAFETY: the caller guarantees it.
+                let (luma, chroma) = unsafe { (Plane::of_view(self.y)?, Plane::of_view(self.uv)?) };
                 self.is_whole().then_some(Yuv { luma, chroma, sample: PhantomData })
             }
 

@@ -1,6 +1,5 @@
 //! A plane of texels in memory, sampled bilinearly at many positions at once.
 
-use crate::cpu::Shared;
 use crate::io::cubic_weights;
 use cuda_std::cpu::texture::{Address, Channel, Filter, Format};
 use cuda_std::{Texture2d, View};
@@ -9,13 +8,18 @@ use glam::Vec4;
 /// The memory of a plane of texels that is sampled bilinearly. Coordinates are clamped to the edge.
 #[derive(Clone, Copy)]
 pub(crate) struct Plane {
-    texels: Shared<*const u8>,
+    texels: *const u8,
     pitch: u32,
     texel: u32,
     /// The last column and row, and the last ones that have a right neighbour and one below.
     last: [f32; 2],
     inner: [i32; 2],
 }
+
+// SAFETY: a plane only reads its texels, which nothing writes as long as it is used.
+unsafe impl Send for Plane {}
+// SAFETY: the reason is the same as for `Send`.
+unsafe impl Sync for Plane {}
 
 /// The four nearest texels of each position of a row: where the first of them is, and the parts of the second column
 /// and row.
@@ -28,7 +32,10 @@ pub(crate) struct Corners<const N: usize> {
 impl Plane {
     /// Returns the memory of `view`, whose texels have the type of its elements. Returns `None` in the cases of
     /// [`of_texture`](Self::of_texture).
-    pub(crate) fn of_view<T: bytemuck::Pod>(view: View<T>) -> Option<Self> {
+    ///
+    /// # Safety
+    /// The view must be valid host memory as long as the plane is used, and nothing may write it.
+    pub(crate) unsafe fn of_view<T: bytemuck::Pod>(view: View<T>) -> Option<Self> {
         let size = [view.width(), view.height()];
         Self::new(view.host_address().cast(), size, view.host_pitch(), size_of::<T>() as u32)
     }
@@ -37,7 +44,7 @@ impl Plane {
     /// filters and clamps, and it has at least two columns and rows and less than 2 GiB.
     ///
     /// # Safety
-    /// The texture must be one of the CPU, and it must stay alive as long as the plane is used.
+    /// The texture must be one of the CPU, it must stay alive as long as the plane is used, and nothing may write it.
     pub(crate) unsafe fn of_texture(
         texture: Texture2d<Vec4>,
         channel: Channel,
@@ -55,7 +62,7 @@ impl Plane {
     fn new(texels: *const u8, [width, height]: [u32; 2], pitch: u32, texel: u32) -> Option<Self> {
         let is_small = u64::from(height) * u64::from(pitch) < i32::MAX as u64;
         (width > 1 && height > 1 && is_small).then(|| Self {
-            texels: Shared(texels),
+            texels,
             pitch,
             texel,
             last: [(width - 1) as f32, (height - 1) as f32],
@@ -76,7 +83,7 @@ impl Plane {
         corners
     }
 
-    /// Reads two adjacent texels as a `T` in the first row and in the next one.
+    /// Reads two adjacent texels as a `T` in the first row and in the next one. The corners must be those of this plane.
     #[inline(always)]
     pub(crate) fn pairs<T: Copy, const N: usize>(
         &self,
@@ -84,11 +91,11 @@ impl Plane {
         above: &mut [T; N],
         below: &mut [T; N],
     ) {
-        debug_assert!(size_of::<T>() == 2 * self.texel as usize);
+        assert!(size_of::<T>() == 2 * self.texel as usize);
         for k in 0..N {
             // SAFETY: the corner and its neighbours are in the texture, because `split` limits the column and the row.
             unsafe {
-                let at = self.texels.get().add(corners.offsets[k] as usize);
+                let at = self.texels.add(corners.offsets[k] as usize);
                 above[k] = at.cast::<T>().read_unaligned();
                 below[k] = at.add(self.pitch as usize).cast::<T>().read_unaligned();
             }
@@ -114,7 +121,7 @@ impl Plane {
             for i in 0..4 {
                 // SAFETY: the four texels of the row are in the texture, because `taps` limits the column and the row.
                 let texels = unsafe {
-                    let at = self.texels.get().add((start + i as u32 * self.pitch) as usize);
+                    let at = self.texels.add((start + i as u32 * self.pitch) as usize);
                     at.cast::<[[u8; 4]; 4]>().read_unaligned()
                 };
                 let mut row = [0.0; 4];

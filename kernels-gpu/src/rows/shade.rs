@@ -6,7 +6,7 @@ use crate::cpu::power;
 use glam::{Vec3, vec3};
 use shared_types::photometry::Vignette;
 
-/// What follows the linear part of a colour correction.
+/// The nonlinear steps of a colour correction.
 #[derive(Clone, Copy)]
 pub(crate) struct Shading {
     /// The exponent of the power.

@@ -1,42 +1,7 @@
-//! The costs of cells, from the differences between the cameras.
+//! The cost of a cell, from the differences between the cameras.
 
-use cuda_std::prelude::*;
 use glam::{UVec2, Vec4, uvec2};
-use shared_types::seam::{BASE, BLOCK_THREADS, LARGEST, NOISE, PER_LEVEL, Sees};
-
-#[cfg(not(target_arch = "nvptx64"))]
-use super::cpu;
-
-/// Writes the cost of each cell: 0 if it has no pixel that both cameras see. Otherwise, the cost is the sum of
-/// [`BASE`], the cell's additional costs ([`ASIDE`] and [`MARGIN`]), and [`PER_LEVEL`] times the smoothed difference
-/// above [`NOISE`].
-///
-/// The difference at a cell is the mean of the absolute colour differences of the three channels, plus the change over
-/// time. Half of the change of the colour difference from this cell to the cell on the right is added to it, and half of the change to the cell
-/// below. So an edge in only one camera is expensive. The difference is smoothed with weights 1 2 1 along each axis,
-/// over 3×3 adjacent cells and over 3×3 cells that are `reach` cells apart. `reach` is half the width of the feather,
-/// so a path stays that far away from differences. `cells`, `difference` and `out` have the same size.
-#[kernel(launch_bounds(BLOCK_THREADS, 2), cpu(cpu::cost))]
-pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: ViewMut<u32>) {
-    let at = thread::index_2d();
-    let same = cells.width() == difference.width() && cells.height() == difference.height();
-    if !(out.contains(at.x, at.y) && cells.contains(at.x, at.y) && same) {
-        return;
-    }
-    // SAFETY: the cell is inside `cells`, as checked above.
-    let here = unsafe { cells.load(at.x, at.y) };
-    let levels = |at: UVec2| {
-        if !cells.contains(at.x, at.y) {
-            return None;
-        }
-        // SAFETY: the cell is inside `cells` and `difference`, which have the same size.
-        let (sees, levels) = unsafe { (cells.load(at.x, at.y), difference.load(at.x, at.y)) };
-        (sees & Sees::BOTH != 0).then_some(levels)
-    };
-    let cost = cost(here, at, reach, |at| single(at, levels));
-    // SAFETY: the cell is inside `out`, as checked above, and only this thread writes it.
-    unsafe { out.store(at.x, at.y, cost) };
-}
+use shared_types::seam::{BASE, LARGEST, NOISE, PER_LEVEL, Sees};
 
 /// Returns the difference at a single cell, before it is smoothed. `levels` returns the difference and the change over time
 /// at a cell, or `None` if not both cameras see the cell.

@@ -4,12 +4,12 @@
 //! with planes, which differ from the kernels' by less than a level. From the same differences, costs and paths are the
 //! same as those of the kernels.
 
-use crate::cpu::{Shared, covers, vectorised};
+use crate::cpu::{covers, vectorised};
 use crate::io::Sampler2d;
 use crate::rows::{Opens, Picture, SIDE};
 use crate::seam::changed;
 use crate::seam::cost::single;
-use crate::seam::path::{Cells, between, bias, cheapest, trace_back};
+use crate::seam::steps::{Cells, between, bias, cheapest, trace_back};
 use crate::stitch::cpu::Camera;
 use cuda_std::launch::LaunchConfig;
 use cuda_std::prelude::*;
@@ -59,18 +59,16 @@ pub(super) unsafe fn difference<P: Opens + Sampler2d>(
     };
     let cameras = (open(left, planes_left, look.left), open(right, planes_right, look.right));
     let (Some(left), Some(right)) = cameras else { return false };
-    let cameras = Shared([left, right]);
+    let cameras = [left, right];
     let transposed = grid.transposed != 0;
     // The cells along the rows of the panorama, and the rows of cells.
     let (across, along) = if transposed { (height, width) } else { (width, height) };
-    let outputs = Shared((motion, out));
     (0..along).into_par_iter().for_each(|row| {
-        let (cameras, mut sums) = (&cameras, vec![Sums::default(); across as usize]);
-        vectorised!(add_row(&cameras.0, &grid, row, &mut sums));
+        let mut sums = vec![Sums::default(); across as usize];
+        vectorised!(add_row(&cameras, &grid, row, &mut sums));
         for (column, sums) in (0..).zip(sums) {
             let cell = if transposed { uvec2(row, column) } else { uvec2(column, row) };
             let scale = 255.0 / sums.count.max(1.0);
-            let (motion, out) = outputs.get();
             // SAFETY: the cell is inside both, which have the same size. The caller guarantees their memory, and no other
             // call takes this cell.
             unsafe {
@@ -114,7 +112,7 @@ fn add_row<P: Picture>(cameras: &[Camera<P>; 2], grid: &SeamGrid, row: u32, sums
     }
 }
 
-/// Computes a launch of [`seam_cost`](super::seam_cost). Leaves a launch that does not compute all cells to the simulator.
+/// Computes a launch of [`seam_cost`](super::seam_cost). The simulator runs a launch that does not compute all cells.
 ///
 /// # Safety
 /// All memory must be valid host memory. Nothing else may access `out` or write the other arguments.
@@ -144,10 +142,9 @@ pub(super) unsafe fn cost(
     let singles: Vec<Vec<Option<f32>>> =
         rows.clone().map(|y| places(y).map(|at| single(at, levels)).collect()).collect();
     let single = |at: UVec2| *singles.get(at.y as usize)?.get(at.x as usize)?;
-    let out = Shared(out);
     rows.for_each(|y| {
         // SAFETY: the row is inside both. The caller guarantees their memory, and no other call takes this row.
-        let (cells, out) = unsafe { (cells.host_row(y), out.get().host_row(y)) };
+        let (cells, out) = unsafe { (cells.host_row(y), out.host_row(y)) };
         for ((at, here), out) in places(y).zip(cells).zip(out) {
             *out = super::cost::cost(*here, at, reach, single);
         }
@@ -155,8 +152,8 @@ pub(super) unsafe fn cost(
     true
 }
 
-/// Computes a launch of [`seam_path`](super::seam_path) row by row. Leaves a launch that would write nothing to the
-/// simulator.
+/// Computes a launch of [`seam_path`](super::seam_path) row by row. The simulator runs a launch that writes
+/// nothing.
 ///
 /// # Safety
 /// The conditions of the kernel apply. All memory must be valid host memory. Nothing else may access `parent`, `best` and

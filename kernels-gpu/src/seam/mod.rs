@@ -25,6 +25,8 @@ use shared_types::seam::{
     ASIDE, BLOCK_THREADS, BREACH, FREEDOM, MARGIN, MOST, MOTION_DECAY, STILL, SeamGrid, SeamLook,
     Sees,
 };
+#[cfg(doc)]
+use shared_types::seam::{BASE, NOISE, PER_LEVEL};
 use shared_types::stitch::Colour;
 use shared_types::stitch::MIN_WEIGHT;
 use shared_types::warp::CameraPlanes;
@@ -33,9 +35,9 @@ mod cost;
 #[cfg(not(target_arch = "nvptx64"))]
 mod cpu;
 mod path;
+mod steps;
 mod weights;
 
-pub use cost::*;
 pub use path::*;
 pub use weights::*;
 
@@ -307,4 +309,35 @@ fn difference<P: Sampler2d>(
 fn changed(before: Vec2, level: f32) -> f32 {
     let change = if before.x > 0.0 { (level - before.x).abs() - STILL } else { 0.0 };
     change.max(MOTION_DECAY * before.y).max(0.0)
+}
+
+/// Writes the cost of each cell: 0 if it has no pixel that both cameras see. Otherwise, the cost is the sum of
+/// [`BASE`], the cell's additional costs ([`ASIDE`] and [`MARGIN`]), and [`PER_LEVEL`] times the smoothed difference
+/// above [`NOISE`].
+///
+/// The difference at a cell is the mean of the absolute colour differences of the three channels, plus the change over
+/// time. Half of the change of the colour difference from this cell to the cell on the right is added to it, and half of the change to the cell
+/// below. So an edge in only one camera is expensive. The difference is smoothed with weights 1 2 1 along each axis,
+/// over 3×3 adjacent cells and over 3×3 cells that are `reach` cells apart. `reach` is half the width of the feather,
+/// so a path stays that far away from differences. `cells`, `difference` and `out` have the same size.
+#[kernel(launch_bounds(BLOCK_THREADS, 2), cpu(cpu::cost))]
+pub fn seam_cost(cells: View<u32>, difference: View<Vec4>, reach: u32, out: ViewMut<u32>) {
+    let at = thread::index_2d();
+    let same = cells.width() == difference.width() && cells.height() == difference.height();
+    if !(out.contains(at.x, at.y) && cells.contains(at.x, at.y) && same) {
+        return;
+    }
+    // SAFETY: the cell is inside `cells`, as checked above.
+    let here = unsafe { cells.load(at.x, at.y) };
+    let levels = |at: UVec2| {
+        if !cells.contains(at.x, at.y) {
+            return None;
+        }
+        // SAFETY: the cell is inside `cells` and `difference`, which have the same size.
+        let (sees, levels) = unsafe { (cells.load(at.x, at.y), difference.load(at.x, at.y)) };
+        (sees & Sees::BOTH != 0).then_some(levels)
+    };
+    let cost = cost::cost(here, at, reach, |at| cost::single(at, levels));
+    // SAFETY: the cell is inside `out`, as checked above, and only this thread writes it.
+    unsafe { out.store(at.x, at.y, cost) };
 }

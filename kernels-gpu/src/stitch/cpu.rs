@@ -1,12 +1,12 @@
 //! The stitch with planes on the CPU, of two cameras or by sums: two rows of 32 panorama pixels at a time.
 //!
 //! The cameras, colour corrections and weights are those of [`planes`](super::planes) and [`sum`](super::sum). All powers
-//! are computed with the accuracy of a mesh's, which differs from an exact power by less than a level. Some launches are
-//! left to the simulator: those with a gamma table, whose results are those of interpolation, and those with planes in
-//! textures, which have no advantage on the CPU.
+//! are computed with the accuracy of a mesh's, which differs from an exact power by less than a level. The simulator runs
+//! the other kernels: those with a gamma table, whose results are those of interpolation, with planes in textures, which
+//! have no advantage on the CPU, with 16 bits per channel, with colours that cover a camera, and with cubic NV12.
 
 use super::edge_boost;
-use crate::cpu::{Shared, covered, vectorised};
+use crate::cpu::{covered, covers, vectorised};
 use crate::io::{Cubic, Sampler2d};
 use crate::rows::{Colours, Opens, Panorama, Picture, Places, Row, SIDE, Shading, divide};
 use cuda_std::launch::LaunchConfig;
@@ -113,7 +113,7 @@ impl<P: Picture> Camera<P> {
 /// # Safety
 /// All memory must be valid host memory, and nothing else may access the panorama.
 pub(super) unsafe fn planes<P: Opens + Sampler2d, O: Panorama>(
-    _: &LaunchConfig,
+    config: &LaunchConfig,
     left: P,
     right: P,
     planes_left: CameraPlanes,
@@ -126,7 +126,7 @@ pub(super) unsafe fn planes<P: Opens + Sampler2d, O: Panorama>(
         (right, planes_right, params.right, params.right_vignette),
     ];
     // SAFETY: the caller guarantees it.
-    unsafe { stitch(cameras, &params, out) }
+    unsafe { stitch(config, cameras, &params, out) }
 }
 
 /// Computes a launch of a kernel that ignores the gammas; see [`planes`].
@@ -148,18 +148,19 @@ pub(super) unsafe fn linear_planes<P: Opens + Sampler2d, O: Panorama>(
     unsafe { planes(config, left, right, planes_left, planes_right, params, out) }
 }
 
-/// Stitches two cameras. Returns false if a picture or the panorama is not supported.
+/// Stitches two cameras. Returns false if a picture, the panorama or the launch is not supported.
 ///
 /// # Safety
 /// The conditions are those of [`planes`].
 unsafe fn stitch<P: Opens + Sampler2d, O: Panorama>(
+    config: &LaunchConfig,
     cameras: [(P, CameraPlanes, Colour, Vignette); 2],
     params: &StitchParams,
     out: O,
 ) -> bool {
     let (width, height) = out.size();
     let flips = params.flip != 0;
-    if !is_writable(&out, flips) {
+    if !is_writable(config, &out, flips) {
         return false;
     }
     let [Some(left), Some(right)] = cameras.map(|(picture, planes, colour, vignette)| {
@@ -168,13 +169,12 @@ unsafe fn stitch<P: Opens + Sampler2d, O: Panorama>(
     }) else {
         return false;
     };
-    let cameras = Shared([left, right]);
+    let cameras = [left, right];
     (0..height.div_ceil(2)).into_par_iter().for_each(|pair| {
-        let cameras = &cameras;
         vectorised!({
             for x in (0..width).step_by(SIDE) {
                 let at = uvec2(x, 2 * pair);
-                let mut colours = mean(&cameras.0, at);
+                let mut colours = mean(&cameras, at);
                 if params.edge_boost != 0 {
                     brighten(&mut colours, x, width);
                 }
@@ -187,9 +187,13 @@ unsafe fn stitch<P: Opens + Sampler2d, O: Panorama>(
     true
 }
 
-/// Returns whether [`Panorama::store`] can write all of a panorama.
-fn is_writable<O: Panorama>(out: &O, flips: bool) -> bool {
+/// Returns whether a launch computes a whole panorama, and [`Panorama::store`] can write it. A thread of the kernels
+/// computes the pixels that share a chroma sample.
+fn is_writable<O: Panorama>(config: &LaunchConfig, out: &O, flips: bool) -> bool {
     let (width, height) = out.size();
+    if !covers(config, width.div_ceil(O::CELL), height.div_ceil(O::CELL)) {
+        return false;
+    }
     let has_whole_cells = width.is_multiple_of(O::CELL) && height.is_multiple_of(O::CELL);
     out.is_whole() && (!flips || has_whole_cells)
 }
@@ -235,11 +239,10 @@ pub(super) unsafe fn add<P: Opens + Sampler2d>(
     let end = params.max.min(uvec2(sums.width(), sums.height()));
     let sides = end.saturating_sub(min);
     let end = min + uvec2(covered(config, 0, sides.x), covered(config, 1, sides.y));
-    let (camera, sums, starts) = (Shared(camera), Shared(sums), params.combine == Combine::START);
+    let starts = params.combine == Combine::START;
     (min.y..end.y).into_par_iter().step_by(2).for_each(|y| {
-        let camera = &camera;
         vectorised!(for x in (min.x..end.x).step_by(SIDE) {
-            let seen = camera.0.look(uvec2(x, y), min_weight);
+            let seen = camera.look(uvec2(x, y), min_weight);
             if seen.is_none() && !starts {
                 continue;
             }
@@ -250,7 +253,7 @@ pub(super) unsafe fn add<P: Opens + Sampler2d>(
                 }
                 // SAFETY: the row is inside the sums. The caller guarantees their memory, and no other call takes these
                 // rows.
-                let row = unsafe { sums.get().host_row(y + i as u32) };
+                let row = unsafe { sums.host_row(y + i as u32) };
                 let row = &mut row[x as usize..(x as usize + SIDE).min(end.x as usize)];
                 for (k, sum) in row.iter_mut().enumerate() {
                     let before = if starts { Sum::default() } else { *sum };
@@ -303,13 +306,13 @@ pub(super) unsafe fn add_cubic(
 /// # Safety
 /// All memory must be valid host memory, and nothing else may access the panorama or write the sums.
 pub(super) unsafe fn finish<O: Panorama>(
-    _: &LaunchConfig,
+    config: &LaunchConfig,
     sums: View<Sum>,
     params: FinishParams,
     out: O,
 ) -> bool {
     let ((width, height), flips) = (out.size(), params.flip != 0);
-    if !is_writable(&out, flips) {
+    if !is_writable(config, &out, flips) {
         return false;
     }
     (0..height.div_ceil(2)).into_par_iter().for_each(|pair| {

@@ -5,7 +5,7 @@
 //! less than 1.
 
 use super::camera::{ROUNDING, Weights};
-use super::many::{Cameras, FALLBACK, nv12, p010, rgba8};
+use super::source::{FALLBACK, nv12, p010, plane, rgba8};
 use crate::cpu::vectorised;
 use crate::io::Sampler2d;
 use crate::rows::{
@@ -92,21 +92,21 @@ pub(super) unsafe fn many<O: Panorama, const DEEP: bool, const MIXED: bool>(
     out: O,
 ) -> bool {
     let weighed = UVec2::new(planes.width(), planes.height()) == canvas.size;
-    let cameras = Cameras { sources: &sources, planes: &planes, canvas: &canvas };
+    let planes = weighed.then_some(&planes);
     let all = (0..sources.len()).filter_map(|i| sources.get(i));
     let canvas = weighed.then_some(&canvas);
     // SAFETY: the caller guarantees the conditions. If `weighed`, the planes are not empty.
     unsafe {
         if DEEP {
             let open = |source: &ViewSource| p010(source);
-            let sources = opened::<_, MIXED>(all, open, weighed.then_some(&cameras));
+            let sources = opened::<_, MIXED>(all, open, planes);
             sources.is_some_and(|sources| blended(config, &sources, canvas, &frame, out))
         } else {
             let open = |source: &ViewSource| match source.chroma {
                 0 => AnyTexture::Rgba8(rgba8(source)),
                 _ => AnyTexture::Nv12(nv12(source)),
             };
-            let sources = opened::<_, MIXED>(all, open, weighed.then_some(&cameras));
+            let sources = opened::<_, MIXED>(all, open, planes);
             sources.is_some_and(|sources| blended(config, &sources, canvas, &frame, out))
         }
     }
@@ -120,13 +120,13 @@ pub(super) unsafe fn many<O: Panorama, const DEEP: bool, const MIXED: bool>(
 unsafe fn opened<P: Opens, const MIXED: bool>(
     sources: impl Iterator<Item = ViewSource>,
     picture: impl Fn(&ViewSource) -> P,
-    weighed: Option<&Cameras<'_>>,
+    planes: Option<&View<f32>>,
 ) -> Option<Vec<Source<P::Picture>>> {
     let open = |source: ViewSource| {
         let picture = (picture(&source), source.size);
         // SAFETY: the caller guarantees it.
         let opened = unsafe {
-            let plane = weighed.map(|cameras| cameras.plane(&source));
+            let plane = planes.map(|planes| plane(planes, &source));
             Source::open(picture, source.camera(), &source.decode, plane)
         };
         opened.map(|opened| if MIXED { opened.mixed(&source) } else { opened })
@@ -278,7 +278,8 @@ impl<P: Picture> Source<P> {
         let grading = picture.grading(camera.colour, decode);
         let size = size.as_vec2();
         let weights = match weights {
-            Some(plane) => Some(Plane::of_view(plane)?),
+            // SAFETY: the caller guarantees it.
+            Some(plane) => Some(unsafe { Plane::of_view(plane) }?),
             None => None,
         };
         // SAFETY: the caller guarantees it.
@@ -341,10 +342,10 @@ fn smaller(a: f32, b: f32) -> f32 {
 fn rays(Rays { middle, along, down }: &Rays, at: Vec2) -> [Row; 3] {
     let start = *middle + *down * at.y;
     let mut rays = [[0.0; SIDE]; 3];
-    for axis in 0..3 {
+    for (axis, row) in rays.iter_mut().enumerate() {
         let (start, step) = (start[axis], along[axis]);
-        for k in 0..SIDE {
-            rays[axis][k] = (at.x + k as f32) * step + start;
+        for (k, value) in row.iter_mut().enumerate() {
+            *value = (at.x + k as f32) * step + start;
         }
     }
     rays

@@ -18,15 +18,15 @@ use crate::view::cpu;
 use crate::view::map::{CanvasMap, LensMap};
 use crate::view::pixel::{Pixel, Shader};
 use crate::view::shade::{Black, OneCamera};
+use crate::view::source::{FALLBACK, nv12, p010, plane, rgba8};
 use crate::view::tile::ViewTile;
 use crate::warp::patch::{Fit, Map, Patches};
-use cuda_std::arg::Alike;
 use cuda_std::prelude::*;
 use glam::{Vec2, Vec3, Vec4, uvec2};
 use shared_types::Rgba8;
 use shared_types::nv12::{Nv12Mut, P010Mut};
 use shared_types::stitch::MAX_CAMERAS;
-use shared_types::texture::{Nv12Texture, P010Texture, Rgba8Texture};
+use shared_types::texture::Rgba8Texture;
 use shared_types::view::{BLOCK, BLOCK_THREADS, ViewCamera, ViewCanvas, ViewFrame, ViewSource};
 
 /// Defines the kernel for one output format.
@@ -97,18 +97,14 @@ many_cameras_kernel!(
 );
 
 /// The cameras of a view, a plane like those of their weights, and the canvas of the weights.
-pub(super) struct Cameras<'a> {
-    pub(super) sources: &'a Table<ViewSource, MAX_CAMERAS>,
-    pub(super) planes: &'a View<f32>,
-    pub(super) canvas: &'a ViewCanvas,
+struct Cameras<'a> {
+    sources: &'a Table<ViewSource, MAX_CAMERAS>,
+    planes: &'a View<f32>,
+    canvas: &'a ViewCanvas,
 }
 
 /// The index of the canvas's patch. The index of a camera's patch is the camera's index.
 const CANVAS: u32 = MAX_CAMERAS as u32;
-
-/// The weight of feathering, relative to the weights of a warp, which sum to 1. It decides only where the weights of
-/// all cameras that see a pixel are 0.
-pub(super) const FALLBACK: f32 = 1e-6;
 
 impl Cameras<'_> {
     /// Returns the cameras that may see a tile as a mask. The result is uniform for the block.
@@ -121,18 +117,6 @@ impl Cameras<'_> {
         let sees = source.is_some_and(|source| tile.may_see(&source.camera()));
         // SAFETY: the caller guarantees that all lanes make this call.
         unsafe { warp::warp_vote_ballot(warp::FULL_MASK, sees) }
-    }
-
-    /// Returns the plane of a camera's weights.
-    ///
-    /// # Safety
-    /// The planes must not be empty, and the conditions of the kernels apply.
-    #[inline(always)]
-    pub(super) unsafe fn plane(&self, source: &ViewSource) -> View<f32> {
-        // SAFETY: the caller guarantees that there is a plane of this size and pitch at the address.
-        unsafe {
-            self.planes.with_address(core::ptr::with_exposed_provenance(source.weights as usize))
-        }
     }
 
     /// Returns whether the weights of a warp blend a tile.
@@ -165,43 +149,6 @@ unsafe fn any_off(patches: Patches, seen: u32) -> bool {
 #[inline(always)]
 fn lens(camera: &ViewCamera) -> LensMap<'_> {
     LensMap { camera, middle: Rgba8Texture::MIDDLE }
-}
-
-/// Returns the picture of a camera. The memory behind its textures is unknown, only its size.
-///
-/// # Safety
-/// The conditions of the kernels apply.
-#[inline(always)]
-pub(super) unsafe fn rgba8(ViewSource { texels, size, .. }: &ViewSource) -> Rgba8Texture {
-    // SAFETY: the caller guarantees that the texture exists. This module reads only the size of `rows`.
-    unsafe {
-        let rows = View::from_params((core::ptr::null(), (size.x, (size.y, (0, ())))));
-        Rgba8Texture { texels: Texture2d::from_params((*texels, ())), rows }
-    }
-}
-
-/// Returns the picture of a camera with chroma, as [`rgba8`] does.
-///
-/// # Safety
-/// The conditions of the kernels apply, and the picture must have chroma.
-#[inline(always)]
-pub(super) unsafe fn nv12(ViewSource { texels, chroma, size, .. }: &ViewSource) -> Nv12Texture {
-    let list = (0, (core::ptr::null(), (0, ())));
-    let luma = (core::ptr::null(), (size.x, (size.y, list)));
-    // SAFETY: the caller guarantees that the textures exist. This module reads only the size of `rows`.
-    unsafe { Nv12Texture::from_params((*texels, (*chroma, luma))) }
-}
-
-/// Returns the P010 picture of a camera, as [`rgba8`] does.
-///
-/// # Safety
-/// The conditions of the kernels apply, and the picture must be P010.
-#[inline(always)]
-pub(super) unsafe fn p010(ViewSource { texels, chroma, size, .. }: &ViewSource) -> P010Texture {
-    let list = (0, (core::ptr::null(), (0, ())));
-    let luma = (core::ptr::null(), (size.x, (size.y, list)));
-    // SAFETY: the caller guarantees that the textures exist. This module reads only the size of `rows`.
-    unsafe { P010Texture::from_params((*texels, (*chroma, luma))) }
 }
 
 /// Returns a camera with its picture. If `MIXED`, the picture is mixed with a constant colour, and its vignetting is
@@ -364,7 +311,8 @@ impl<O: Target, const EXACT: bool, const DEEP: bool, const MIXED: bool>
                         && feathered > 0.0
                     {
                         // SAFETY: the position is clamped to the canvas, and the planes have its size.
-                        weights[i] += unsafe { sample_plane(&cameras.plane(source), place) };
+                        weights[i] +=
+                            unsafe { sample_plane(&plane(cameras.planes, source), place) };
                     }
                 });
             }

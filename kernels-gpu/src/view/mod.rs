@@ -18,6 +18,7 @@ mod many;
 mod map;
 mod pixel;
 mod shade;
+mod source;
 mod tile;
 
 pub use many::*;

@@ -4,7 +4,7 @@
 //! which are computed once. A pinhole lens is evaluated for several pixels at once.
 
 use super::{bounded, edge_distance, project, sin_cos};
-use crate::cpu::{Shared, covered, vectorised};
+use crate::cpu::{covered, vectorised};
 use cuda_std::launch::LaunchConfig;
 use cuda_std::prelude::*;
 use glam::{DVec3, Vec2, dvec3, vec2};
@@ -40,10 +40,10 @@ pub(super) unsafe fn camera(
             if is_curved { sin_cos(x) } else { (x, 1.0) }
         })
         .collect();
-    let outputs = Shared([u, v, margin]);
+    let outputs = [u, v, margin];
     (0..height).into_par_iter().for_each(|y| {
         // SAFETY: the row is inside the outputs. The caller guarantees their memory, and no other call takes this row.
-        let [u, v, margin] = outputs.get().map(|view| unsafe { view.host_row(y) });
+        let [u, v, margin] = outputs.map(|view| unsafe { view.host_row(y) });
         let row = Row::new(&canvas, y);
         let places = u.chunks_mut(SIDE).zip(v.chunks_mut(SIDE)).zip(margin.chunks_mut(SIDE));
         vectorised!(for (columns, ((u, v), margin)) in columns.chunks(SIDE).zip(places) {
@@ -59,7 +59,7 @@ pub(super) unsafe fn camera(
     true
 }
 
-/// What the rays of a row have in common.
+/// The parts of a ray that all rays of a row share.
 struct Row {
     projection: Projection,
     /// The offset of the row from the centre, in units of the scale.
@@ -139,10 +139,9 @@ pub(super) unsafe fn add_margin(
 ) -> bool {
     let width = covered(config, 0, margin.width().min(sum.width())) as usize;
     let height = covered(config, 1, margin.height().min(sum.height()));
-    let sum = Shared(sum);
     (0..height).into_par_iter().for_each(|y| {
         // SAFETY: the row is inside both. The caller guarantees their memory, and no other call takes this row.
-        let (margin, sum) = unsafe { (margin.host_row(y), sum.get().host_row(y)) };
+        let (margin, sum) = unsafe { (margin.host_row(y), sum.host_row(y)) };
         for (margin, sum) in margin[..width].iter().zip(sum) {
             *sum = if first != 0 { 0.0 } else { *sum } + margin;
         }
@@ -157,10 +156,9 @@ pub(super) unsafe fn add_margin(
 pub(super) unsafe fn feather(config: &LaunchConfig, sum: View<f32>, margin: ViewMut<f32>) -> bool {
     let width = covered(config, 0, margin.width().min(sum.width())) as usize;
     let height = covered(config, 1, margin.height().min(sum.height()));
-    let margin = Shared(margin);
     (0..height).into_par_iter().for_each(|y| {
         // SAFETY: the row is inside both. The caller guarantees their memory, and no other call takes this row.
-        let (sum, margin) = unsafe { (sum.host_row(y), margin.get().host_row(y)) };
+        let (sum, margin) = unsafe { (sum.host_row(y), margin.host_row(y)) };
         for (sum, margin) in sum[..width].iter().zip(margin) {
             if *sum > 0.0 {
                 *margin /= sum;

@@ -14,6 +14,7 @@ mod live;
 mod malformed;
 mod matching;
 mod multiband;
+mod on_cpu;
 mod panorama;
 mod photometry;
 mod quality;

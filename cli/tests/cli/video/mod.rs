@@ -7,9 +7,11 @@
 //! | `failures` | errors |
 //! | `signals` | Ctrl-C and other signals |
 //! | `sync` | recordings that did not start together |
+//! | `confined` | what ffmpeg may do |
 //! | `view` | virtual cameras |
 //! | `library` | the library function `stitch_video` |
 
+mod confined;
 mod failures;
 mod files;
 mod library;

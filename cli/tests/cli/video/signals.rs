@@ -1,6 +1,7 @@
 //! Tests Ctrl-C, SIGTERM and SIGHUP during `panoweave video`. After the first signal, the program must complete the
 //! output file with the frames so far. After a second signal, it must end at once.
 
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,19 +10,24 @@ use super::{Ffmpeg, MAP, flat, luma};
 use crate::{Done, Folder};
 
 fn start(folder: &Folder, line: &str) -> Child {
+    start_with(folder, line, &[])
+}
+
+/// Starts panoweave with these environment variables.
+pub(super) fn start_with(folder: &Folder, line: &str, variables: &[(&str, &OsStr)]) -> Child {
     let mut command = folder.command();
-    command.args(line.split_whitespace());
+    command.args(line.split_whitespace()).envs(variables.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
 
-fn signal(child: &Child, name: &str) {
+pub(super) fn signal(child: &Child, name: &str) {
     let mut kill = Command::new("kill");
     assert!(kill.args(["-s", name, &child.id().to_string()]).status().unwrap().success());
 }
 
 /// Waits until the process ends, and returns its output. Kills the process and panics after 20 seconds.
-fn end(mut child: Child) -> Done {
+pub(super) fn end(mut child: Child) -> Done {
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if start.elapsed() > Duration::from_secs(20) {
@@ -40,7 +46,7 @@ fn catches(child: &Child, signal: u32) -> bool {
     u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal - 1) & 1 == 1
 }
 
-fn until(condition: impl Fn() -> bool) {
+pub(super) fn until(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(start.elapsed() < Duration::from_secs(20), "the condition did not become true");

@@ -10,7 +10,7 @@ use corosensei::trap::CoroutineTrapHandler;
 
 use super::{Block, CURRENT, Stop};
 use crate::backtrace::StackTrace;
-use crate::fault::{Fault, FaultKind, ThreadId};
+use crate::fault::{Fault, FaultKind, ThreadId, text_of};
 use crate::memory;
 use crate::stacks::stack_bytes;
 
@@ -128,9 +128,7 @@ impl Block<'_> {
             // A wait during unwinding was only a consequence of this panic, so the panic replaces
             // that fault.
             self.has_failed.set(false);
-            let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-            let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-            let text = text.unwrap_or_else(|| "a payload that is not a string".into());
+            let text = text_of(&*payload);
             let noted = self.panic.take().filter(|(_, [noted, _])| *noted == text);
             self.record(FaultKind::Panic { text, place: noted.map(|(_, [_, place])| place) });
         } else {

@@ -1,6 +1,7 @@
 //! Streams: queues of copies and launches that run in order.
 
 use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
 use cuda_std::cpu;
@@ -215,9 +216,17 @@ impl Stream {
                     // SAFETY: `check_places` ensures that all memory arguments are in host memory,
                     // and `check` has accepted `config`. The caller upholds the rest of this
                     // function's safety contract.
-                    let is_done = unsafe { kernel.launch_on_cpu(config) };
-                    if is_done {
-                        return Ok(());
+                    let whole = AssertUnwindSafe(|| unsafe { kernel.launch_on_cpu(config) });
+                    // Like a panic in the simulator, a panic is the launch's error.
+                    match panic::catch_unwind(whole) {
+                        Ok(true) => return Ok(()),
+                        Ok(false) => {}
+                        Err(payload) => {
+                            let at = cpu::ThreadId { block: [0; 3], thread: [0; 3] };
+                            let kind = cpu::FaultKind::of_panic(&*payload);
+                            let fault = cpu::Fault { kernel: K::NAME, at, kind };
+                            return Err(Box::new(fault)).check(OP);
+                        }
                     }
                 }
                 let constants = constants.lock().unwrap_or_else(|e| e.into_inner()).clone();

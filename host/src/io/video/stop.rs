@@ -40,8 +40,7 @@ impl Stop {
         self.ask();
         self.0.killed.store(true, Ordering::Relaxed);
         for child in lock(&self.0.children).drain(..).filter_map(|child| child.upgrade()) {
-            // Ignore an error, which means that the child has already ended.
-            let _ = lock(&child).kill();
+            kill(&mut lock(&child));
         }
     }
 
@@ -53,7 +52,20 @@ impl Stop {
         // `kill` sets its flag before it locks the list of children. If `kill` ran before this child was added to the
         // list, this check finds the flag set and kills the child.
         if self.is_killed() {
-            let _ = lock(child).kill();
+            kill(&mut lock(child));
         }
+    }
+}
+
+/// Kills a child that leads a process group, and the processes of the group, such as the programs that a wrapper script
+/// starts. Ignores errors, which mean that they have already ended.
+pub(super) fn kill(child: &mut Child) {
+    if matches!(child.try_wait(), Ok(None)) {
+        // The child has not been reaped, so no other process has its number.
+        #[cfg(target_os = "linux")]
+        if let Some(group) = rustix::process::Pid::from_raw(child.id() as i32) {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+        let _ = child.kill();
     }
 }

@@ -1,4 +1,4 @@
-//! The coarse grid on which cuts are computed, and what each camera shows in its cells.
+//! The coarse grid on which cuts are computed, and the view of each camera in its cells.
 
 use glam::{UVec2, Vec2, Vec3};
 use rayon::prelude::*;

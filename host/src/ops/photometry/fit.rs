@@ -44,7 +44,7 @@ const INDEPENDENT: f64 = 300.0;
 const LEAST_SAMPLES: usize = 16;
 
 /// The maximum number of samples of all pairs, about, and the number of samples to which a pair is entitled. More would
-/// take longer than the stitch, and adjacent samples tell the same.
+/// take longer than the stitch, and adjacent samples are alike.
 const MOST_SAMPLES: usize = 2_000;
 const ENOUGH_SAMPLES: usize = 120;
 

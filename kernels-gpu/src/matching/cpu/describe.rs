@@ -20,7 +20,7 @@ const HALF: f32 = (FIELDS * SAMPLES) as f32 * 0.5;
 /// The fields of a descriptor.
 type Fields = [Field; ALL_FIELDS as usize];
 
-/// Computes a launch of the kernel. Leaves a launch that computes only a part of the poses to the simulator.
+/// Computes a launch of the kernel. The simulator runs a launch that computes only a part of the poses.
 ///
 /// # Safety
 /// All memory must be valid host memory, and nothing else may access `out` or write the other arguments.

@@ -11,7 +11,7 @@ use shared_types::matching::{BINS, EDGE, ORIENTATION_RADIUS};
 /// A value for each direction.
 type Bins = [f32; BINS as usize];
 
-/// Computes a launch of the kernel. Leaves a launch that computes only a part of the points to the simulator.
+/// Computes a launch of the kernel. The simulator runs a launch that computes only a part of the points.
 ///
 /// # Safety
 /// All memory must be valid host memory, and nothing else may access `out` or write the other arguments.

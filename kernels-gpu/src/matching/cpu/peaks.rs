@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use shared_types::matching::{CELL, Peak};
 use std::vec;
 
-/// Computes a launch of the kernel. Leaves a launch that computes only a part of the cells to the simulator.
+/// Computes a launch of the kernel. The simulator runs a launch that computes only a part of the cells.
 ///
 /// # Safety
 /// All memory must be valid host memory, and nothing else may access `peaks` or write `values`.

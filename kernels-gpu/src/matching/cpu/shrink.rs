@@ -2,7 +2,7 @@
 //! computed once. A row that contributes to several rows of the result is scaled once for all rows of a core.
 
 use super::super::Window;
-use crate::cpu::{Shared, covers, vectorised};
+use crate::cpu::{covers, vectorised};
 use cuda_std::launch::LaunchConfig;
 use cuda_std::prelude::*;
 use rayon::prelude::*;
@@ -20,7 +20,7 @@ struct Across {
     sums: Vec<f32>,
 }
 
-/// Computes a launch of the kernel. Leaves a launch that computes only a part of the picture to the simulator.
+/// Computes a launch of the kernel. The simulator runs a launch that computes only a part of the picture.
 ///
 /// # Safety
 /// All memory must be valid host memory, and nothing else may access `out` or write `input`.
@@ -29,16 +29,16 @@ pub(in crate::matching) unsafe fn shrink(
     input: View<f32>,
     out: ViewMut<f32>,
 ) -> bool {
-    if !covers(config, out.width(), out.height()) || input.width() == 0 || input.height() == 0 {
+    let is_empty = [input.width(), input.height(), out.width()].contains(&0);
+    if !covers(config, out.width(), out.height()) || is_empty {
         return false;
     }
     let across = Across::new(input.width(), out.width());
-    let out = Shared(out);
-    let height = out.get().height();
+    let height = out.height();
     (0..height.div_ceil(ROWS)).into_par_iter().for_each(|band| {
         let rows = band * ROWS..((band + 1) * ROWS).min(height);
         // SAFETY: the caller guarantees the memory, and no other call writes these rows.
-        vectorised!(unsafe { across.shrink(input, out.get(), rows) });
+        vectorised!(unsafe { across.shrink(input, out, rows) });
     });
     true
 }

@@ -103,7 +103,7 @@ unsafe fn stitch<T: Opens, O: Panorama>(
     true
 }
 
-/// What the tiles of a panorama are computed from.
+/// The inputs of all tiles of a panorama.
 struct Tiles<'a, P, O> {
     cameras: &'a [Camera<P>],
     mesh: &'a Mesh,

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::probe::Probe;
 use super::process::{Child, EXIT_LIMIT, Killer};
-use super::{FFMPEG, range_and_matrix, url};
+use super::{FFMPEG, input, range_and_matrix};
 use crate::frame::Rate;
 use crate::frame::{FrameFormat, PixelFormat, YuvEncoding};
 use crate::io::video::constant_rate::MAX_HOLE;
@@ -59,8 +59,9 @@ impl Decoder {
             // Keep the filters if the frame size changes within the file, because the `scale` filter adapts to the new
             // size. By default, ffmpeg would initialise all filters again, and `setpts` would restart the timestamps at
             // 0.
-            .args(["-reinit_filter", "0", "-i"])
-            .arg(url(path))
+            .args(["-reinit_filter", "0"]);
+        input(&mut command, path);
+        command
             .arg("-map")
             .arg(format!("0:{}", probe.index))
             .arg("-vf")

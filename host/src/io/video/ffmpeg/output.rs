@@ -19,7 +19,7 @@ use tempfile::TempPath;
 
 use super::probe::Sound;
 use super::process::Child;
-use super::{FFMPEG, url};
+use super::{FFMPEG, input, url};
 use crate::frame::Rate;
 use crate::io::video::medium::container;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
@@ -190,9 +190,9 @@ impl OutputFile {
             if !sound.start.is_zero() {
                 command.args(["-ss", &seconds(sound.start)]);
             }
+            command.args(["-t", &seconds(end)]);
+            input(&mut command, &sound.file);
             command
-                .args(["-t", &seconds(end), "-i"])
-                .arg(url(&sound.file))
                 .args(["-map", "0:v", "-map", "1:a", "-c:v", "copy", "-c:a", codec])
                 // Without this option, copied sound begins at the key frame before `start`.
                 .args(["-copypriorss:a", "0"])

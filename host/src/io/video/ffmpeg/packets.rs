@@ -10,7 +10,7 @@ use std::process::{ChildStdout, Stdio};
 
 use super::probe::Probe;
 use super::process::{Child, EXIT_LIMIT, Killer};
-use super::{FFMPEG, url};
+use super::{FFMPEG, input};
 use crate::io::video::stream::fill;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
@@ -54,9 +54,9 @@ impl Packets {
         stop: &Stop,
     ) -> Result<Self, VideoError> {
         let mut command = FFMPEG.command();
+        command.args(["-nostdin", "-hide_banner", "-loglevel", "error"]);
+        input(&mut command, path);
         command
-            .args(["-nostdin", "-hide_banner", "-loglevel", "error", "-i"])
-            .arg(url(path))
             .arg("-map")
             .arg(format!("0:{}", probe.index))
             // Without `-avoid_negative_ts`, ffmpeg would delay all frames if the first ones are decoded before time 0.

@@ -1,7 +1,6 @@
 //! Reads the properties of a video file with ffprobe: stream index, size, rate, duration, colour encoding, colour tags,
 //! pixel format and sound.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,14 +8,17 @@ use std::time::Duration;
 use glam::UVec2;
 use serde::Deserialize;
 
-use super::process::Child;
-use super::{FFPROBE, url};
+use super::process::{Child, EXIT_LIMIT};
+use super::{FFPROBE, input};
 use crate::frame::Rate;
 use crate::frame::{ColourTags, PixelFormat, Primaries, Range, Transfer, YuvEncoding, YuvMatrix};
 use crate::io::Conversion;
 use crate::io::video::constant_rate::TICKS;
 use crate::io::video::medium::customary;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
+
+/// The maximum time in which ffprobe must describe a file. It reads 5 MB of the file, which may be on a slow disk.
+const PROBE_LIMIT: Duration = Duration::from_secs(60);
 
 /// The maximum number of bytes that are read from ffprobe's output.
 const MAX_ANSWER: u64 = 4 << 20;
@@ -195,22 +197,21 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
             "-of",
             "json",
         ])
-        .arg(url(path))
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
+    input(&mut command, path);
     let child = Child::start(FFPROBE, &mut command, path, FfmpegTask::Probing, stop)?;
-    let mut answer = Vec::new();
-    if let Some(stdout) = child.stdout() {
-        stdout
-            .take(MAX_ANSWER)
-            .read_to_end(&mut answer)
-            .map_err(|source| VideoError::Unreadable { file: path.to_owned(), source })?;
-    }
-    match child.wait(None) {
+    let answer = child.answer(MAX_ANSWER, PROBE_LIMIT)?;
+    match child.wait(Some(EXIT_LIMIT)) {
         // An exit code means that ffprobe did not recognise the format. There is no exit code if a signal killed
         // ffprobe.
         Err(VideoError::Ffmpeg { file, status, said, .. }) if status.code().is_some() => {
             FFPROBE.check(path, stop)?;
+            // ffprobe quotes the whole list.
+            let said = match said.contains("not on whitelist") {
+                true => "its format is not one of those that panoweave reads".to_owned(),
+                false => said,
+            };
             return Err(VideoError::NotVideo { file, said });
         }
         done => done?,

@@ -8,11 +8,13 @@ use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::confine::spawn;
+use crate::io::video::stop::kill;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 use crate::lock::lock;
 
@@ -59,9 +61,8 @@ impl Tool {
         command.arg("-version").stdin(Stdio::null()).stdout(Stdio::piped());
         let child = Child::start(self, &mut command, file, FfmpegTask::Probing, stop)?;
         let expected = format!("{} version", self.name);
-        let mut found = vec![0; expected.len()];
-        let read = child.stdout().map(|mut stdout| stdout.read_exact(&mut found));
-        if stop.is_killed() || (matches!(read, Some(Ok(()))) && found == expected.as_bytes()) {
+        let said = child.answer(expected.len() as u64, EXIT_LIMIT).unwrap_or_default();
+        if stop.is_killed() || said == expected.as_bytes() {
             return Ok(());
         }
         child.kill();
@@ -104,7 +105,9 @@ impl Child {
         let program = command.get_program().to_string_lossy().into_owned();
         let file = file.to_owned();
         tracing::debug!("{command:?}");
-        let mut child = match command.process_group(0).stderr(Stdio::piped()).spawn() {
+        command.process_group(0).stderr(Stdio::piped());
+        let command = std::mem::replace(command, Command::new(&program));
+        let mut child = match spawn(command) {
             Ok(child) => child,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let variable = tool.variable;
@@ -138,6 +141,33 @@ impl Child {
             file: self.0.file.clone(),
             source: io::ErrorKind::BrokenPipe.into(),
         })
+    }
+
+    /// Returns up to `most` bytes of stdout, which must be a pipe that was not taken before. Kills the child if it does not
+    /// write them, or end stdout, within `limit`.
+    ///
+    /// # Errors
+    /// Returns [`VideoError::Unreadable`] if stdout cannot be read, and [`VideoError::TimedOut`] if the child was killed.
+    pub(super) fn answer(&self, most: u64, limit: Duration) -> Result<Vec<u8>, VideoError> {
+        let unreadable = |source| VideoError::Unreadable { file: self.0.file.clone(), source };
+        let stdout = self.output()?;
+        let (answered, waiting) = channel::<()>();
+        let child = self.clone();
+        let watch = move || {
+            let is_late = waiting.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+            if is_late {
+                child.kill();
+            }
+            is_late
+        };
+        let watch = thread::Builder::new().name("limit".into()).spawn(watch).map_err(unreadable)?;
+        let mut answer = Vec::new();
+        let read = stdout.take(most).read_to_end(&mut answer);
+        drop(answered);
+        if watch.join().unwrap_or(false) {
+            return Err(self.failure(ExitStatus::default(), Some(limit)));
+        }
+        read.map(|_| answer).map_err(unreadable)
     }
 
     /// Waits until the child has ended. Kills it if it still runs after `limit`.
@@ -191,8 +221,7 @@ impl Child {
     }
 
     pub(super) fn kill(&self) {
-        // Ignore an error, which means that the child has already ended.
-        let _ = lock(&self.0.child).kill();
+        kill(&mut lock(&self.0.child));
     }
 
     /// Returns the last [`QUOTED`] lines of stderr, joined by `; `. Call this after the child has ended.
@@ -212,7 +241,7 @@ impl Child {
 impl Drop for Inner {
     fn drop(&mut self) {
         let mut child = lock(&self.child);
-        let _ = child.kill();
+        kill(&mut child);
         let _ = child.wait();
     }
 }
@@ -311,6 +340,24 @@ mod tests {
         let start = Instant::now();
         let child = shell("sleep 20 & echo gone >&2; exit 1", &Stop::default());
         assert!(child.wait(None).unwrap_err().to_string().ends_with("it said: gone"));
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn an_answer_has_a_limit() {
+        let start = Instant::now();
+        let answer = |script: &str, limit| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
+            let (file, stop) = (Path::new("a.mp4"), Stop::default());
+            let child = Child::start(FFPROBE, &mut command, file, FfmpegTask::Probing, &stop);
+            child.unwrap().answer(4, Duration::from_millis(limit))
+        };
+        assert_eq!(answer("printf abcdef", 5000).unwrap(), b"abcd");
+        assert_eq!(answer("printf ab", 5000).unwrap(), b"ab");
+        // A process of the script keeps stdout open.
+        let error = answer("sleep 20; printf ab", 50).unwrap_err();
+        insta::assert_snapshot!(error, @"a.mp4: ffmpeg did not end within 0.05 s while probing and was killed");
         assert!(start.elapsed() < Duration::from_secs(5));
     }
 

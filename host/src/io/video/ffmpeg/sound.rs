@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::probe::Sound;
 use super::process::{Child, EXIT_LIMIT};
-use super::{FFMPEG, url};
+use super::{FFMPEG, input};
 use crate::io::video::stream::fill;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
@@ -65,9 +65,9 @@ fn start(file: &Path, rate: u32, most: Duration, stop: &Stop) -> Result<Child, V
     let mut command = FFMPEG.command();
     command
         .args(["-nostdin", "-hide_banner", "-loglevel", "error", "-t"])
-        .arg(format!("{:.6}", most.as_secs_f64()))
-        .arg("-i")
-        .arg(url(file))
+        .arg(format!("{:.6}", most.as_secs_f64()));
+    input(&mut command, file);
+    command
         .args(["-map", "0:a:0", "-vn", "-af", &filters, "-f", "f32le", "pipe:1"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped());

@@ -6,7 +6,7 @@ use shared_types::photometry::Response;
 use super::super::response;
 use super::{Sample, Solution};
 
-/// A solution, with what many predictions share.
+/// A solution, with numbers that many predictions share.
 pub(super) struct Model<'a> {
     pub(super) solution: &'a Solution,
     /// The exponentials of the exposures.
