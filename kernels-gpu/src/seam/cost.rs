@@ -1,5 +1,8 @@
 //! The cost of a cell, from the differences between the cameras.
 
+// On the host, `core` or `std` provides these methods of `f32`.
+#[cfg(target_arch = "nvptx64")]
+use cuda_std::GpuFloat as _;
 use glam::{UVec2, Vec4, uvec2};
 use shared_types::seam::{BASE, LARGEST, NOISE, PER_LEVEL, Sees};
 
