@@ -17,8 +17,8 @@
 //! | `still`, `refusal` | `POST /stitch` |
 //! | `live` | `GET /live` and `GET /health` |
 //!
-//! The service has no TLS, no user accounts and no time limits for slow clients. If you need them, put a proxy in front
-//! of the service.
+//! The service has no TLS, no user accounts and no limit for idle connections. If you need them, put a proxy in front of the
+//! service.
 
 mod live;
 mod refusal;
@@ -36,13 +36,14 @@ use axum::routing::post;
 use futures_util::future::{Either, select};
 use panoweave::device::DeviceName;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use live::Live;
 use still::Still;
 
-/// The maximum time for open connections to finish after Ctrl-C.
-const GRACE: Duration = Duration::from_secs(2);
+/// The maximum time for open connections to finish after a signal. Containers are killed 10 seconds after SIGTERM.
+const GRACE: Duration = Duration::from_secs(8);
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
@@ -62,7 +63,23 @@ fn main() -> Result {
     served
 }
 
-/// Serves HTTP on `address` until Ctrl-C.
+/// Waits for Ctrl-C or SIGTERM. If a handler cannot be installed, this signal kills the service.
+async fn signalled() {
+    let interrupt = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    let terminate = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => drop(terminate.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    select(pin!(interrupt), pin!(terminate)).await;
+}
+
+/// Serves HTTP on `address` until Ctrl-C or SIGTERM.
 async fn serve(address: &str, still: Arc<Still>, live: Arc<Live>) -> Result {
     let stitch = post(still::stitch).layer(DefaultBodyLimit::max(still::MAX_BODY));
     let router = Router::new()
@@ -75,17 +92,14 @@ async fn serve(address: &str, still: Arc<Still>, live: Arc<Live>) -> Result {
     let (stop, mut stopped) = watch::channel(());
     let mut also_stopped = stopped.clone();
     tokio::spawn(async move {
-        // If the handler cannot be installed, the service runs until it is killed.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        signalled().await;
         // End the live streams, which would never end on their own.
         live.close();
         stop.send_replace(());
     });
     let server = axum::serve(listener, router);
     let server = server.with_graceful_shutdown(async move { drop(stopped.changed().await) });
-    // After Ctrl-C, wait at most `GRACE` for clients that do not read.
+    // After a signal, wait at most `GRACE` for clients that do not read.
     let late = async {
         drop(also_stopped.changed().await);
         tokio::time::sleep(GRACE).await;

@@ -44,6 +44,8 @@ pub(crate) enum Refusal {
     Stitch(#[from] StitchError),
     #[error(transparent)]
     Device(#[from] DeviceError),
+    #[error("the request did not arrive within a minute; send it faster")]
+    Slow,
     #[error("the service is busy with other requests; try again later")]
     Busy,
     #[error("the service failed while it stitched the pictures; see its log")]
@@ -67,6 +69,7 @@ impl Refusal {
             | Self::Warp(RenderError::Device(_))
             | Self::Stitch(StitchError::Device(_))
             | Self::Broken => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             // The request is well-formed, but its contents cannot be stitched into a panorama.
             Self::NotText

@@ -2,17 +2,21 @@
 //! `homography`, which overrides the service's geometry. The response is the panorama as PNG.
 //!
 //! A request takes one of the [`AT_ONCE`] work slots only after it has arrived completely, so a slow sender does not
-//! block other requests. The bytes received so far count against [`MAX_BODIES`], the memory limit for all requests
-//! together.
+//! block other requests. All bytes received so far, those of the form's headers included, count against [`MAX_BODIES`], the
+//! memory limit for all requests together. A request must arrive within [`ARRIVAL`], so that senders that stop do not keep
+//! their share of it.
 //!
 //! The module `refusal` defines the errors and their HTTP status.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use axum::extract::multipart::MultipartRejection;
-use axum::extract::{Multipart, State};
+use axum::body::Body;
+use axum::extract::{FromRequest, Multipart, Request, State};
 use axum::http::header;
 use axum::response::IntoResponse;
+use futures_util::StreamExt;
 use panoweave::device::Device;
 use panoweave::geometry::homography::Homography;
 use panoweave::geometry::rig::Rig;
@@ -23,6 +27,7 @@ use panoweave::warp::DeviceWarp;
 use panoweave_examples::geometry;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::refusal::Refusal;
 
@@ -32,7 +37,10 @@ pub(crate) const MAX_BODY: usize = 64 << 20;
 /// Maximum number of pixels in a panorama.
 pub(crate) const MAX_PIXELS: u64 = 1 << 25;
 
-/// Maximum number of requests that are stitched at once. Each of them may need up to a gigabyte of memory.
+/// Maximum time in which a request must arrive.
+const ARRIVAL: Duration = Duration::from_secs(60);
+
+/// Maximum number of requests that are stitched at once. Each of them may need up to 1.7 GiB of memory.
 const AT_ONCE: usize = 4;
 
 /// Maximum number of bytes in all requests together: requests that are still arriving and requests that are being
@@ -61,8 +69,32 @@ struct Form {
     left: Option<Vec<u8>>,
     right: Option<Vec<u8>>,
     homography: Option<Vec<u8>>,
-    /// The permits for the bytes of this request, out of [`MAX_BODIES`].
-    share: Option<OwnedSemaphorePermit>,
+}
+
+/// The permits for the bytes of a request, out of [`MAX_BODIES`]. They are returned when the request is done.
+struct Share {
+    all: Arc<Semaphore>,
+    own: Mutex<Option<OwnedSemaphorePermit>>,
+    /// Whether there were too few permits.
+    is_short: AtomicBool,
+}
+
+impl Share {
+    /// Takes permits for received bytes. Returns an error if there are too few.
+    fn take(&self, bytes: usize) -> Result<(), Refusal> {
+        let busy = || {
+            self.is_short.store(true, Ordering::Relaxed);
+            Refusal::Busy
+        };
+        let bytes = u32::try_from(bytes).map_err(|_| busy())?;
+        let more = Arc::clone(&self.all).try_acquire_many_owned(bytes).map_err(|_| busy())?;
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *own {
+            Some(own) => own.merge(more),
+            own => *own = Some(more),
+        }
+        Ok(())
+    }
 }
 
 impl Still {
@@ -121,8 +153,17 @@ impl Still {
     }
 }
 
-/// Reads the parts of a form, each at most once and in any order. Takes permits for the received bytes from `bodies`.
-async fn read(mut parts: Multipart, bodies: &Arc<Semaphore>) -> Result<Form, Refusal> {
+/// Reads the parts of a form, each at most once and in any order. Takes permits for all bytes of the request.
+async fn read(request: Request, share: &Arc<Share>) -> Result<Form, Refusal> {
+    let counts = Arc::clone(share);
+    let request = request.map(|body| {
+        Body::from_stream(body.into_data_stream().map(move |chunk| {
+            let chunk = chunk?;
+            counts.take(chunk.len()).map_err(axum::Error::new)?;
+            Ok::<_, axum::Error>(chunk)
+        }))
+    });
+    let mut parts = Multipart::from_request(request, &()).await?;
     let mut form = Form::default();
     while let Some(mut part) = parts.next_field().await? {
         let name = part.name().unwrap_or_default().to_owned();
@@ -137,13 +178,6 @@ async fn read(mut parts: Multipart, bodies: &Arc<Semaphore>) -> Result<Form, Ref
         }
         let content = place.insert(Vec::new());
         while let Some(chunk) = part.chunk().await? {
-            let bytes = u32::try_from(chunk.len()).map_err(|_| Refusal::Busy)?;
-            let share = Arc::clone(bodies).try_acquire_many_owned(bytes);
-            let share = share.map_err(|_| Refusal::Busy)?;
-            match &mut form.share {
-                Some(whole) => whole.merge(share),
-                whole => *whole = Some(share),
-            }
             content.extend_from_slice(&chunk);
         }
     }
@@ -153,12 +187,23 @@ async fn read(mut parts: Multipart, bodies: &Arc<Semaphore>) -> Result<Form, Ref
 /// Handles `POST /stitch`.
 pub(crate) async fn stitch(
     State(still): State<Arc<Still>>,
-    parts: Result<Multipart, MultipartRejection>,
+    request: Request,
 ) -> Result<impl IntoResponse, Refusal> {
-    let form = read(parts?, &still.bodies).await?;
+    let share = Arc::new(Share {
+        all: Arc::clone(&still.bodies),
+        own: Mutex::default(),
+        is_short: AtomicBool::default(),
+    });
+    let form = match timeout(ARRIVAL, read(request, &share)).await {
+        Err(_) => return Err(Refusal::Slow),
+        // The form reports the error of the missing permits as one of its own.
+        Ok(Err(_)) if share.is_short.load(Ordering::Relaxed) => return Err(Refusal::Busy),
+        Ok(form) => form?,
+    };
     let room = Arc::clone(&still.room).try_acquire_owned().map_err(|_| Refusal::Busy)?;
-    // The work continues even if the client closes the connection, so the closure owns the work slot until it is done.
-    let work = spawn_blocking(move || (still.stitch(&form), room).0);
+    // The work continues even if the client closes the connection, so the closure owns the work slot and the permits until it
+    // is done.
+    let work = spawn_blocking(move || (still.stitch(&form), room, share).0);
     let png = work.await.map_err(|_| Refusal::Broken)??;
     Ok(([(header::CONTENT_TYPE, "image/png")], png))
 }

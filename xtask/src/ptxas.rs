@@ -4,10 +4,11 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::cargo::target;
+use crate::cargo::{root, target};
 
-/// The Python package that contains `ptxas`, with its version, as an argument of pip.
-const WHEEL: &str = "nvidia-cuda-nvcc==13.0.88";
+/// The requirement of pip for the Python package that contains `ptxas`, in the workspace. pip refuses a package with
+/// another hash.
+const REQUIREMENT: &str = "xtask/src/ptxas.txt";
 /// The path of `ptxas` in the Python package.
 const INSIDE: &str = "nvidia/cu13/bin/ptxas";
 
@@ -32,14 +33,16 @@ pub(crate) fn provide() -> Option<PathBuf> {
                 "--root-user-action=ignore",
                 "--no-deps",
                 "--only-binary=:all:",
+                "--require-hashes",
             ])
             .arg("--target")
             .arg(&folder)
-            .arg(WHEEL)
+            .arg("--requirement")
+            .arg(root().join(REQUIREMENT))
             .status();
         if !installed.is_ok_and(|status| status.success()) {
             eprintln!(
-                "cannot install {WHEEL} with pip, so the registers and spills of the kernels are not checked; install pip, or set CUDA_BUILDER_PTXAS"
+                "cannot install the package in {REQUIREMENT} with pip, so the registers and spills of the kernels are not checked; install pip, or set CUDA_BUILDER_PTXAS"
             );
             return None;
         }

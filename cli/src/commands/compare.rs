@@ -274,7 +274,7 @@ impl Args {
             output::check(file, &read)?;
         }
         if let (Some(csv), Some(plot)) = (&self.csv, &self.plot)
-            && output::place(csv) == output::place(plot)
+            && output::would_be_same(csv, plot)
         {
             return Err(Failure::OutputTwice { file: plot.clone() });
         }

@@ -87,7 +87,7 @@ pub(crate) fn would_be_same(a: &Path, b: &Path) -> bool {
 }
 
 /// Returns the absolute path of a file, which need not exist. Returns `None` if its folder does not exist.
-pub(crate) fn place(file: &Path) -> Option<PathBuf> {
+fn place(file: &Path) -> Option<PathBuf> {
     Some(fs::canonicalize(folder_of(file)).ok()?.join(file.file_name()?))
 }
 

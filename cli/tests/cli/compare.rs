@@ -325,6 +325,8 @@ fn what_cannot_be_compared() {
     folder.write("wide.y4m", y4m(42, 30, "30:1", &[vec![0; 1260]]));
     folder.write("none.y4m", "YUV4MPEG2 W40 H30 F30:1 Ip C420 XCOLORRANGE=FULL\n");
     folder.write("a.rgba", [0; 4800]);
+    folder.write("p.svg", "");
+    std::os::unix::fs::symlink("p.svg", folder.path("link.csv")).unwrap();
     assert_eq!(folder.words("compare eleven.png eleven.png --device cpu").code, Some(0));
     for (line, kind, part) in [
         (
@@ -356,6 +358,7 @@ fn what_cannot_be_compared() {
         ("a.y4m a.y4m --csv a.y4m", "output", "it is an input too"),
         ("a.y4m a.y4m --plot p.png", "output", "must end in .svg"),
         ("a.y4m a.y4m --plot p.svg --csv p.svg", "output", "two outputs"),
+        ("a.y4m a.y4m --plot p.svg --csv link.csv", "output", "two outputs"),
     ] {
         let done = folder.words(&format!("compare {line} --device cpu --json"));
         assert_eq!(done.code, Some(2), "{line}: {done:?}");

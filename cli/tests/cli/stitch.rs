@@ -8,20 +8,25 @@ use crate::{Done, Folder};
 
 const BASE: &str = "stitch left.png right.png --device cpu";
 
+/// The pictures of a rig are added to sums, and those of a warp are one stitch, so both round differently.
 #[test]
-fn a_rig_its_warp_file_and_its_planes_give_the_same_bytes() {
+fn a_rig_its_warp_file_and_its_planes_give_the_same_panorama() {
     let folder = Folder::new();
     folder.quiet(&format!("{BASE} --rig rig.toml -o direct.png"));
     folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
     folder.quiet(&format!("{BASE} --warp rig.safetensors -o file.png"));
     folder.quiet(&format!("{BASE} --warp planes --size 64x32 -o planes.png"));
-    let direct = folder.read("direct.png");
-    assert_eq!(folder.read("file.png"), direct);
-    assert_eq!(folder.read("planes.png"), direct);
-    assert_eq!(
-        (folder.picture("direct.png").width(), folder.picture("direct.png").height()),
-        (64, 32)
-    );
+    assert!(folder.read("file.png") == folder.read("planes.png"));
+    let (direct, file) = (folder.picture("direct.png"), folder.picture("file.png"));
+    assert_eq!((direct.width(), direct.height()), (64, 32));
+    assert_eq!((file.width(), file.height()), (64, 32));
+    let channels = |pixel: &Rgba8| [pixel.r, pixel.g, pixel.b, pixel.a];
+    let pairs = direct.pixels().iter().zip(file.pixels());
+    let pairs = pairs.flat_map(|(a, b)| channels(a).into_iter().zip(channels(b)));
+    let differences: Vec<u8> = pairs.map(|(a, b)| a.abs_diff(b)).collect();
+    assert!(differences.iter().all(|levels| *levels <= 1));
+    let count = differences.iter().filter(|levels| **levels > 0).count();
+    assert!(count * 100 < differences.len(), "{count} levels differ");
 }
 
 #[test]

@@ -102,11 +102,11 @@ impl Service {
         Answer { status, kind, body }
     }
 
-    /// Sends SIGINT, as Ctrl-C does, and returns the exit status. Panics if the service takes longer than 20 seconds to
-    /// end.
-    pub(crate) fn interrupt(&mut self) -> ExitStatus {
+    /// Sends a signal, of which Ctrl-C is `-INT`, and returns the exit status. Panics if the service takes longer than 20
+    /// seconds to end.
+    pub(crate) fn end(&mut self, signal: &str) -> ExitStatus {
         let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
         let most = Instant::now() + Duration::from_secs(20);
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {

@@ -3,15 +3,21 @@
 //! The new content is written to a temporary file in the same folder, which is flushed to disk and then renamed to the
 //! target. If writing fails, the temporary file is removed and the target stays unchanged.
 //!
-//! The target must not exist yet, or must be a regular file: renaming over `/dev/null` would remove the device for all
-//! programs. A symbolic link stays a link, and the file to which it points is replaced. A file keeps its permissions,
-//! but its owner may change.
+//! The target must not exist yet, or must be a regular file that is not read-only: renaming over `/dev/null` would remove
+//! the device for all programs. A symbolic link stays a link, and the file to which it points is replaced. A link that the
+//! system does not follow, such as another user's link in `/tmp`, is refused. A file keeps its permissions, but its owner
+//! may change.
+//!
+//! A program that is killed leaves its temporary files. Each temporary file has an advisory lock as long as it is written,
+//! so the next program that writes to the folder finds and removes those that nobody writes any more.
 
-use std::fs::{self, File, Permissions};
+use std::collections::BTreeSet;
+use std::fs::{self, DirEntry, File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -19,6 +25,13 @@ use crate::lock::lock;
 
 /// The maximum number of symbolic links to follow. The Linux kernel has the same limit.
 const MAX_LINKS: usize = 40;
+
+/// The start and the end of the names of temporary files.
+const NAME: [&str; 2] = [".panoweave-", ".tmp"];
+
+/// The time without a change after which a temporary file that has no lock counts as left over. It is much longer than the
+/// time between the creation of a file and its lock.
+const LEFT_OVER: Duration = Duration::from_secs(60);
 
 /// Replaces the content of `path` with the output of `write`.
 pub(crate) fn replace<E: From<io::Error>>(
@@ -42,28 +55,39 @@ pub(crate) fn replace<E: From<io::Error>>(
 /// exists.
 ///
 /// # Errors
-/// Returns an error if the target exists and is not a regular file, or if its folder is not writable.
+/// Returns an error if the target exists and is read-only or not a regular file, if the system does not follow a link, or
+/// if the folder is not writable.
 pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTempFile, PathBuf)> {
     let target = followed(path)?;
     let old = fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|found| !found.is_file()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
+    if old.as_ref().is_some_and(|found| found.permissions().readonly()) {
+        let text = "the file is read-only; make it writable, or write another file";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
     // `tempfile` creates files that only their owner can read. Use the permissions of the old file instead, or for a
     // new file the mode 0666 without the bits of the umask.
     let kept = old.map(|found| Permissions::from_mode(found.permissions().mode() & 0o777));
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".panoweave-").suffix(".tmp");
+    builder.prefix(NAME[0]).suffix(NAME[1]);
     builder.permissions(kept.clone().unwrap_or(Permissions::from_mode(0o666)));
     // Hold the lock while creating and listing the file, so that `remove_unfinished` cannot run in between and miss it.
     let mut list = unfinished();
-    let temporary = builder.tempfile_in(folder_of(&target))?;
+    let folder = folder_of(&target);
+    remove_left_over(folder);
+    let temporary = builder.tempfile_in(folder)?;
+    // The lock belongs to the open file, so it lasts as long as this copy of the handle. Ignore the error of a file system
+    // without locks, where no left over file is removed.
+    let locked = temporary.as_file().try_clone()?;
+    let _ = locked.try_lock();
     if let Some(kept) = kept {
         temporary.as_file().set_permissions(kept)?;
     }
     let path = temporary.path().to_owned();
     list.push(path.clone());
-    Ok((Unfinished(path), temporary, target))
+    Ok((Unfinished { path, _locked: locked }, temporary, target))
 }
 
 /// The paths of all temporary files that are being written.
@@ -71,11 +95,15 @@ static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// An entry in the list of temporary files. Dropping it removes the entry from the list, but does not remove the file.
 #[derive(Debug)]
-pub(crate) struct Unfinished(PathBuf);
+pub(crate) struct Unfinished {
+    path: PathBuf,
+    /// The file, with its lock.
+    _locked: File,
+}
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        unfinished().retain(|path| *path != self.0);
+        unfinished().retain(|path| *path != self.path);
     }
 }
 
@@ -97,6 +125,31 @@ pub fn remove_unfinished() {
     std::mem::forget(list);
 }
 
+/// Removes the temporary files in a folder that a program has left there when it was killed. Examines each folder only
+/// once, because a folder may have many files.
+fn remove_left_over(folder: &Path) {
+    static EXAMINED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let is_new = folder.canonicalize().is_ok_and(|folder| lock(&EXAMINED).insert(folder));
+    // Ignore errors: a file that cannot be examined or removed does no harm.
+    let Some(entries) = is_new.then(|| fs::read_dir(folder).ok()).flatten() else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(NAME[0]) && name.ends_with(NAME[1]) && is_left_over(&entry) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Returns whether a temporary file is not written any more.
+fn is_left_over(entry: &DirEntry) -> bool {
+    let Ok(found) = entry.metadata() else { return false };
+    let age = found.modified().ok().and_then(|time| time.elapsed().ok());
+    found.is_file()
+        && age.is_some_and(|age| age >= LEFT_OVER)
+        && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
+}
+
 /// Returns the parent folder of a file, or `.` for a file name without a folder.
 pub(crate) fn folder_of(file: &Path) -> &Path {
     match file.parent() {
@@ -110,7 +163,15 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
-            Ok(to) => path = folder_of(&path).join(to),
+            Ok(to) => {
+                // Only the system knows whether it follows this link. A target that does not exist is no obstacle.
+                if let Err(error) = fs::metadata(&path)
+                    && error.kind() == io::ErrorKind::PermissionDenied
+                {
+                    return Err(error);
+                }
+                path = folder_of(&path).join(to);
+            }
             Err(_) => return Ok(path),
         }
     }
@@ -143,6 +204,69 @@ mod tests {
         assert_eq!(fs::read(at("d/file")).unwrap(), b"content");
         assert_eq!(fs::read(at("d/new")).unwrap(), b"new");
         assert_eq!(fs::metadata(at("d/file")).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_read_only_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o444)).unwrap();
+        let error = write(&file, "new").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(fs::read(&file).unwrap(), b"old");
+    }
+
+    #[test]
+    fn files_of_killed_programs_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = |name: &str| {
+            let path = folder.path().join(name);
+            let file = File::create(&path).unwrap();
+            file.set_modified(std::time::SystemTime::now() - 2 * LEFT_OVER).unwrap();
+            (path, file)
+        };
+        let (left, _) = old(".panoweave-a.tmp");
+        let (locked, file) = old(".panoweave-b.tmp");
+        file.lock().unwrap();
+        let (other, _) = old(".other.tmp");
+        let fresh = folder.path().join(".panoweave-c.tmp");
+        File::create(&fresh).unwrap();
+        write(&folder.path().join("out"), "content").unwrap();
+        assert!(!left.exists());
+        assert!(locked.exists() && other.exists() && fresh.exists());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn a_temporary_file_is_locked_as_long_as_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("file");
+        let (entry, temporary, _) = temporary_beside(&target).unwrap();
+        // ffmpeg writes the file, so this process closes its first handle.
+        let path = temporary.into_temp_path();
+        assert!(File::open(&path).unwrap().try_lock().is_err());
+        drop(entry);
+        assert!(File::open(&path).unwrap().try_lock().is_ok());
+    }
+
+    /// In a folder like `/tmp`, Linux follows a link only if it belongs to the user or to the owner of the folder.
+    #[test]
+    fn a_link_of_another_user_in_a_shared_folder_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).unwrap();
+        let (link, target) = (folder.path().join("link"), tempfile::tempdir().unwrap());
+        std::os::unix::fs::symlink(target.path().join("file"), &link).unwrap();
+        let is_on = fs::read_to_string("/proc/sys/fs/protected_symlinks");
+        let is_on = is_on.is_ok_and(|text| text.trim() == "1");
+        // Only the superuser can give the link to another user.
+        if !is_on || std::os::unix::fs::lchown(&link, Some(12345), None).is_err() {
+            assert!(write(&link, "content").is_ok());
+            return;
+        }
+        let error = write(&link, "content").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert!(!target.path().join("file").exists());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! - A file is opened as a local file in one of the [`FORMATS`]. Formats that name other files or addresses are not among
 //!   them. So a playlist that is called `a.mp4` can neither show other videos nor open a connection.
-//! - On Linux, a child has no network if the system allows it, and writes no core dump.
+//! - On Linux, a child has no network if the system allows it, at most 16 GiB of memory, and writes no core dump.
 //! - On Linux, a child is killed when this process ends, even by `kill -9`.
 //!
 //! The environment variable `PANOWEAVE_FFMPEG_NETWORK` with the value 1 leaves the network to children, for a program in
@@ -57,10 +57,14 @@ mod system {
     use std::process::Command;
 
     use rustix::process::{
-        Resource, Rlimit, Signal, getpid, getppid, getuid, set_parent_process_death_signal,
-        setrlimit,
+        Resource, Rlimit, Signal, getpid, getppid, getrlimit, getuid,
+        set_parent_process_death_signal, setrlimit,
     };
     use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+    /// The maximum number of bytes of a child's data. A frame of 8K video with 10 bits has 100 MB, and a decoder with 32
+    /// threads holds about 50 of them.
+    const MEMORY: u64 = 16 << 30;
 
     pub(super) fn confine(command: &mut Command) {
         let network =
@@ -78,7 +82,11 @@ mod system {
             if getppid() != Some(parent) {
                 return Err(std::io::ErrorKind::Interrupted.into());
             }
-            setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+            for (resource, most) in [(Resource::Core, 0), (Resource::Data, MEMORY)] {
+                // A smaller limit that the user has set stays.
+                let most = getrlimit(resource).maximum.map_or(most, |set| set.min(most));
+                setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+            }
             if !network {
                 // Ignore the error of a system that does not allow it.
                 // SAFETY: the child has one thread and shares no memory with others.
