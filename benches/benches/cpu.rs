@@ -87,12 +87,7 @@ impl Scene<'_> {
         pictures: &[Vec<u8>; 2],
     ) -> Vec<u8> {
         let (stream, device) = (self.stream, self.stream.device());
-        let [left, right] = pictures.each_ref().map(|tight| {
-            let mut frame = DeviceFrame::new(device, input).expect("a frame");
-            let tight = Frame::tight(input, tight).expect("bytes of a frame");
-            frame.upload(stream, &tight).expect("an upload");
-            frame
-        });
+        let [left, right] = pictures.each_ref().map(|tight| self.frame(input, tight));
         let mut out = DeviceFrame::new(device, output).expect("an output");
         for (label, lookup) in LOOKUPS {
             let options = StitchOptions { lookup, ..StitchOptions::default() };
@@ -145,13 +140,15 @@ impl Scene<'_> {
     /// Returns a frame of each camera.
     fn frames(&self, pixels: PixelFormat) -> [DeviceFrame; 2] {
         let format = FrameFormat { size: self.source, pixels };
-        [0, 1].map(|seed| {
-            let mut frame = DeviceFrame::new(self.stream.device(), format).expect("a frame");
-            let tight = noise(format, seed);
-            let tight = Frame::tight(format, &tight).expect("bytes of a frame");
-            frame.upload(self.stream, &tight).expect("an upload");
-            frame
-        })
+        [0, 1].map(|seed| self.frame(format, &noise(format, seed)))
+    }
+
+    /// Returns a frame with these bytes.
+    fn frame(&self, format: FrameFormat, tight: &[u8]) -> DeviceFrame {
+        let mut frame = DeviceFrame::new(self.stream.device(), format).expect("a frame");
+        let tight = Frame::tight(format, tight).expect("bytes of a frame");
+        frame.upload(self.stream, &tight).expect("an upload");
+        frame
     }
 
     /// Measures `once`, of which each call moves `bytes`.

@@ -26,6 +26,26 @@ pub(crate) type Colours = [[Row; 3]; 2];
 /// Texture coordinates of two rows: columns and rows of the picture.
 pub(crate) type Places = [[Row; 2]; 2];
 
+/// Adds the colours of a camera times their weights to sums, and the weights to their sums.
+#[inline(always)]
+pub(crate) fn accumulate(
+    sums: &mut Colours,
+    totals: &mut [Row; 2],
+    colours: &Colours,
+    weights: &[Row; 2],
+) {
+    for i in 0..2 {
+        for k in 0..SIDE {
+            totals[i][k] += weights[i][k];
+        }
+        for channel in 0..3 {
+            for k in 0..SIDE {
+                sums[i][channel][k] += colours[i][channel][k] * weights[i][k];
+            }
+        }
+    }
+}
+
 /// Divides sums of colours by the sums of their weights. Pixels without a weight become black.
 #[inline(always)]
 pub(crate) fn divide(sums: &mut Colours, weights: &[Row; 2]) {

@@ -8,7 +8,9 @@
 use super::edge_boost;
 use crate::cpu::{covered, covers, vectorised};
 use crate::io::{Cubic, Sampler2d};
-use crate::rows::{Colours, Opens, Panorama, Picture, Places, Row, SIDE, Shading, divide};
+use crate::rows::{
+    Colours, Opens, Panorama, Picture, Places, Row, SIDE, Shading, accumulate, divide,
+};
 use cuda_std::launch::LaunchConfig;
 use cuda_std::{View, ViewMut};
 use glam::{UVec2, Vec3, uvec2, vec3};
@@ -206,16 +208,7 @@ fn mean<P: Picture>(cameras: &[Camera<P>], at: UVec2) -> Colours {
     let mut weights = [[0.0; SIDE]; 2];
     for camera in cameras {
         let Some((colours, own)) = camera.look(at, MIN_WEIGHT) else { continue };
-        for i in 0..2 {
-            for k in 0..SIDE {
-                weights[i][k] += own[i][k];
-            }
-            for channel in 0..3 {
-                for k in 0..SIDE {
-                    sums[i][channel][k] += colours[i][channel][k] * own[i][k];
-                }
-            }
-        }
+        accumulate(&mut sums, &mut weights, &colours, &own);
     }
     divide(&mut sums, &weights);
     sums

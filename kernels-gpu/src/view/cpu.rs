@@ -9,7 +9,8 @@ use super::source::{FALLBACK, nv12, p010, plane, rgba8};
 use crate::cpu::vectorised;
 use crate::io::Sampler2d;
 use crate::rows::{
-    Colours, Opens, Panorama, Picture, Places, Plane, Row, SIDE, Shading, bilinear, divide,
+    Colours, Opens, Panorama, Picture, Places, Plane, Row, SIDE, Shading, accumulate, bilinear,
+    divide,
 };
 use crate::warp::lens::angle;
 use cuda_std::launch::LaunchConfig;
@@ -232,16 +233,7 @@ fn blend<P: Picture>(sources: &[Source<P>], canvas: Option<&ViewCanvas>, at: Vec
         let mut colours: Colours = [[[0.0; SIDE]; 3]; 2];
         source.picture.sample(&places, false, &source.grading, &mut colours);
         source.shading.apply(&places, &mut colours);
-        for i in 0..2 {
-            for k in 0..SIDE {
-                totals[i][k] += weights[i][k];
-            }
-            for channel in 0..3 {
-                for k in 0..SIDE {
-                    sums[i][channel][k] += colours[i][channel][k] * weights[i][k];
-                }
-            }
-        }
+        accumulate(&mut sums, &mut totals, &colours, &weights);
     }
     divide(&mut sums, &totals);
     sums

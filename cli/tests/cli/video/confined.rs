@@ -1,7 +1,7 @@
 //! Tests what ffmpeg may do when panoweave runs it: it reads only the file that it is given, and it does not outlive
 //! panoweave.
 
-use std::path::PathBuf;
+use std::process::Child;
 
 use super::signals::{end, signal, start_with, until};
 use super::{Ffmpeg, MAP};
@@ -15,8 +15,8 @@ fn a_text_that_names_another_video_is_refused() {
     ffmpeg.run(&folder, "-f lavfi -i testsrc2=s=40x30:r=30 -t 0.2 -pix_fmt yuv420p secret.mp4");
     let secret = folder.path("secret.mp4").display().to_string();
     let texts = [
+        // Without an end marker, ffmpeg would wait for further parts.
         ("hls", format!("#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n{secret}\n")),
-        // Without its end marker, ffmpeg would wait for further parts.
         ("concat", format!("ffconcat version 1.0\nfile {secret}\n")),
         (
             "dash",
@@ -34,17 +34,6 @@ fn a_text_that_names_another_video_is_refused() {
     }
 }
 
-/// Replaces the encoder by a script, and returns the command line that uses it.
-fn with_encoder(folder: &Folder, ffmpeg: &Ffmpeg, script: &str) -> PathBuf {
-    let program = ffmpeg.ffmpeg.display();
-    let script =
-        format!("#!/bin/sh\ncase \"$*\" in *pipe:0*) {script} ;; esac\nexec {program} \"$@\"\n");
-    folder.write("encoder", script);
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(folder.path("encoder"), mode).unwrap();
-    folder.path("encoder")
-}
-
 /// Returns whether the process whose number is in the file `pid` runs.
 fn runs(folder: &Folder) -> bool {
     let pid = String::from_utf8(folder.read("pid")).unwrap();
@@ -57,16 +46,22 @@ fn is_noted(folder: &Folder) -> bool {
     std::fs::read_to_string(folder.path("pid")).is_ok_and(|text| text.ends_with('\n'))
 }
 
+/// Starts a job whose encoder is `script`, and waits until the script has written the number of a process.
+fn started(folder: &Folder, ffmpeg: &Ffmpeg, script: &str) -> Child {
+    ffmpeg.pair(folder, 20.0);
+    let encoder = ffmpeg.with_encoder(folder, script);
+    let line = format!("video left.mp4 right.mp4 {MAP} -o p.mp4");
+    let child = start_with(folder, &line, &[("PANOWEAVE_FFMPEG", encoder.as_os_str())]);
+    until(|| is_noted(folder));
+    assert!(runs(folder));
+    child
+}
+
 #[test]
 fn ffmpeg_ends_with_a_killed_panoweave() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
-    ffmpeg.pair(&folder, 20.0);
-    let encoder = with_encoder(&folder, &ffmpeg, "echo $$ > pid; exec sleep 60");
-    let line = format!("video left.mp4 right.mp4 {MAP} -o p.mp4");
-    let child = start_with(&folder, &line, &[("PANOWEAVE_FFMPEG", encoder.as_os_str())]);
-    until(|| is_noted(&folder));
-    assert!(runs(&folder));
+    let child = started(&folder, &ffmpeg, "echo $$ > pid; exec sleep 60");
     signal(&child, "KILL");
     assert_eq!(end(child).code, None);
     until(|| !runs(&folder));
@@ -76,12 +71,7 @@ fn ffmpeg_ends_with_a_killed_panoweave() {
 fn programs_that_a_wrapper_starts_end_too() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
-    ffmpeg.pair(&folder, 20.0);
-    let encoder = with_encoder(&folder, &ffmpeg, "sleep 60 & echo $! > pid; wait");
-    let line = format!("video left.mp4 right.mp4 {MAP} -o p.mp4");
-    let child = start_with(&folder, &line, &[("PANOWEAVE_FFMPEG", encoder.as_os_str())]);
-    until(|| is_noted(&folder));
-    assert!(runs(&folder));
+    let child = started(&folder, &ffmpeg, "sleep 60 & echo $! > pid; wait");
     signal(&child, "INT");
     signal(&child, "TERM");
     assert_ne!(end(child).code, Some(0));

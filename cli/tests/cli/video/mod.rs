@@ -120,6 +120,18 @@ impl Ffmpeg {
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
+    /// Writes a program that runs the shell commands `script` instead of ffmpeg if it has to encode. Returns its path.
+    fn with_encoder(&self, folder: &Folder, script: &str) -> PathBuf {
+        let program = self.ffmpeg.display();
+        let script = format!(
+            "#!/bin/sh\ncase \"$*\" in *pipe:0*) {script} ;; esac\nexec {program} \"$@\"\n"
+        );
+        folder.write("encoder", script);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(folder.path("encoder"), mode).unwrap();
+        folder.path("encoder")
+    }
+
     pub(crate) fn output(&self, folder: &Folder, line: &str) -> Output {
         let mut command = Command::new(&self.ffmpeg);
         command.current_dir(folder.path("")).args(["-v", "error", "-nostdin", "-y"]);

@@ -173,18 +173,10 @@ fn twice_leaves_nothing() {
     let folder = Folder::new();
     ffmpeg.pair(&folder, 300.0);
     // Replace the encoder by a process that does not read its input and runs for 60 s.
-    folder.write(
-        "stuck",
-        format!(
-            "#!/bin/sh\ncase \"$*\" in *pipe:0*) exec sleep 60 ;; esac\nexec {} \"$@\"\n",
-            ffmpeg.ffmpeg.display()
-        ),
-    );
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(folder.path("stuck"), mode).unwrap();
+    let stuck = ffmpeg.with_encoder(&folder, "exec sleep 60");
     let mut command = folder.command();
     command.args(format!("video left.mp4 right.mp4 {MAP} -o p.mp4").split(' '));
-    command.env("PANOWEAVE_FFMPEG", folder.path("stuck"));
+    command.env("PANOWEAVE_FFMPEG", stuck);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let temporary = || {
         let names = std::fs::read_dir(folder.path("")).unwrap();

@@ -30,9 +30,9 @@ impl Equations {
 /// Sums over the two predictions of a channel: products of the derivatives of the residuals by the logarithm of the ratio
 /// and by the coefficients of the response.
 #[derive(Default)]
-struct Sums {
-    ratio: f64,
-    ratio_residual: f64,
+pub(super) struct Sums {
+    pub(super) ratio: f64,
+    pub(super) ratio_residual: f64,
     ratio_response: [f64; 2],
     response: [f64; 3],
     response_residual: [f64; 2],
@@ -73,17 +73,28 @@ impl Problem<'_> {
         let mut all =
             Equations { matrix: DMatrix::zeros(count, count), side: DVector::zeros(count) };
         for sample in samples {
-            let sums = model.predict(sample, 0.0).map(|both| {
-                let mut sums = Sums::default();
-                for (from, predicted) in both.iter().enumerate() {
-                    let weight = self.evidence * sample.weight / predicted.outlying(scale);
-                    sums.add(predicted, weight, from, self.response);
-                }
-                sums
-            });
+            let sums = self.sums(model, sample, 0.0, scale);
             self.add(&mut all, sample, &sums);
         }
         all
+    }
+
+    /// Returns the sums over the predictions of each channel of a sample. `ratio` is that of [`Model::predict`].
+    pub(super) fn sums(
+        &self,
+        model: &Model<'_>,
+        sample: &Sample,
+        ratio: f64,
+        scale: f64,
+    ) -> [Sums; 3] {
+        model.predict(sample, ratio).map(|both| {
+            let mut sums = Sums::default();
+            for (from, predicted) in both.iter().enumerate() {
+                let weight = self.evidence * sample.weight / predicted.outlying(scale);
+                sums.add(predicted, weight, from, self.response);
+            }
+            sums
+        })
     }
 
     /// Adds a sample to equations. `sums` has an element for each channel.

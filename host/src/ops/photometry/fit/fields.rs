@@ -120,16 +120,10 @@ impl<'a> System<'a> {
         let mut weights = Vec::with_capacity(self.ratios.len());
         for (sample, taps) in self.problem.samples.iter().zip(&self.ratios) {
             let ratio = of(taps, nodes);
-            let (mut weight, mut right) = (0.0, 0.0);
-            for (from, at) in
-                model.predict(sample, ratio).iter().flat_map(|of| of.iter().enumerate())
-            {
-                // The prediction from side 1 multiplies by the reciprocal of the ratio.
-                let change = if from == 0 { at.change() } else { -at.change() };
-                let factor = self.problem.evidence * sample.weight / at.outlying(scale);
-                weight += factor * change * change;
-                right -= factor * change * (at.residual - change * ratio);
-            }
+            let sums = self.problem.sums(model, sample, ratio, scale);
+            let weight: f64 = sums.iter().map(|of| of.ratio).sum();
+            let residual: f64 = sums.iter().map(|of| of.ratio_residual).sum();
+            let right = weight * ratio - residual;
             taps.iter().for_each(|&(node, tap)| side[node] += tap * right);
             weights.push(weight);
         }
