@@ -1,4 +1,5 @@
-//! The project's development commands: `cargo xtask demo`, `test`, `kernels`, `bench`, `soak`, `bundle` and `gst`.
+//! The project's development commands: `cargo xtask demo`, `test`, `kernels`, `bench`, `soak`, `fuzz`, `bundle` and
+//! `gst`.
 //!
 //! Each command builds and downloads what it needs. The program and the library do not depend on this crate.
 
@@ -8,6 +9,7 @@ mod cargo;
 mod debian;
 mod demo;
 mod ffmpeg;
+mod fuzz;
 mod gstreamer;
 mod kernels;
 mod ptxas;
@@ -29,6 +31,9 @@ usage: cargo xtask COMMAND
   bench    run every bench on the GPU; write target/bench/index.html and the tables of BENCHMARKS.md
            --from RECORD...  run no bench; report records that a bundle wrote on another machine
   soak     run the live stitcher for 10 minutes, or --minutes N; fail if memory grows or a frame is lost
+  fuzz     run the fuzz targets for 10 minutes in total, or --minutes N [TARGET...]; fail if one fails
+           --address    with AddressSanitizer
+           --minimise   add the new inputs that reach new code to fuzz/corpus/
   bundle   create target/bundle.tar.xz: tests, benches and the program for a GPU machine without Rust
            --target TRIPLE  build for another architecture, such as aarch64-unknown-linux-gnu for Jetson Orin
   gst ARGUMENTS...
@@ -44,6 +49,7 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(),
         ["bench", "--from", ref records @ ..] if !records.is_empty() => bench::report(records),
         ["soak", ref rest @ ..] => soak::run(rest),
+        ["fuzz", ref rest @ ..] => fuzz::run(rest),
         ["bundle"] => bundle::run(None),
         ["bundle", "--target", triple] => bundle::run(Some(triple)),
         ["gst", ref rest @ ..] if !rest.is_empty() => gstreamer::command(rest),

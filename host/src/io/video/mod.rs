@@ -18,6 +18,8 @@ mod gpu_encoder;
 mod medium;
 mod nvdec;
 mod nvenc;
+#[doc(hidden)]
+pub mod parsers;
 mod pattern;
 mod pictures;
 pub(super) mod read_frame;

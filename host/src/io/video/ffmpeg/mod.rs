@@ -23,9 +23,9 @@ pub(super) use decode::Decoder;
 pub use encode::{Crf, TenBit};
 pub(super) use encode::{Encoder, mux};
 pub(super) use output::OutputFile;
-pub(super) use packets::Packets;
+pub(super) use packets::{Packets, TransportStream};
 pub use probe::Sound;
-pub(super) use probe::{Probe, probe};
+pub(super) use probe::{Probe, parse, probe};
 pub(super) use process::{EXIT_LIMIT, Killer};
 use process::{FFMPEG, FFPROBE};
 

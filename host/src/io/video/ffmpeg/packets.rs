@@ -105,7 +105,7 @@ impl Packets {
 }
 
 /// A reader of the pictures in an MPEG transport stream.
-struct TransportStream<R> {
+pub(in crate::io::video) struct TransportStream<R> {
     input: R,
     /// The picture that is being read.
     current: Option<Packet>,
@@ -117,12 +117,12 @@ struct TransportStream<R> {
 }
 
 impl<R: Read> TransportStream<R> {
-    fn new(input: R) -> Self {
+    pub(in crate::io::video) fn new(input: R) -> Self {
         Self { input, current: None, latest: [0; 2], crowded: 0 }
     }
 
     /// Returns the next picture, or `None` at the end of the stream. An incomplete transport packet ends the stream.
-    fn next(&mut self) -> std::io::Result<Option<Packet>> {
+    pub(in crate::io::video) fn next(&mut self) -> std::io::Result<Option<Packet>> {
         let mut packet = [0; PACKET];
         while fill(&mut self.input, &mut packet)? == PACKET {
             if packet[0] != 0x47 {

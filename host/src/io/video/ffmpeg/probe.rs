@@ -216,12 +216,19 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
         }
         done => done?,
     }
-    match serde_json::from_slice::<Answer>(&answer) {
-        Ok(answer) => answer.probe(path),
-        Err(error) => {
+    parse(&answer, path).or_else(|error| {
+        if let VideoError::NotVideo { .. } = error {
             FFPROBE.check(path, stop)?;
-            Err(VideoError::NotVideo { file: path.to_owned(), said: error.to_string() })
         }
+        Err(error)
+    })
+}
+
+/// Parses the output of ffprobe for the file `path`.
+pub(in crate::io::video) fn parse(answer: &[u8], path: &Path) -> Result<Probe, VideoError> {
+    match serde_json::from_slice::<Answer>(answer) {
+        Ok(answer) => answer.probe(path),
+        Err(error) => Err(VideoError::NotVideo { file: path.to_owned(), said: error.to_string() }),
     }
 }
 
