@@ -33,13 +33,14 @@ pub(crate) fn cpu_paths(data: &[u8]) {
 
 /// Returns whether the devices accepted the arguments, so that results were compared.
 fn operation(input: &mut Unstructured<'_>) -> Result<bool> {
-    match input.int_in_range(0..=5)? {
-        0 => stitches(input),
-        1 => views(input),
-        2 => convolutions(input),
-        3 => similarities(input),
-        4 => features(input),
-        _ => trajectories(input),
+    // The convolutions of `features` take most of the time in the simulator, so it is rare.
+    match input.int_in_range(0..=15)? {
+        0..=5 => stitches(input),
+        6..=9 => views(input),
+        10 | 11 => convolutions(input),
+        12 | 13 => similarities(input),
+        14 => trajectories(input),
+        _ => features(input),
     }
 }
 
@@ -63,11 +64,11 @@ fn name() -> DeviceName {
 }
 
 /// Checks that each sample is close to the judge's. The fractions of source coordinates have 8 bits, so a rounding error in
-/// a coordinate may change a sample by a level of 8 bits. `slope` is the factor by which later steps may multiply this
-/// difference.
+/// a coordinate may change a sample of noise by a level of 8 bits along each axis. `slope` is the factor by which later
+/// steps may multiply this difference.
 fn close(format: FrameFormat, own: &[u16], judge: &[u16], slope: f32, what: impl Debug) {
-    let level = if format.pixels.bits() > 8 { 4.0 } else { 1.0 };
-    let limit = (level * slope).ceil() as u16;
+    let levels = if format.pixels.bits() > 8 { 8.0 } else { 2.0 };
+    let limit = (levels * slope).ceil() as u16;
     assert_eq!(own.len(), judge.len());
     for (at, (own, judge)) in own.iter().zip(judge).enumerate() {
         assert!(own.abs_diff(*judge) <= limit, "sample {at}: {own} instead of {judge}: {what:?}");
@@ -359,12 +360,12 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 56) as u8
         };
-        for number in 0..6 {
+        for number in 0..16 {
             let compares = |data: &[u8]| operation(&mut Unstructured::new(data)) == Ok(true);
             let inputs =
                 (0..20).map(|_| [vec![number], (0..400).map(|_| random()).collect()].concat());
             let compared = inputs.filter(|input| compares(input)).count();
-            assert!(compared >= 10, "operation {number}: {compared} of 20");
+            assert!(compared >= 4, "operation {number}: {compared} of 20");
         }
     }
 }
