@@ -6,6 +6,7 @@ pub(crate) mod format;
 pub(crate) mod inputs;
 pub(crate) mod lookup;
 pub(crate) mod mask;
+pub(crate) mod max_pixels;
 pub(crate) mod old_warp;
 pub(crate) mod recipe;
 pub(crate) mod refine;

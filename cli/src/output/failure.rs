@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use glam::UVec2;
 use panoweave::device::DeviceError;
-use panoweave::geometry::OverlapError;
+use panoweave::geometry::{MAX_CANVAS_AREA, OverlapError};
 use panoweave::geometry::calibrate::Refusal;
 use panoweave::geometry::homography::HomographyError;
 use panoweave::geometry::intrinsics::IntrinsicsError;
@@ -63,6 +63,11 @@ pub(crate) enum Failure {
         expected: UVec2,
         source_of_warp: PathBuf,
     },
+    #[error(
+        "{}: the panorama is {}×{} pixels, but --max-pixels is {limit}; describe a smaller panorama, or raise --max-pixels (up to {MAX_CANVAS_AREA})",
+        map.display(), size.x, size.y
+    )]
+    PanoramaPixels { map: PathBuf, size: UVec2, limit: u64 },
     #[error("{} is for {expected} pictures, but {found} are given; give one input per camera, or a file for {found} pictures", source_of_warp.display())]
     PictureCount { source_of_warp: PathBuf, found: usize, expected: usize },
     #[error(
@@ -79,6 +84,10 @@ pub(crate) enum Failure {
         if *found == 1 { "" } else { "s" }
     )]
     ColourCount { option: &'static str, found: usize, expected: usize },
+    #[error(
+        "the output would have {rows} rows of {columns} numbers, which are {numbers}, but --max-numbers is {limit}; lower --fps, or raise --max-numbers"
+    )]
+    OutputNumbers { rows: u64, columns: u64, numbers: u64, limit: u64 },
     #[error(
         "--anchor {anchor}: there are only {cameras} cameras; give a number from 1 to {cameras}"
     )]
@@ -242,6 +251,7 @@ impl Failure {
             | Self::NeedsCameras { .. }
             | Self::SyncCount { .. }
             | Self::ColourCount { .. }
+            | Self::OutputNumbers { .. }
             | Self::Anchor { .. }
             | Self::RefineValue { .. }
             | Self::Gate { .. } => Kind::Usage,
@@ -254,7 +264,7 @@ impl Failure {
             | Self::TextUnwritable { .. }
             | Self::Stdout(_)
             | Self::Warp(WarpError::Unwritable { .. })
-            | Self::Trajectory(TrajectoryError::Unwritable { .. })
+            | Self::Trajectory(TrajectoryError::Unwritable { .. } | TrajectoryError::Output(_))
             | Self::Rig(RigError::Unsaved { .. } | RigError::Unwritable { .. })
             | Self::Picture(
                 PictureError::Extension { .. }
@@ -281,6 +291,7 @@ impl Failure {
             | Self::Matching(_)
             | Self::Kinds { .. }
             | Self::PanoramaSize { .. }
+            | Self::PanoramaPixels { .. }
             | Self::Quality(_)
             | Self::NotMeasured { .. }
             | Self::Compare { .. }
