@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use glam::UVec2;
 use panoweave::device::DeviceError;
@@ -112,6 +113,11 @@ pub(crate) enum Failure {
     NeedsCameras { map: PathBuf, reason: &'static str },
     #[error("{}: stopped by a second signal before it was finished", file.display())]
     Interrupted { file: PathBuf },
+    #[error(
+        "{}: stopped by a signal, but not finished within {} s; its encoder or the reader of a pipe does not read, or the disk is slow: raise --finish-limit",
+        file.display(), limit.as_secs()
+    )]
+    FinishLimit { file: PathBuf, limit: Duration },
     #[error("{}: not written: stopped before the first frame", file.display())]
     NotBegun { file: PathBuf },
     #[error("stopped by a signal; each output file is either complete or unchanged")]
@@ -306,7 +312,10 @@ impl Failure {
             Self::Video(error) if let Some(error) = error.device_error() => device_kind(error),
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) | Self::Live(_) => Kind::Input,
-            Self::Interrupted { .. } | Self::NotBegun { .. } | Self::Stopped => Kind::Interrupted,
+            Self::Interrupted { .. }
+            | Self::FinishLimit { .. }
+            | Self::NotBegun { .. }
+            | Self::Stopped => Kind::Interrupted,
             Self::Signals(_) => Kind::Device,
             Self::NoDevice(_) => Kind::NoDevice,
             Self::Device(error) => device_kind(error),

@@ -368,3 +368,18 @@ fn what_cannot_be_compared() {
     }
     assert_eq!(folder.words("compare left.png left.png --device cuda:0").code, Some(3));
 }
+
+/// Checks that a header alone does not make `compare` allocate frames: the address space is limited to 1.2 GB, and four
+/// frames of this size have 1.6 GB.
+#[test]
+fn a_header_without_frames_takes_no_memory() {
+    let folder = Folder::new();
+    folder.write("none.y4m", "YUV4MPEG2 W16384 H16384 F30:1 C420jpeg\n");
+    let program = env!("CARGO_BIN_EXE_panoweave");
+    let script = format!("ulimit -v 1200000; exec {program} compare none.y4m none.y4m --device cpu");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &script]).current_dir(folder.path(""));
+    let done = crate::Done::from(command.output().unwrap());
+    insta::assert_snapshot!(done.stderr, @"error: none.y4m: no frames; use a video or picture sequence with at least one frame");
+    assert_eq!(done.code, Some(2));
+}
