@@ -23,6 +23,7 @@ use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
 
 use crate::options::blend::Blending;
+use crate::options::input_limits::InputLimits;
 use crate::options::inputs::files;
 use crate::options::refine::Refining;
 use crate::options::stitching::Stitching;
@@ -104,6 +105,8 @@ pub(crate) struct Args {
     /// and numbered pictures, which do not store a rate: they are read at this rate, too.
     #[arg(long, value_name = "RATE")]
     fps: Option<Rate>,
+    #[command(flatten)]
+    limits: InputLimits,
     /// Format of the output: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
     /// selects the format.
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -360,6 +363,7 @@ impl Args {
                 size: self.input_size,
                 rate: self.fps,
                 ten_bit,
+                limits: self.limits.limits(),
                 ..VideoInput::new(file, medium)
             })
         };

@@ -3,6 +3,7 @@
 pub(crate) mod blend;
 pub(crate) mod fail_below;
 pub(crate) mod format;
+pub(crate) mod input_limits;
 pub(crate) mod inputs;
 pub(crate) mod lookup;
 pub(crate) mod mask;

@@ -20,8 +20,8 @@ use super::medium::shown;
 use super::read_frame::{LOOK, NextFrame, ReadFrame, check};
 use super::stream::RawReader;
 use super::{
-    DecodedFrame, Medium, Stop, StreamFormat, VideoDecoder, VideoError, VideoFrame, pictures,
-    stream, y4m,
+    DecodedFrame, Medium, Stop, StreamFormat, VideoDecoder, VideoError, VideoFrame, VideoLimits,
+    pictures, stream, y4m,
 };
 use crate::device::Stream;
 use crate::frame::{ColourTags, FrameFormat, PixelFormat, Rate};
@@ -48,14 +48,16 @@ pub struct VideoInput {
     pub ten_bit: bool,
     /// The decoder of encoded files. Other media ignore it.
     pub decoder: VideoDecoder,
+    /// The limits on the video.
+    pub limits: VideoLimits,
 }
 
 impl VideoInput {
     /// Returns the options for `path` with 8 bits per sample, the rate that the video states, and ffmpeg as the decoder.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, medium: Medium) -> Self {
-        let (path, decoder) = (path.into(), VideoDecoder::default());
-        Self { path, medium, size: None, rate: None, ten_bit: false, decoder }
+        let (path, decoder, limits) = (path.into(), VideoDecoder::default(), VideoLimits::default());
+        Self { path, medium, size: None, rate: None, ten_bit: false, decoder, limits }
     }
 }
 
@@ -115,9 +117,14 @@ impl VideoSource {
     ) -> Result<Self, VideoError> {
         let name = shown(&input.path, "stdin");
         let no_rate = || VideoError::NoRate { file: name.clone() };
+        let limits = &input.limits;
+        let over = |source| VideoError::Limit { file: name.clone(), source };
         match &input.medium {
             Medium::File => {
                 let probe = ffmpeg::probe(&input.path, stop)?;
+                limits.check_streams(probe.streams).map_err(over)?;
+                limits.check_size(probe.size).map_err(over)?;
+                limits.check_duration(probe.duration).map_err(over)?;
                 let rate = input.rate.or(probe.rate).ok_or_else(no_rate)?;
                 let own = || {
                     let deep = input.ten_bit && probe.bits() > 8;
@@ -154,6 +161,7 @@ impl VideoSource {
                 let rate = reader.header().rate.or(input.rate).ok_or_else(no_rate)?;
                 let expected = bytes.map(|bytes| reader.frames_in(bytes));
                 let format = reader.header().format();
+                limits.check_size(format.size).map_err(over)?;
                 Self::buffered(name, format, rate, expected, reader, stop)
             }
             Medium::Stream(raw) => {
@@ -169,6 +177,7 @@ impl VideoSource {
                 };
                 let format = FrameFormat { size, pixels: taken };
                 check(&name, format.size)?;
+                limits.check_size(size).map_err(over)?;
                 let (file, bytes) = stream::open(&input.path)?;
                 let expected = bytes.map(|bytes| bytes / format.bytes() as u64);
                 let reader = RawReader::new(&name, file);
