@@ -194,7 +194,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         ));
     }
     let blend = args.blending.blend(Blend::Feather)?;
-    let interrupt = Interrupt::listen(&args.output, Duration::from_secs(args.finish_limit), as_json)?;
+    let interrupt =
+        Interrupt::listen(&args.output, Duration::from_secs(args.finish_limit), as_json)?;
     let stop = interrupt.stop();
     let device = args.device.open()?;
     inputs.iter_mut().for_each(|input| input.decoder = args.decoder.of(&device));

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use glam::UVec2;
 use panoweave::device::DeviceError;
-use panoweave::geometry::{MAX_CANVAS_AREA, OverlapError};
 use panoweave::geometry::calibrate::Refusal;
 use panoweave::geometry::homography::HomographyError;
 use panoweave::geometry::intrinsics::IntrinsicsError;
 use panoweave::geometry::rig::RigError;
+use panoweave::geometry::{MAX_CANVAS_AREA, OverlapError};
 use panoweave::io::picture::PictureError;
 use panoweave::io::video::VideoError;
 use panoweave::live::LiveError;

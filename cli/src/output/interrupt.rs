@@ -64,7 +64,8 @@ impl Interrupt {
                     tracing::info!(
                         "stopping: finishing the output within {seconds} s; a second signal stops at once"
                     );
-                    let (stop, late, failure) = (stop.clone(), Arc::clone(&late), Arc::clone(&too_late));
+                    let (stop, late, failure) =
+                        (stop.clone(), Arc::clone(&late), Arc::clone(&too_late));
                     let end = move || {
                         thread::sleep(limit);
                         late.store(true, Ordering::Relaxed);

@@ -376,7 +376,9 @@ fn a_header_without_frames_takes_no_memory() {
     let folder = Folder::new();
     folder.write("none.y4m", "YUV4MPEG2 W16384 H16384 F30:1 C420jpeg\n");
     let program = env!("CARGO_BIN_EXE_panoweave");
-    let script = format!("ulimit -v 1200000; exec {program} compare none.y4m none.y4m --device cpu --max-input-pixels 300000000");
+    let script = format!(
+        "ulimit -v 1200000; exec {program} compare none.y4m none.y4m --device cpu --max-input-pixels 300000000"
+    );
     let mut command = std::process::Command::new("sh");
     command.args(["-c", &script]).current_dir(folder.path(""));
     let done = crate::Done::from(command.output().unwrap());

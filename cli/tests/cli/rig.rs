@@ -211,7 +211,8 @@ fn wrong_input() {
 #[test]
 fn a_large_panorama_needs_a_higher_limit() {
     let folder = Folder::new();
-    let large = rig(&[-40.0, 40.0]).replace("width = 1200\nheight = 150", "width = 8192\nheight = 8192");
+    let large =
+        rig(&[-40.0, 40.0]).replace("width = 1200\nheight = 150", "width = 8192\nheight = 8192");
     folder.write("large.toml", &large);
     Picture::filled(400, 300, Rgba8::opaque(1, 2, 3)).save(folder.path("a.png")).unwrap();
     folder.write("far.txt", "1 0 30000 0 1 1500 0 0 1");
@@ -224,7 +225,7 @@ fn a_large_panorama_needs_a_higher_limit() {
         assert_eq!(done.code, Some(2), "{done:?}");
         assert!(done.stderr.contains("but --max-pixels is 33554432"), "{done:?}");
     }
-    let small = rig(&[-40.0, 40.0]);
+    let small = rig(&[-25.0, 25.0]);
     folder.write("small.toml", &small);
     let line = "stitch a.png a.png --rig small.toml --device cpu -o p.png --max-pixels";
     let done = folder.words(&format!("{line} 179999"));
@@ -236,7 +237,13 @@ fn a_large_panorama_needs_a_higher_limit() {
 #[test]
 fn an_error_shows_no_text_of_another_file() {
     let folder = Folder::new();
-    for secret in ["K: [hunter2]\n", "hunter2\n", "K: @hunter2\n", "- hunter2: {\n", "camera_matrix: hunter2\n"] {
+    for secret in [
+        "K: [hunter2]\n",
+        "hunter2\n",
+        "K: @hunter2\n",
+        "- hunter2: {\n",
+        "camera_matrix: hunter2\n",
+    ] {
         folder.write("secret", secret);
         let matrix = "matrix = { fx = 300.0, fy = 300.0, cx = 200.0, cy = 150.0 }";
         folder.write("r.toml", rig(&[-40.0, 40.0]).replacen(matrix, "opencv = \"secret\"", 1));

@@ -40,7 +40,11 @@ impl StitchedFrames {
         if waits != self.waits {
             self.waits = waits;
             let count = &self.shared.waiting;
-            if waits { count.fetch_add(1, AcqRel) } else { count.fetch_sub(1, AcqRel) };
+            if waits {
+                count.fetch_add(1, AcqRel)
+            } else {
+                count.fetch_sub(1, AcqRel)
+            };
         }
     }
 

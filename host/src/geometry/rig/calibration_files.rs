@@ -63,13 +63,17 @@ mod tests {
                      opencv = \"{file}\"\nyaw = {yaw}.0\n"
                 )
             };
-            let canvas = "[panorama]\nprojection = \"planar\"\nwidth = 90\nheight = 30\nfov = 90.0\n";
+            let canvas =
+                "[panorama]\nprojection = \"planar\"\nwidth = 90\nheight = 30\nfov = 90.0\n";
             let text = [canvas, &camera("a", -20, name), &camera("b", 20, name)].concat();
             Rig::parse_with(&text, folder.join("r.toml"), allowed)
         };
-        for (name, inside) in
-            [("inside.yaml", true), (&*absolute, true), ("../outside.yaml", false), ("link.yaml", false)]
-        {
+        for (name, inside) in [
+            ("inside.yaml", true),
+            (&*absolute, true),
+            ("../outside.yaml", false),
+            ("link.yaml", false),
+        ] {
             parsed(name, CalibrationFiles::Anywhere).unwrap();
             let found = parsed(name, CalibrationFiles::InFolder);
             assert_eq!(found.is_ok(), inside, "{name}");

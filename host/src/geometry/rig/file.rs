@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::geometry::intrinsics::Intrinsics;
 use crate::geometry::rig::error::check_count;
 use crate::geometry::rig::{
-    CalibrationFiles, CameraMatrix, CameraPose, LensName, Mount, ProjectionName, Quality, Rig, RigCamera, RigCanvas,
-    RigError,
+    CalibrationFiles, CameraMatrix, CameraPose, LensName, Mount, ProjectionName, Quality, Rig,
+    RigCamera, RigCanvas, RigError,
 };
 use crate::geometry::{MAX_CANVAS_SIDE, Vignetting};
 use crate::io::picture::MAX_SIDE;

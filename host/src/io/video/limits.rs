@@ -37,7 +37,9 @@ pub enum VideoLimitError {
         limit: u64,
     },
     /// The file has too many streams.
-    #[error("the file has {streams} streams, but at most {limit} are allowed; raise `VideoLimits::streams` (--max-input-streams)")]
+    #[error(
+        "the file has {streams} streams, but at most {limit} are allowed; raise `VideoLimits::streams` (--max-input-streams)"
+    )]
     Streams {
         /// The number of streams.
         streams: usize,

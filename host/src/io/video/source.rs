@@ -56,7 +56,8 @@ impl VideoInput {
     /// Returns the options for `path` with 8 bits per sample, the rate that the video states, and ffmpeg as the decoder.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, medium: Medium) -> Self {
-        let (path, decoder, limits) = (path.into(), VideoDecoder::default(), VideoLimits::default());
+        let (path, decoder, limits) =
+            (path.into(), VideoDecoder::default(), VideoLimits::default());
         Self { path, medium, size: None, rate: None, ten_bit: false, decoder, limits }
     }
 }
@@ -472,41 +473,4 @@ fn read(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
-
-    use super::*;
-
-    /// A reader of endless frames that records its end.
-    struct Endless(Arc<AtomicBool>);
-
-    impl NextFrame for Endless {
-        fn next_frame(&mut self) -> Result<Option<VideoFrame>, VideoError> {
-            Ok(Some(VideoFrame::Host(Vec::new())))
-        }
-    }
-
-    impl Drop for Endless {
-        fn drop(&mut self) {
-            thread::sleep(Duration::from_millis(50));
-            self.0.store(true, Ordering::SeqCst);
-        }
-    }
-
-    #[test]
-    fn drop_waits_for_a_reader_that_uses_the_gpu() {
-        let ended = Arc::new(AtomicBool::new(false));
-        let format = FrameFormat::rgba8(2, 2);
-        let rate = Rate::new(30, 1).unwrap();
-        let reader = Endless(Arc::clone(&ended));
-        let reader = |_| Box::new(reader) as Box<dyn NextFrame>;
-        let name = "endless.mp4".into();
-        let (source, thread) =
-            VideoSource::start(name, format, rate, None, reader, &Stop::default()).unwrap();
-        let mut source = VideoSource { _gpu_reader: Some(GpuReader(thread)), ..source };
-        assert!(source.next_frame().unwrap().is_some());
-        drop(source);
-        assert!(ended.load(Ordering::SeqCst));
-    }
-}
+mod tests;
