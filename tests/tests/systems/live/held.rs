@@ -62,7 +62,9 @@ fn a_reader_may_hold_all_panoramas_as_long_as_it_does_not_wait() {
         let mut panoramas = stitcher.panoramas();
         let bytes = stamp(9);
         let submit = |i| stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
-        (0..4).for_each(|i| drop(submit(i)));
+        for i in 0..4 {
+            submit(i);
+        }
         let held: Vec<_> = panoramas.by_ref().take(4).collect();
         submit(4);
         thread::sleep(Duration::from_millis(500));
