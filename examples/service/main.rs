@@ -16,10 +16,14 @@
 //! |---|---|
 //! | `still`, `refusal` | `POST /stitch` |
 //! | `live` | `GET /live` and `GET /health` |
+//! | `connections` | the limit on the number of connections |
 //!
-//! The service has no TLS, no user accounts and no limit for idle connections. If you need them, put a proxy in front of the
-//! service.
+//! The rig comes from the operator. A service that accepts rigs from its users must read them with
+//! `Rig::parse_with(…, CalibrationFiles::Nowhere)`, because a rig can name any file as a calibration.
+//!
+//! The service has no TLS and no user accounts. If you need them, put a proxy in front of the service.
 
+mod connections;
 mod live;
 mod refusal;
 mod still;
@@ -39,6 +43,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use connections::Connections;
 use live::Live;
 use still::Still;
 
@@ -97,7 +102,7 @@ async fn serve(address: &str, still: Arc<Still>, live: Arc<Live>) -> Result {
         live.close();
         stop.send_replace(());
     });
-    let server = axum::serve(listener, router);
+    let server = axum::serve(Connections::new(listener), router);
     let server = server.with_graceful_shutdown(async move { drop(stopped.changed().await) });
     // After a signal, wait at most `GRACE` for clients that do not read.
     let late = async {

@@ -9,7 +9,7 @@ use panoweave::frame::Rate;
 use panoweave::io::text::read_text_from;
 use panoweave::io::video::STANDARD;
 use panoweave::ops::trajectory::{
-    FILE_LIMIT, Trajectory, TrajectoryError, open_times, parse_times,
+    FILE_LIMIT, FrameTimes, Trajectory, TrajectoryError, open_times, parse_times,
 };
 use serde_json::json;
 
@@ -58,6 +58,10 @@ struct Resample {
     /// (the CPU, with the checks for authors of kernels).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
+    /// Maximum number of numbers in the output, which has rows × (1 + columns) of them. A number takes up to 25 bytes of
+    /// the file.
+    #[arg(long, value_name = "N", default_value_t = 100_000_000)]
+    max_numbers: u64,
 }
 
 /// The options that select the output times.
@@ -102,34 +106,44 @@ impl Resample {
             output::check(&self.output, &inputs)?;
         }
         let mut stages = Stages::new();
-        let (trajectory, targets) = stages.run("load", "reading", || {
+        let (trajectory, times) = stages.run("load", "reading", || {
             let trajectory = opened(
                 &self.input,
                 |file| Trajectory::open(file),
                 |text, name| Trajectory::parse(text, name),
             )?;
-            let targets = self.targets.of(&trajectory)?;
-            Ok((trajectory, targets))
+            let times = self.targets.of(&trajectory)?;
+            Ok((trajectory, times))
         })?;
+        let (rows, columns) = (times.iter().count() as u64, 1 + trajectory.columns().len() as u64);
+        let (numbers, limit) = (rows.saturating_mul(columns), self.max_numbers);
+        if numbers > limit {
+            return Err(Failure::OutputNumbers { rows, columns, numbers, limit });
+        }
         let device = self.device.open()?;
         let stream = device.stream()?;
-        let resampled =
-            stages.run("resample", "resampling", || Ok(trajectory.resample(&stream, &targets)?))?;
-        stages.run("save", "writing", || {
-            if to_stdout {
-                output::print_with(|out| resampled.write(out))
-            } else {
-                Ok(resampled.save(&self.output)?)
+        stages.run("resample", "resampling", || {
+            if !to_stdout {
+                return Ok(trajectory.save_resampled(&stream, times.iter(), &self.output)?);
             }
+            let mut done = Ok(());
+            output::print_with(|out| {
+                match trajectory.write_resampled(&stream, times.iter(), out) {
+                    Err(TrajectoryError::Output(error)) => return Err(error),
+                    result => done = result,
+                }
+                Ok(())
+            })?;
+            Ok(done?)
         })?;
-        let clamped = trajectory.clamped(&targets);
+        let clamped = trajectory.clamped(&times.list);
         if as_json {
             return output::print_json(&json!({
                 "input": self.input.to_string_lossy(),
                 "output": self.output.to_string_lossy(),
                 "device": device.to_string(),
                 "columns": trajectory.columns(),
-                "rows": { "read": trajectory.times().len(), "written": targets.len() },
+                "rows": { "read": trajectory.times().len(), "written": rows },
                 "clamped": clamped,
                 "rate": self.targets.fps.map(|rate| rate.to_string()),
                 "times_ms": stages.json(),
@@ -138,7 +152,7 @@ impl Resample {
         let line = format!(
             "{}: {} rows of {} values from {} input rows, {clamped} before the first or after the last time, on {device}",
             self.output.display(),
-            targets.len(),
+            rows,
             trajectory.columns().len(),
             trajectory.times().len(),
         );
@@ -150,13 +164,29 @@ impl Resample {
     }
 }
 
+/// The output times: a list, or the times of frames.
+struct Times {
+    list: Vec<f64>,
+    frames: Option<FrameTimes>,
+}
+
+impl Times {
+    fn iter(&self) -> impl Iterator<Item = f64> {
+        self.list.iter().copied().chain(self.frames.clone().into_iter().flatten())
+    }
+}
+
 impl Targets {
     /// Returns the times in seconds at which `trajectory` is resampled, from `--fps` or from the file of `--times`.
-    fn of(&self, trajectory: &Trajectory) -> Result<Vec<f64>, Failure> {
+    fn of(&self, trajectory: &Trajectory) -> Result<Times, Failure> {
         match (self.fps, &self.times) {
-            (Some(rate), _) => Ok(trajectory.frame_times(rate)?),
+            (Some(rate), _) => {
+                Ok(Times { list: Vec::new(), frames: Some(trajectory.frame_times(rate)?) })
+            }
             (None, Some(file)) => {
-                Ok(opened(file, |file| open_times(file), |text, name| parse_times(text, name))?)
+                let list =
+                    opened(file, |file| open_times(file), |text, name| parse_times(text, name))?;
+                Ok(Times { list, frames: None })
             }
             (None, None) => Err(Failure::Usage("there are no output times; give --fps or --times")),
         }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use crate::options::format::Format;
 use glam::UVec2;
@@ -22,6 +23,7 @@ use panoweave::warp::MAX_CAMERAS;
 use serde_json::{Value, json};
 
 use crate::options::blend::Blending;
+use crate::options::input_limits::InputLimits;
 use crate::options::inputs::files;
 use crate::options::refine::Refining;
 use crate::options::stitching::Stitching;
@@ -58,7 +60,8 @@ HDR metadata is not copied. --depth 8 selects 8 bits.
 H.264 and HEVC need even sizes, so an odd last column or row is cut off. The panorama ends with the video that ends first. With
 --sync, it begins when all cameras record.
 
-Ctrl-C, SIGTERM or SIGHUP completes the file with the frames so far and exits with code 130. A second signal aborts.
+Ctrl-C, SIGTERM or SIGHUP completes the file with the frames so far and exits with code 130. A second signal aborts, and
+so does the end of --finish-limit.
 See panoweave --help for exit codes and errors as JSON.";
 
 /// Stitches the videos of 2 to 16 cameras into a video of panoramas, or of a virtual camera's view.
@@ -102,6 +105,8 @@ pub(crate) struct Args {
     /// and numbered pictures, which do not store a rate: they are read at this rate, too.
     #[arg(long, value_name = "RATE")]
     fps: Option<Rate>,
+    #[command(flatten)]
+    limits: InputLimits,
     /// Format of the output: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
     /// selects the format.
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -117,6 +122,11 @@ pub(crate) struct Args {
     /// Stops after N frames of output. Default: stitches until the first video ends.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     frames: Option<u64>,
+    /// Time limit in seconds for completing the file after a signal. After it, the encoder is killed, and the file is not
+    /// written.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60,
+        value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    finish_limit: u64,
     /// Stitches without colour correction. By default, the colours of the cameras are measured again and again and
     /// matched, unless a gain or gamma other than 1 is given.
     #[arg(long)]
@@ -184,7 +194,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         ));
     }
     let blend = args.blending.blend(Blend::Feather)?;
-    let interrupt = Interrupt::listen(&args.output, as_json)?;
+    let interrupt =
+        Interrupt::listen(&args.output, Duration::from_secs(args.finish_limit), as_json)?;
     let stop = interrupt.stop();
     let device = args.device.open()?;
     inputs.iter_mut().for_each(|input| input.decoder = args.decoder.of(&device));
@@ -254,8 +265,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let mut meter = Meter::new(expected, sources.len());
     let done = stitch_video(&device, warp, sources, sink, &options, |now| meter.update(now));
     meter.finish();
-    if stop.is_killed() {
-        return Err(Failure::Interrupted { file: args.output.clone() });
+    if let Some(killed) = interrupt.killed() {
+        return Err(killed);
     }
     let done = match done {
         Ok(done) if done.written == 0 => Err(Failure::NotBegun { file: args.output.clone() }),
@@ -353,6 +364,7 @@ impl Args {
                 size: self.input_size,
                 rate: self.fps,
                 ten_bit,
+                limits: self.limits.limits(),
                 ..VideoInput::new(file, medium)
             })
         };

@@ -9,6 +9,7 @@ use panoweave::io::picture::Picture;
 use panoweave::io::video::{Medium, STANDARD, VideoInput};
 
 use crate::options::format::Format;
+use crate::options::input_limits::InputLimits;
 use crate::options::values::picture_size;
 use crate::output::failure::Failure;
 
@@ -27,6 +28,8 @@ pub(crate) struct Clips {
     /// repeated or dropped. A Y4M video keeps its stored rate.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
+    #[command(flatten)]
+    limits: InputLimits,
 }
 
 impl Clips {
@@ -60,6 +63,7 @@ impl Clips {
             size: self.input_size,
             rate: self.fps,
             ten_bit: true,
+            limits: self.limits.limits(),
             ..VideoInput::new(file, self.medium(file)?)
         })
     }

@@ -13,6 +13,7 @@ use panoweave::ops::photometry::{PictureCorrection, Vignette};
 use panoweave::ops::stitch::Vignettes;
 use panoweave::warp::{DeviceWarp, Warp};
 
+use crate::options::max_pixels::MaxPixels;
 use crate::output;
 use crate::output::failure::Failure;
 
@@ -26,20 +27,22 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// Reads a rig, and scales its panorama to `size` pixels if `size` is given.
+    /// Reads a rig, and scales its panorama to `size` pixels if `size` is given. Otherwise, checks its size.
     ///
     /// Fails if `output` is a lens calibration file to which the rig refers, because the output would overwrite it.
     pub(crate) fn from_rig(
         file: &Path,
         size: Option<UVec2>,
+        limit: MaxPixels,
         output: &Path,
     ) -> Result<Self, Failure> {
         let mut rig = Rig::open(file)?;
         if rig.calibrations.iter().any(|calibration| output::same(output, calibration)) {
             return Err(Failure::OutputIsInput { file: output.to_owned() });
         }
-        if let Some(size) = size {
-            rig.panorama = rig.panorama.resized(size);
+        match size {
+            Some(size) => rig.panorama = rig.panorama.resized(size),
+            None => limit.check(file, UVec2::new(rig.panorama.width, rig.panorama.height))?,
         }
         Self::new(&rig)
     }
@@ -58,9 +61,14 @@ impl Recipe {
 
     /// Reads a homography, which maps pixels of the right picture to pixels of the left picture. `sources` are the
     /// sizes of the left and the right picture.
-    pub(crate) fn from_homography(file: &Path, sources: [UVec2; 2]) -> Result<Self, Failure> {
+    pub(crate) fn from_homography(
+        file: &Path,
+        sources: [UVec2; 2],
+        limit: MaxPixels,
+    ) -> Result<Self, Failure> {
         let homography = Homography::open(file)?;
         let geometry = homography.geometry(sources[0], sources[1])?;
+        limit.check(file, geometry.canvas.size)?;
         let (projection, text) = (ProjectionName::Planar, homography.to_text());
         let vignettes = Vec::new();
         Ok(Self { geometry, projection, text, is_rig: false, vignettes })

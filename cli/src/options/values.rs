@@ -6,7 +6,7 @@ use glam::{UVec2, Vec3};
 use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use panoweave::io::picture::MAX_SIDE;
 use panoweave::io::video::Crf;
-use panoweave::ops::features::MAX_WINDOW;
+use panoweave::ops::features::{MAX_GRADIENT_SIGMA, MAX_WINDOW};
 use panoweave::ops::refine::RefineOptions;
 use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::view::MAX_SMOOTHING;
@@ -40,7 +40,9 @@ pub(crate) enum ValueError {
     Window,
     #[error("an eigenvalue must be a number that is at least 0")]
     Eigenvalue,
-    #[error("a sigma must be a number of pixels from 0.1 to 1000")]
+    #[error(
+        "a sigma must be a number of pixels from 0.1 to {MAX_GRADIENT_SIGMA}; to find coarser features, use a smaller picture"
+    )]
     Sigma,
     #[error("the smoothing must be a number of seconds from 0 to {MAX_SMOOTHING}")]
     Smoothing,
@@ -184,7 +186,7 @@ pub(crate) fn smoothing(text: &str) -> Result<f64, ValueError> {
 /// Parses the standard deviation of a Gaussian: a number of pixels from 0.1 to 1000.
 pub(crate) fn sigma(text: &str) -> Result<f32, ValueError> {
     let sigma: f32 = text.parse().map_err(|_| ValueError::Sigma)?;
-    if (0.1..=1000.0).contains(&sigma) { Ok(sigma) } else { Err(ValueError::Sigma) }
+    if (0.1..=MAX_GRADIENT_SIGMA).contains(&sigma) { Ok(sigma) } else { Err(ValueError::Sigma) }
 }
 
 /// Parses the maximum error of a mesh: a finite number of source pixels that is greater than 0.

@@ -9,6 +9,7 @@ use panoweave::geometry::rig::Rig;
 use panoweave::ops::stitch::Vignettes;
 use panoweave::warp::{DeviceWarp, Warp};
 
+use crate::options::max_pixels::MaxPixels;
 use crate::options::recipe::Recipe;
 use crate::options::values::canvas_size;
 use crate::output::failure::Failure;
@@ -22,6 +23,8 @@ pub(crate) struct WarpSource {
     /// allowed for a warp file.
     #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["rig", "homography"])]
     size: Option<UVec2>,
+    #[command(flatten)]
+    limit: MaxPixels,
 }
 
 #[derive(Debug, clap::Args)]
@@ -138,13 +141,13 @@ impl WarpSource {
     fn read(&self, sources: &[UVec2], output: &Path) -> Result<Plan, Failure> {
         let Source { warp, rig, homography } = &self.source;
         if let Some(rig) = rig {
-            return Ok(Plan::Render(Recipe::from_rig(rig, None, output)?));
+            return Ok(Plan::Render(Recipe::from_rig(rig, None, self.limit, output)?));
         }
         let two = <[UVec2; 2]>::try_from(sources);
         if let Some(homography) = homography {
             let (found, file) = (sources.len(), homography.clone());
             let two = two.map_err(|_| Failure::HomographyCount { homography: file, found })?;
-            return Ok(Plan::Render(Recipe::from_homography(homography, two)?));
+            return Ok(Plan::Render(Recipe::from_homography(homography, two, self.limit)?));
         }
         let Some(path) = warp else {
             return Err(Failure::Usage("there is no warp; give --warp, --rig or --homography"));

@@ -2,14 +2,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use glam::UVec2;
 use panoweave::device::DeviceError;
-use panoweave::geometry::OverlapError;
 use panoweave::geometry::calibrate::Refusal;
 use panoweave::geometry::homography::HomographyError;
 use panoweave::geometry::intrinsics::IntrinsicsError;
 use panoweave::geometry::rig::RigError;
+use panoweave::geometry::{MAX_CANVAS_AREA, OverlapError};
 use panoweave::io::picture::PictureError;
 use panoweave::io::video::VideoError;
 use panoweave::live::LiveError;
@@ -63,6 +64,11 @@ pub(crate) enum Failure {
         expected: UVec2,
         source_of_warp: PathBuf,
     },
+    #[error(
+        "{}: the panorama is {}×{} pixels, but --max-pixels is {limit}; describe a smaller panorama, or raise --max-pixels (up to {MAX_CANVAS_AREA})",
+        map.display(), size.x, size.y
+    )]
+    PanoramaPixels { map: PathBuf, size: UVec2, limit: u64 },
     #[error("{} is for {expected} pictures, but {found} are given; give one input per camera, or a file for {found} pictures", source_of_warp.display())]
     PictureCount { source_of_warp: PathBuf, found: usize, expected: usize },
     #[error(
@@ -79,6 +85,10 @@ pub(crate) enum Failure {
         if *found == 1 { "" } else { "s" }
     )]
     ColourCount { option: &'static str, found: usize, expected: usize },
+    #[error(
+        "the output would have {rows} rows of {columns} numbers, which are {numbers}, but --max-numbers is {limit}; lower --fps, or raise --max-numbers"
+    )]
+    OutputNumbers { rows: u64, columns: u64, numbers: u64, limit: u64 },
     #[error(
         "--anchor {anchor}: there are only {cameras} cameras; give a number from 1 to {cameras}"
     )]
@@ -103,6 +113,11 @@ pub(crate) enum Failure {
     NeedsCameras { map: PathBuf, reason: &'static str },
     #[error("{}: stopped by a second signal before it was finished", file.display())]
     Interrupted { file: PathBuf },
+    #[error(
+        "{}: stopped by a signal, but not finished within {} s; its encoder or the reader of a pipe does not read, or the disk is slow: raise --finish-limit",
+        file.display(), limit.as_secs()
+    )]
+    FinishLimit { file: PathBuf, limit: Duration },
     #[error("{}: not written: stopped before the first frame", file.display())]
     NotBegun { file: PathBuf },
     #[error("stopped by a signal; each output file is either complete or unchanged")]
@@ -242,6 +257,7 @@ impl Failure {
             | Self::NeedsCameras { .. }
             | Self::SyncCount { .. }
             | Self::ColourCount { .. }
+            | Self::OutputNumbers { .. }
             | Self::Anchor { .. }
             | Self::RefineValue { .. }
             | Self::Gate { .. } => Kind::Usage,
@@ -254,7 +270,7 @@ impl Failure {
             | Self::TextUnwritable { .. }
             | Self::Stdout(_)
             | Self::Warp(WarpError::Unwritable { .. })
-            | Self::Trajectory(TrajectoryError::Unwritable { .. })
+            | Self::Trajectory(TrajectoryError::Unwritable { .. } | TrajectoryError::Output(_))
             | Self::Rig(RigError::Unsaved { .. } | RigError::Unwritable { .. })
             | Self::Picture(
                 PictureError::Extension { .. }
@@ -281,6 +297,7 @@ impl Failure {
             | Self::Matching(_)
             | Self::Kinds { .. }
             | Self::PanoramaSize { .. }
+            | Self::PanoramaPixels { .. }
             | Self::Quality(_)
             | Self::NotMeasured { .. }
             | Self::Compare { .. }
@@ -295,7 +312,10 @@ impl Failure {
             Self::Video(error) if let Some(error) = error.device_error() => device_kind(error),
             Self::Video(error) if error.is_of_output() => Kind::Output,
             Self::Video(_) | Self::Live(_) => Kind::Input,
-            Self::Interrupted { .. } | Self::NotBegun { .. } | Self::Stopped => Kind::Interrupted,
+            Self::Interrupted { .. }
+            | Self::FinishLimit { .. }
+            | Self::NotBegun { .. }
+            | Self::Stopped => Kind::Interrupted,
             Self::Signals(_) => Kind::Device,
             Self::NoDevice(_) => Kind::NoDevice,
             Self::Device(error) => device_kind(error),

@@ -2,8 +2,9 @@
 //!
 //! - `panoweave video`, before the first frame: a signal ends the program with a message.
 //! - `panoweave video`, later: the first signal ends the video after the frames so far, and completes the file. A
-//!   second signal kills the child processes (ffmpeg). This makes the stitch fail, so the program ends and removes its
-//!   temporary files. If the program still runs after `PATIENCE`, the signal thread removes the files and exits.
+//!   second signal, or the end of the time limit for completing the file, kills the child processes (ffmpeg). This makes
+//!   the stitch fail, so the program ends and removes its temporary files. If the program still runs after `PATIENCE`,
+//!   the thread that killed them removes the files and exits.
 //! - Other commands: a signal ends the program.
 //!
 //! SIGXFSZ does not end the program: a write beyond the limit on the file size fails instead, so the command removes its
@@ -14,7 +15,7 @@
 //!
 //! If the parent process ignores SIGHUP, as `nohup` does, this program also ignores it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -28,7 +29,7 @@ use signal_hook::low_level::exit;
 use crate::output::failure::{Failure, Kind};
 use crate::output::report;
 
-/// The time that the program has to end by itself after a second signal. After this time, the signal thread ends it.
+/// The time that the program has to end by itself after its child processes were killed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The flags that the signal thread of `panoweave video` shares with the main thread: the signal thread sets `stop` to
@@ -36,33 +37,52 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Interrupt {
     stop: Stop,
     running: Arc<AtomicBool>,
+    /// Whether the time limit for completing the file has ended.
+    late: Arc<AtomicBool>,
+    output: PathBuf,
+    /// The time limit for completing the file after the first signal.
+    limit: Duration,
 }
 
 impl Interrupt {
-    /// Starts the signal thread of `panoweave video`. `output` is the video file, for messages.
-    pub(crate) fn listen(output: &Path, as_json: bool) -> Result<Self, Failure> {
-        let this = Self { stop: Stop::default(), running: Arc::default() };
+    /// Starts the signal thread of `panoweave video`. `output` is the video file, for messages. `limit` is the time limit
+    /// for completing it after the first signal.
+    pub(crate) fn listen(output: &Path, limit: Duration, as_json: bool) -> Result<Self, Failure> {
+        let (stop, running, late) = (Stop::default(), Arc::default(), Arc::default());
+        let this = Self { stop, running, late, output: output.to_owned(), limit };
         let (stop, running) = (this.stop.clone(), Arc::clone(&this.running));
+        let late = Arc::clone(&this.late);
         let mut signals = signals()?;
         let not_begun = Failure::NotBegun { file: output.to_owned() };
         let at_once = Failure::Interrupted { file: output.to_owned() };
+        let too_late = Arc::new(Failure::FinishLimit { file: output.to_owned(), limit });
         let listen = move || {
             for _ in signals.forever() {
                 if running.load(Ordering::Relaxed) && !stop.is_asked() {
                     stop.ask();
-                    tracing::info!("stopping: finishing the output; a second signal stops at once");
+                    let seconds = limit.as_secs();
+                    tracing::info!(
+                        "stopping: finishing the output within {seconds} s; a second signal stops at once"
+                    );
+                    let (stop, late, failure) =
+                        (stop.clone(), Arc::clone(&late), Arc::clone(&too_late));
+                    let end = move || {
+                        thread::sleep(limit);
+                        late.store(true, Ordering::Relaxed);
+                        end_now(&stop, &failure, as_json);
+                    };
+                    // Without a thread, there is no time limit, and a second signal still ends the program.
+                    drop(thread::Builder::new().name("finish limit".into()).spawn(end));
                     continue;
                 }
                 let begun = running.load(Ordering::Relaxed);
                 if !begun {
                     report::failure(&not_begun, as_json);
                 }
-                stop.kill();
                 if begun {
-                    thread::sleep(PATIENCE);
-                    panoweave::io::remove_unfinished();
-                    report::failure(&at_once, as_json);
+                    end_now(&stop, &at_once, as_json);
                 }
+                stop.kill();
                 exit(Kind::Interrupted.exit_code().into());
             }
         };
@@ -91,11 +111,30 @@ impl Interrupt {
         &self.stop
     }
 
+    /// Returns the failure of a video whose child processes were killed, or `None` if they were not.
+    pub(crate) fn killed(&self) -> Option<Failure> {
+        let (file, limit) = (self.output.clone(), self.limit);
+        self.stop.is_killed().then(|| match self.late.load(Ordering::Relaxed) {
+            true => Failure::FinishLimit { file, limit },
+            false => Failure::Interrupted { file },
+        })
+    }
+
     /// Records that the video is being written. From now on, the first signal completes the video file instead of
     /// ending the program at once.
     pub(crate) fn running(&self) {
         self.running.store(true, Ordering::Relaxed);
     }
+}
+
+/// Kills the child processes. Removes the temporary files and ends the program with `failure` if it still runs after
+/// [`PATIENCE`].
+fn end_now(stop: &Stop, failure: &Failure, as_json: bool) -> ! {
+    stop.kill();
+    thread::sleep(PATIENCE);
+    panoweave::io::remove_unfinished();
+    report::failure(failure, as_json);
+    exit(Kind::Interrupted.exit_code().into());
 }
 
 /// Makes a write beyond the limit on the file size (`ulimit -f`) fail, instead of ending the program by SIGXFSZ.

@@ -368,3 +368,45 @@ fn what_cannot_be_compared() {
     }
     assert_eq!(folder.words("compare left.png left.png --device cuda:0").code, Some(3));
 }
+
+/// Checks that a header alone does not make `compare` allocate frames: the address space is limited to 1.2 GB, and four
+/// frames of this size have 1.6 GB.
+#[test]
+fn a_header_without_frames_takes_no_memory() {
+    let folder = Folder::new();
+    folder.write("none.y4m", "YUV4MPEG2 W16384 H16384 F30:1 C420jpeg\n");
+    let program = env!("CARGO_BIN_EXE_panoweave");
+    let script = format!(
+        "ulimit -v 1200000; exec {program} compare none.y4m none.y4m --device cpu --max-input-pixels 300000000"
+    );
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &script]).current_dir(folder.path(""));
+    let done = crate::Done::from(command.output().unwrap());
+    insta::assert_snapshot!(done.stderr, @"error: none.y4m: no frames; use a video or picture sequence with at least one frame");
+    assert_eq!(done.code, Some(2));
+}
+
+#[test]
+fn an_input_video_has_limits() {
+    let folder = Folder::new();
+    folder.write("a.y4m", flat("30:1", [50, 60]));
+    for (limit, part) in [
+        ("--max-input-pixels 1199", "40×30 pixels, but at most 1199 pixels are allowed; raise"),
+        ("--max-input-pixels 1200", ""),
+    ] {
+        let done = folder.words(&format!("compare a.y4m a.y4m --device cpu {limit}"));
+        assert_eq!(done.code == Some(2), !part.is_empty(), "{done:?}");
+        assert!(done.stderr.contains(part), "{done:?}");
+    }
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    ffmpeg.pair(&folder, 2.0);
+    for (limit, part) in [
+        ("--max-input-streams 0", "streams, but at most 0 are allowed; raise"),
+        ("--max-input-seconds 1", "s, but at most 1 s are allowed; raise"),
+        ("--max-input-pixels 10", "(--max-input-pixels)"),
+    ] {
+        let done = folder.words(&format!("compare left.mp4 left.mp4 --device cpu {limit}"));
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains("left.mp4: ") && done.stderr.contains(part), "{done:?}");
+    }
+}

@@ -142,6 +142,16 @@ fn a_picture_without_features_is_no_error() {
     assert_eq!(folder.quiet("features squares.png --device cpu --border 1000"), "");
 }
 
+/// The time grows with sigma: at 1000, a picture of a camera took minutes.
+#[test]
+fn a_gradient_sigma_has_a_limit() {
+    let folder = folder();
+    let done = folder.words("features squares.png --device cpu --gradient-sigma 33");
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("a number of pixels from 0.1 to 32"), "{done:?}");
+    folder.quiet("features squares.png --device cpu --gradient-sigma 32");
+}
+
 #[test]
 fn files_that_cannot_be_read_or_written_are_refused() {
     let folder = folder();

@@ -206,3 +206,49 @@ fn wrong_input() {
         assert!(!folder.path("o.png").exists(), "{line}");
     }
 }
+
+/// A short rig must not take gigabytes, so the panorama has a limit that the user can raise.
+#[test]
+fn a_large_panorama_needs_a_higher_limit() {
+    let folder = Folder::new();
+    let large =
+        rig(&[-40.0, 40.0]).replace("width = 1200\nheight = 150", "width = 8192\nheight = 8192");
+    folder.write("large.toml", &large);
+    Picture::filled(400, 300, Rgba8::opaque(1, 2, 3)).save(folder.path("a.png")).unwrap();
+    folder.write("far.txt", "1 0 30000 0 1 1500 0 0 1");
+    for line in [
+        "stitch a.png a.png --rig large.toml -o p.png",
+        "warp --rig large.toml -o w.safetensors",
+        "stitch a.png a.png --homography far.txt -o p.png",
+    ] {
+        let done = folder.words(&format!("{line} --device cpu"));
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains("but --max-pixels is 33554432"), "{done:?}");
+    }
+    let small = rig(&[-25.0, 25.0]);
+    folder.write("small.toml", &small);
+    let line = "stitch a.png a.png --rig small.toml --device cpu -o p.png --max-pixels";
+    let done = folder.words(&format!("{line} 179999"));
+    assert!(done.stderr.contains("1200×150 pixels, but --max-pixels is 179999"), "{done:?}");
+    folder.quiet(&format!("{line} 180000"));
+}
+
+/// A rig can name any file, so no error may show text of a file that is no calibration.
+#[test]
+fn an_error_shows_no_text_of_another_file() {
+    let folder = Folder::new();
+    for secret in [
+        "K: [hunter2]\n",
+        "hunter2\n",
+        "K: @hunter2\n",
+        "- hunter2: {\n",
+        "camera_matrix: hunter2\n",
+    ] {
+        folder.write("secret", secret);
+        let matrix = "matrix = { fx = 300.0, fy = 300.0, cx = 200.0, cy = 150.0 }";
+        folder.write("r.toml", rig(&[-40.0, 40.0]).replacen(matrix, "opencv = \"secret\"", 1));
+        let done = folder.words("rig r.toml");
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains("secret") && !done.stderr.contains(['@', '2']), "{done:?}");
+    }
+}

@@ -212,3 +212,38 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_small_file_does_not_make_a_large_one() {
+    let folder = Folder::new();
+    folder.write("long.csv", "t,a,b,c\n0,0,1,2\n16000,1,2,3\n");
+    let line = "trajectory resample long.csv --fps 1000 --device cpu -o out.csv";
+    let done = folder.words(&format!("{line} --max-numbers 64000003"));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("16000001 rows of 4 numbers"), "{done:?}");
+    assert!(done.stderr.contains("raise --max-numbers"), "{done:?}");
+    assert!(!folder.path("out.csv").exists());
+    // A file of 30 columns at 1,000 fps would have 5 GB.
+    let columns = ",0".repeat(30);
+    folder.write("long.csv", &format!("0{columns}\n16000{columns}\n"));
+    assert!(folder.words(line).stderr.contains("--max-numbers is 100000000"));
+    let commas = ",".repeat(1 << 20);
+    folder.write("long.csv", &commas);
+    let done = folder.words(line);
+    assert!(done.stderr.contains("more than 4096 value columns"), "{done:?}");
+}
+
+/// The output is written part by part: the parts have the same rows as the whole.
+#[test]
+fn the_parts_of_a_long_output_fit_together() {
+    let folder = Folder::new();
+    let names: Vec<_> = (0..600).map(|i| format!("c{i}")).collect();
+    let row = |value: u32| format!(",{value}").repeat(600);
+    folder.write("wide.csv", &format!("t,{}\n0{}\n4000{}\n", names.join(","), row(0), row(4000)));
+    folder.quiet("trajectory resample wide.csv --fps 1 --device cpu -o out.csv");
+    let written = String::from_utf8(folder.read("out.csv")).unwrap();
+    assert_eq!(written.lines().count(), 4002);
+    for (n, line) in (0..).zip(written.lines().skip(1)) {
+        assert_eq!(line, format!("{n}{}", row(n)));
+    }
+}

@@ -28,7 +28,19 @@ impl Answer {
 impl Service {
     /// Starts the service on the CPU device and a free port. Waits until it prints its address.
     pub(crate) fn start() -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_service"));
+        Self::start_with(Command::new(env!("CARGO_BIN_EXE_service")))
+    }
+
+    /// Starts the service like [`start`](Self::start), with a limit on the number of its descriptors.
+    pub(crate) fn start_limited(descriptors: u32) -> Self {
+        let mut command = Command::new("sh");
+        let service = env!("CARGO_BIN_EXE_service");
+        let script = format!("ulimit -n {descriptors}; exec {service} \"$@\"");
+        command.args(["-c", &script, "sh"]);
+        Self::start_with(command)
+    }
+
+    fn start_with(mut command: Command) -> Self {
         command.args(["127.0.0.1:0", "", "cpu"]).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
@@ -63,6 +75,11 @@ impl Service {
             }
         }
         (status, kind, reader)
+    }
+
+    /// Opens a connection and sends nothing.
+    pub(crate) fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.address).unwrap()
     }
 
     /// Starts a `POST /stitch` request without finishing it. The head announces a form of `length` bytes, but only the

@@ -141,6 +141,27 @@ fn unfinished_requests_use_memory_but_no_work_slot() {
     assert!(service.end("-TERM").success());
 }
 
+/// Idle connections must not keep out other clients, neither if they use up the descriptors of the process, nor if they use
+/// up the connections of the service. They must not end a request that arrives meanwhile.
+#[test]
+fn idle_connections_make_room() {
+    for (descriptors, idle) in [(128, 300), (1024, 700)] {
+        let service = Service::start_limited(descriptors);
+        let pair = pictures();
+        let [left, right] = [png(&pair[0]), png(&pair[1])];
+        let head = b"--X\r\nContent-Disposition: form-data; name=\"left\"\r\n\r\nabc";
+        let mut slow = service.begin(1 << 20, head);
+        std::thread::sleep(Duration::from_millis(100));
+        let idle: Vec<_> = (0..idle).map(|_| service.connect()).collect();
+        assert_eq!(service.get("/health").status, 200);
+        assert_eq!(service.post(&[("left", &left), ("right", &right)]).status, 200);
+        slow.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        let waits = slow.read(&mut [0]).unwrap_err().kind();
+        assert!(matches!(waits, std::io::ErrorKind::WouldBlock), "{waits}");
+        drop(idle);
+    }
+}
+
 /// Returns the checksum of a PNG chunk.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, &byte| {

@@ -18,7 +18,7 @@ use panoweave::frame::MAX_CANVAS_SIDE;
 use super::PanoweaveStitchPad;
 use super::error::StitchFailure;
 use super::map::Map;
-use super::pad::Taken;
+use super::pad::has_ended;
 use super::running::{HELD, Opened, Running, Selected};
 use super::settings::{Blending, LookupMode, Settings, lock};
 use super::{caps, cuda, formats};
@@ -212,6 +212,9 @@ impl AggregatorImpl for Element {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
         let map = self.open().and_then(|()| Map::open(&lock(&self.settings)));
         lock(&self.state).map = Some(Arc::new(map.map_err(|error| error.message())?));
+        for text in lock(&self.settings).without_effect() {
+            gst::element_imp_warning!(self, gst::ResourceError::Settings, ("{text}"));
+        }
         if self.cameras().is_empty() {
             gst::element_imp_warning!(self, gst::StreamError::Failed, ("no camera is linked yet"));
         }
@@ -233,6 +236,15 @@ impl AggregatorImpl for Element {
             return Err(gst_base::AGGREGATOR_FLOW_NEED_DATA);
         }
         self.parent_update_src_caps(downstream)
+    }
+
+    fn clip(&self, pad: &gst_base::AggregatorPad, buffer: gst::Buffer) -> Option<gst::Buffer> {
+        if buffer.pts().is_none() {
+            let pad = pad.name().to_string();
+            self.post_error_message(StitchFailure::NoTimestamp { pad }.message());
+            return None;
+        }
+        self.parent_clip(pad, buffer)
     }
 
     fn flush(&self) -> Result<gst::FlowSuccess, gst::FlowError> {
@@ -484,17 +496,4 @@ impl Element {
         let others = self.obj().sink_pads().into_iter().filter(|other| other != pad);
         others.filter_map(|other| caps::format(other.current_caps()?.as_ref())).next()
     }
-}
-
-/// Returns whether the panorama ends: with the last camera of a live pipeline, otherwise with the first camera that ends
-/// and is not repeated.
-fn has_ended(
-    pads: &[PanoweaveStitchPad],
-    taken: &[Taken],
-    live: bool,
-    token: &AggregateFramesToken<'_>,
-) -> bool {
-    let ended = |pad: &PanoweaveStitchPad| pad.is_eos() && !pad.has_current_buffer(token);
-    let all_used = taken.iter().all(|taken| !taken.is_new);
-    (pads.iter().all(|pad| pad.is_eos()) && all_used) || (!live && pads.iter().any(ended))
 }

@@ -101,6 +101,19 @@ impl super::PanoweaveStitchPad {
     }
 }
 
+/// Returns whether the panorama ends: with the last camera of a live pipeline, otherwise with the first camera that ends
+/// and is not repeated.
+pub(super) fn has_ended(
+    pads: &[super::PanoweaveStitchPad],
+    taken: &[Taken],
+    live: bool,
+    token: &AggregateFramesToken<'_>,
+) -> bool {
+    let ended = |pad: &PanoweaveStitchPad| pad.is_eos() && !pad.has_current_buffer(token);
+    let all_used = taken.iter().all(|taken| !taken.is_new);
+    (pads.iter().all(|pad| pad.is_eos()) && all_used) || (!live && pads.iter().any(ended))
+}
+
 #[glib::object_subclass]
 impl ObjectSubclass for CameraPad {
     const NAME: &'static str = "GstPanoweaveStitchPad";

@@ -153,6 +153,36 @@ impl Settings {
         self.view.as_ref().map(|_| UVec2::new(self.view_width, self.view_height))
     }
 
+    /// Returns a warning for each group of properties that are set but have no effect.
+    pub(super) fn without_effect(&self) -> Vec<&'static str> {
+        let usual = Self::default();
+        let views = self.view_width != usual.view_width
+            || self.view_height != usual.view_height
+            || self.view_smooth != usual.view_smooth
+            || self.view_free;
+        let is_seamless = self.blend == Blending::Feather;
+        let groups = [
+            (
+                self.levels != usual.levels && self.blend != Blending::Multiband,
+                "`levels` has no effect without `blend=multiband`",
+            ),
+            (self.feather > 0.0 && is_seamless, "`feather` has no effect with `blend=feather`"),
+            (
+                self.anchor >= 0 && !self.match_colours,
+                "`anchor` has no effect with `match-colours=false`",
+            ),
+            (
+                views && self.view.is_none(),
+                "`view-width`, `view-height`, `view-smooth` and `view-free` have no effect without `view`",
+            ),
+            (
+                self.lookup != usual.lookup && self.view.is_some(),
+                "`lookup` has no effect with `view`, which is rendered from the frames",
+            ),
+        ];
+        groups.into_iter().filter(|(is_idle, _)| *is_idle).map(|(_, text)| text).collect()
+    }
+
     /// Checks the area of the view.
     pub(super) fn check_view(&self) -> Result<(), StitchFailure> {
         match self.view_size() {
@@ -160,6 +190,36 @@ impl Settings {
                 Err(StitchFailure::ViewArea { size })
             }
             _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn properties_without_effect_are_named() {
+        let usual = Settings::default;
+        assert!(usual().without_effect().is_empty());
+        let view = Some("track.csv".to_owned());
+        for (settings, property) in [
+            (Settings { levels: 3, ..usual() }, Some("`levels`")),
+            (Settings { levels: 3, blend: Blending::Multiband, ..usual() }, None),
+            (Settings { feather: 9.0, ..usual() }, Some("`feather`")),
+            (Settings { feather: 9.0, blend: Blending::Seam, ..usual() }, None),
+            (Settings { anchor: 0, match_colours: false, ..usual() }, Some("`anchor`")),
+            (Settings { anchor: 0, ..usual() }, None),
+            (Settings { view_free: true, ..usual() }, Some("`view-width`")),
+            (Settings { view_free: true, view: view.clone(), ..usual() }, None),
+            (Settings { lookup: LookupMode::Cubic, view, ..usual() }, Some("`lookup`")),
+            (Settings { lookup: LookupMode::Cubic, ..usual() }, None),
+        ] {
+            let found = settings.without_effect();
+            assert_eq!(found.len(), usize::from(property.is_some()), "{found:?}");
+            assert!(
+                found.first().is_none_or(|text| text.starts_with(property.unwrap_or_default()))
+            );
         }
     }
 }

@@ -108,6 +108,19 @@ pub enum LiveError {
     /// The stitcher cannot use a warp or an option. The contained error states the reason.
     #[error("live stitching: {0}")]
     Unusable(Arc<dyn std::error::Error + Send + Sync>),
+    /// In [`Pace::Wait`](super::Pace::Wait), the readers held all panorama buffers for
+    /// [`LiveOptions::held_limit`](super::LiveOptions::held_limit), while one of them waited for the next panorama or
+    /// the stitcher was closed.
+    #[error(
+        "live stitching: the readers have held all {slots} panoramas for {} s, so no other panorama can be made; drop each panorama before you wait for the next, or raise `slots` in `LiveOptions`",
+        limit.as_secs_f64()
+    )]
+    Held {
+        /// The number of panorama buffers, which is [`LiveOptions::slots`](field@super::LiveOptions::slots).
+        slots: usize,
+        /// The time limit.
+        limit: std::time::Duration,
+    },
     /// The stitcher was closed.
     #[error(
         "live stitching: the stitcher was closed and accepts no more frames; create a new stitcher"

@@ -228,10 +228,11 @@ impl Stitcher {
     }
 
     /// Stops accepting frames. The sets that were already submitted are still stitched. The readers end after the last
-    /// panorama.
+    /// panorama. If they hold all panoramas and drop none, they end after [`LiveOptions::held_limit`].
     pub fn close(&self) {
         let mut intake = lock(&self.intake);
         intake.close(&mut self.shared.tally().counters);
+        self.shared.closed.store(true, Release);
         self.moved.notify_all();
     }
 
@@ -371,7 +372,7 @@ impl Stitcher {
     ///
     /// # Errors
     /// Returns [`LiveError`] if the stitcher has failed permanently: the device was lost, a wait for the device
-    /// failed, or a thread of the stitcher panicked.
+    /// failed, a thread of the stitcher panicked, or the readers held all panoramas ([`LiveError::Held`]).
     pub fn health(&self) -> Result<(), LiveError> {
         self.shared.health()
     }

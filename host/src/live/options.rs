@@ -23,7 +23,9 @@ pub enum Pace {
     #[default]
     Live,
     /// For files: a frame is dropped only if no frames of the other cameras match it. `submit` and `push` block until a
-    /// buffer is free. Buffers become free only when panoramas are read, so read the panoramas on another thread.
+    /// buffer is free. Buffers become free only when panoramas are read and dropped, so read the panoramas on another
+    /// thread, and hold fewer than [`slots`](LiveOptions::slots) of them. A reader that holds all of them and waits for
+    /// another one stops the stitcher with [`LiveError::Held`] after [`held_limit`](LiveOptions::held_limit).
     ///
     /// `push` also blocks while `slots − 1` frames of the pushed camera wait for frames of the other cameras. Therefore
     /// push each camera's frames on a separate thread, or alternate between the cameras. When one camera ends, call
@@ -113,6 +115,10 @@ pub struct LiveOptions {
     /// The maximum number of sets of frames in flight, at least 2. It is also the number of panorama buffers. One extra
     /// set of input buffers is reserved for the running colour analysis.
     pub slots: usize,
+    /// The time limit for readers that hold all panorama buffers in [`Pace::Wait`] while one of them waits for the next
+    /// panorama, or after the stitcher was closed. The stitcher then fails with [`LiveError::Held`], because it cannot
+    /// make the next panorama before a reader drops one. The default is 30 s.
+    pub held_limit: Duration,
     /// The maximum difference between the timestamps of a frame and of the reference camera's frame in one set.
     /// [`Stitcher::push`](super::Stitcher::push) uses half of the measured frame time if that is less. It does not
     /// apply to a camera with another frame rate than the reference camera: of such a camera, each set has the nearest
@@ -146,6 +152,7 @@ impl Default for LiveOptions {
             download: true,
             pace: Pace::default(),
             slots: 4,
+            held_limit: Duration::from_secs(30),
             tolerance: Duration::from_millis(16),
             reference: 0,
             deadline: None,

@@ -25,12 +25,27 @@ use super::shared::Shared;
 pub struct StitchedFrames {
     receiver: Pin<Box<Receiver<StitchedFrame>>>,
     shared: Arc<Shared>,
+    /// Whether this reader waits for a panorama. [`Shared::waiting`] counts such readers.
+    waits: bool,
 }
 
 impl StitchedFrames {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         shared.readers.fetch_add(1, AcqRel);
-        Self { receiver: Box::pin(shared.finished.clone()), shared }
+        Self { receiver: Box::pin(shared.finished.clone()), shared, waits: false }
+    }
+
+    /// Sets whether this reader waits for a panorama.
+    fn set_waits(&mut self, waits: bool) {
+        if waits != self.waits {
+            self.waits = waits;
+            let count = &self.shared.waiting;
+            if waits {
+                count.fetch_add(1, AcqRel)
+            } else {
+                count.fetch_sub(1, AcqRel)
+            };
+        }
     }
 
     /// Waits at most `timeout` for the next panorama. Returns `Poll::Pending` after this time, and `Poll::Ready(None)` if
@@ -39,11 +54,13 @@ impl StitchedFrames {
         let end = Instant::now().checked_add(timeout);
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut context = Context::from_waker(&waker);
+        self.set_waits(true);
         loop {
             let next = self.receiver.as_mut().poll_next(&mut context);
             let left =
                 end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
             if next.is_ready() || left.is_zero() {
+                self.set_waits(false);
                 return next;
             }
             thread::park_timeout(left);
@@ -73,7 +90,10 @@ impl Iterator for StitchedFrames {
     type Item = StitchedFrame;
 
     fn next(&mut self) -> Option<StitchedFrame> {
-        self.receiver.recv_blocking().ok()
+        self.set_waits(true);
+        let next = self.receiver.recv_blocking().ok();
+        self.set_waits(false);
+        next
     }
 }
 
@@ -84,12 +104,15 @@ impl Stream for StitchedFrames {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<StitchedFrame>> {
-        self.receiver.as_mut().poll_next(context)
+        let next = self.receiver.as_mut().poll_next(context);
+        self.set_waits(next.is_pending());
+        next
     }
 }
 
 impl Drop for StitchedFrames {
     fn drop(&mut self) {
+        self.set_waits(false);
         self.shared.readers.fetch_sub(1, AcqRel);
         self.shared.outputs.nudge();
     }

@@ -76,6 +76,12 @@ pub(super) struct Shared {
     pub(super) readers: AtomicUsize,
     /// Whether a reader was ever created.
     pub(super) read: AtomicBool,
+    /// The number of readers that wait for a panorama.
+    pub(super) waiting: AtomicUsize,
+    /// Whether the stitcher accepts no more frames.
+    pub(super) closed: AtomicBool,
+    pub(super) slots: usize,
+    pub(super) held_limit: Duration,
 }
 
 impl Shared {
@@ -116,6 +122,10 @@ impl Shared {
             in_flight: AtomicUsize::new(0),
             readers: AtomicUsize::new(0),
             read: AtomicBool::new(false),
+            waiting: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            slots: options.slots,
+            held_limit: options.held_limit,
         })
     }
 
@@ -150,6 +160,11 @@ impl Shared {
     /// may be discarded.
     pub(super) fn is_abandoned(&self) -> bool {
         self.read.load(Acquire) && self.readers.load(Acquire) == 0
+    }
+
+    /// Returns whether a caller depends on the next panorama: a reader waits for it, or the stitcher was closed.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.waiting.load(Acquire) > 0 || self.closed.load(Acquire)
     }
 
     /// Counts sets that will not be finished because the stitcher has failed or is being dropped.

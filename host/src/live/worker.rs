@@ -320,7 +320,8 @@ impl Worker {
     }
 
     /// Takes a free output buffer. If no buffer is free:
-    /// - In [`Pace::Wait`], waits until a reader returns a buffer.
+    /// - In [`Pace::Wait`], waits until a reader returns a buffer. If the readers hold all buffers and a caller depends
+    ///   on the next panorama, the stitcher fails after the time limit for held panoramas.
     /// - In [`Pace::Live`], and whenever all readers were dropped, discards the oldest unread panorama to free its
     ///   buffer. If all panoramas were read but sets are in flight, waits for their panoramas. If the readers hold all
     ///   buffers, returns [`NoOutput::Reader`].
@@ -329,6 +330,8 @@ impl Worker {
     fn output(&self) -> Result<Pooled<OutputBuffer>, NoOutput> {
         let shared = &self.shared;
         let mut waited = false;
+        // The time since which the readers hold all buffers, and the number of changes of the pool at this time.
+        let mut held: Option<(Instant, u64)> = None;
         loop {
             let seen = shared.outputs.changes();
             if let Some(output) = shared.outputs.try_take() {
@@ -337,11 +340,11 @@ impl Worker {
             if shared.outputs.is_closed() {
                 return Err(NoOutput::Closed);
             }
+            // Load `in_flight` before the use of the channel. The collecting thread first sends a panorama and then
+            // decrements `in_flight`. In the opposite order, this thread could find the channel empty, then find
+            // `in_flight` 0, and miss a panorama that was sent in between.
+            let in_flight = shared.in_flight.load(Acquire);
             if shared.pace == Pace::Live || shared.is_abandoned() {
-                // Load `in_flight` before `try_recv`. The collecting thread first sends a panorama and then decrements
-                // `in_flight`. In the opposite order, this thread could find the channel empty, then find `in_flight`
-                // 0, and miss a panorama that was sent in between.
-                let in_flight = shared.in_flight.load(Acquire);
                 if shared.finished.try_recv().is_ok() {
                     shared.tally().counters.dropped.unread += 1;
                     continue;
@@ -349,6 +352,17 @@ impl Worker {
                 if in_flight == 0 {
                     return Err(NoOutput::Reader);
                 }
+            } else if in_flight == 0 && shared.finished.is_empty() && shared.is_awaited() {
+                if held.is_none_or(|(_, changes)| changes != seen) {
+                    held = Some((Instant::now(), seen));
+                }
+                let (slots, limit) = (shared.slots, shared.held_limit);
+                if held.is_some_and(|(since, _)| since.elapsed() >= limit) {
+                    shared.fail(LiveError::Held { slots, limit });
+                    continue;
+                }
+            } else {
+                held = None;
             }
             if !waited {
                 waited = true;

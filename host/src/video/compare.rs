@@ -178,8 +178,8 @@ pub fn compare_videos(
         return Err(VideoError::Formats { file, found, expected }.into());
     }
     let stream = device.stream()?;
-    let mut comparer = Comparer::new(device, sizes[0], 1)?;
-    let mut frames = [DeviceFrame::new(device, formats[0])?, DeviceFrame::new(device, formats[1])?];
+    // The buffers are allocated when both videos have a frame, because a file can claim frames of any size.
+    let mut buffers: Option<(Comparer, [DeviceFrame; 2])> = None;
     let stops = sources.each_ref().map(|source| source.stop().clone());
     let [rate, other] = sources.each_ref().map(VideoSource::rate);
     let first = offset.map_or(0, |offset| Offset::first_tick(&[offset], rate));
@@ -196,12 +196,19 @@ pub fn compare_videos(
             [false, true] => break Some(0),
             [true, false] => break Some(1),
         }
-        for (feed, on_device) in feeds.iter_mut().zip(&mut frames) {
+        let (comparer, frames) = match &mut buffers {
+            Some(buffers) => buffers,
+            None => {
+                let [a, b] = formats.map(|format| DeviceFrame::new(device, format));
+                buffers.insert((Comparer::new(device, sizes[0], 1)?, [a?, b?]))
+            }
+        };
+        for (feed, on_device) in feeds.iter_mut().zip(&mut *frames) {
             if let Some(frame) = feed.host_frame() {
                 on_device.upload(&stream, &frame?)?;
             }
         }
-        comparer.submit(&stream, compared(&frames)?, None)?;
+        comparer.submit(&stream, compared(frames)?, None)?;
         let Some(similarity) = comparer.take()? else { break None };
         totals.add(number, similarity);
         each(&FrameSimilarity { frame: number, time: rate.time(number), similarity });

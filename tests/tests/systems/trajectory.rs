@@ -352,7 +352,10 @@ fn targets_are_in_any_order_but_sources_are_not() {
 }
 
 fn frame_times(first: f64, last: f64, rate: &str) -> Result<Vec<f64>, TrajectoryError> {
-    trajectory(&[first, last], &[0.0, 0.0]).frame_times(rate.parse::<Rate>().unwrap())
+    let times =
+        trajectory(&[first, last], &[0.0, 0.0]).frame_times(rate.parse::<Rate>().unwrap())?;
+    assert_eq!(times.len(), times.clone().count());
+    Ok(times.collect())
 }
 
 #[test]

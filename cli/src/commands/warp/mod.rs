@@ -11,6 +11,7 @@ use panoweave::io::picture::Picture;
 use panoweave::warp::{MESH_ERROR, Plane, Warp};
 use serde_json::json;
 
+use crate::options::max_pixels::MaxPixels;
 use crate::options::recipe::Recipe;
 use crate::options::values::{canvas_size, mesh_error, picture_size};
 use crate::output;
@@ -53,6 +54,8 @@ struct Make {
     /// the rig file and keeps the field of view.
     #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["homography", "warp"])]
     size: Option<UVec2>,
+    #[command(flatten)]
+    limit: MaxPixels,
     /// Size in pixels of the left camera's pictures, for --homography and --import.
     #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "warp", "left"])]
     left_size: Option<UVec2>,
@@ -196,9 +199,9 @@ impl Make {
             return stages.run("load", "reading", || Ok(Warp::open(warp)?));
         }
         let recipe = stages.run("load", "reading", || match &self.source {
-            Source { rig: Some(rig), .. } => Recipe::from_rig(rig, self.size, file),
+            Source { rig: Some(rig), .. } => Recipe::from_rig(rig, self.size, self.limit, file),
             Source { homography: Some(homography), .. } => {
-                Recipe::from_homography(homography, self.sources()?)
+                Recipe::from_homography(homography, self.sources()?, self.limit)
             }
             _ => Err(Failure::Usage(
                 "there is no input; give --rig, --homography, --import or --warp",

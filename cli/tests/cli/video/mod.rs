@@ -139,7 +139,7 @@ impl Ffmpeg {
     }
 
     /// Makes `left.mp4` and `right.mp4`: videos of 40×30 pixels with sound, which last `seconds` seconds.
-    fn pair(&self, folder: &Folder, seconds: f64) {
+    pub(crate) fn pair(&self, folder: &Folder, seconds: f64) {
         for name in ["left", "right"] {
             self.run(
                 folder,

@@ -167,15 +167,16 @@ fn a_hangup_ends_in_order_unless_it_is_ignored() {
     }
 }
 
-#[test]
-fn twice_leaves_nothing() {
-    let Some(ffmpeg) = Ffmpeg::find() else { return };
+/// Runs a video with an encoder that does not read, and sends a signal. Then sends a second signal if `twice`. Returns
+/// the output of the program, which must leave no file.
+fn stuck(options: &str, twice: bool) -> Option<Done> {
+    let ffmpeg = Ffmpeg::find()?;
     let folder = Folder::new();
     ffmpeg.pair(&folder, 300.0);
     // Replace the encoder by a process that does not read its input and runs for 60 s.
     let stuck = ffmpeg.with_encoder(&folder, "exec sleep 60");
     let mut command = folder.command();
-    command.args(format!("video left.mp4 right.mp4 {MAP} -o p.mp4").split(' '));
+    command.args(format!("video left.mp4 right.mp4 {MAP} -o p.mp4{options}").split(' '));
     command.env("PANOWEAVE_FFMPEG", stuck);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let temporary = || {
@@ -189,13 +190,31 @@ fn twice_leaves_nothing() {
     let mut first = [0; 5];
     child.stderr.as_mut().unwrap().read_exact(&mut first).unwrap();
     assert_eq!(&first, b" INFO");
-    signal(&child, "INT");
+    if twice {
+        signal(&child, "INT");
+    }
     let done = end(child);
     assert_eq!(done.code, Some(130), "{done:?}");
+    assert_eq!(temporary(), 0);
+    assert!(!folder.path("p.mp4").exists());
+    Some(done)
+}
+
+#[test]
+fn twice_leaves_nothing() {
+    let Some(done) = stuck("", true) else { return };
     assert!(
         done.stderr.contains("p.mp4: stopped by a second signal before it was finished"),
         "{done:?}"
     );
-    assert_eq!(temporary(), 0);
-    assert!(!folder.path("p.mp4").exists());
+}
+
+#[test]
+fn an_encoder_that_does_not_read_has_a_time_limit() {
+    let Some(done) = stuck(" --finish-limit 1", false) else { return };
+    assert!(
+        done.stderr.contains("p.mp4: stopped by a signal, but not finished within 1 s"),
+        "{done:?}"
+    );
+    assert!(done.stderr.contains("--finish-limit"), "{done:?}");
 }

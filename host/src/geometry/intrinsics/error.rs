@@ -1,4 +1,5 @@
-//! The errors of reading an OpenCV calibration file.
+//! The errors of reading an OpenCV calibration file. They quote no text of the file: a rig can name any file, and its error
+//! may be shown to someone who must not read that file.
 
 use std::path::PathBuf;
 
@@ -33,14 +34,12 @@ pub enum IntrinsicsError {
         expected: &'static str,
     },
     /// An element is not a finite number.
-    #[error("{}: {name}: {text:?} is not a finite number", file.display())]
+    #[error("{}: {name} has an element that is not a finite number; use a calibration file as OpenCV writes it", file.display())]
     NotANumber {
         /// The calibration file.
         file: PathBuf,
         /// Name of the matrix or value.
         name: String,
-        /// The first 40 characters of the element.
-        text: String,
     },
     /// The camera matrix has a skew or is not `fx 0 cx; 0 fy cy; 0 0 1`.
     #[error("{}: {name} must be [fx 0 cx; 0 fy cy; 0 0 1], but its element in row {row}, column {column} is {value}", file.display())]

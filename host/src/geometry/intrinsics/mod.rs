@@ -150,16 +150,13 @@ fn size(file: &Path, root: &Node) -> Result<Option<UVec2>, IntrinsicsError> {
 }
 
 fn number(file: &Path, name: &str, node: &Node) -> Result<f64, IntrinsicsError> {
-    let text = match node {
-        Node::Scalar(text) => text.as_str(),
-        Node::List(_) => "a list",
-        Node::Map(_) => "a map",
+    let value = match node {
+        Node::Scalar(text) => text.parse::<f64>().ok().filter(|v| v.is_finite()),
+        Node::List(_) | Node::Map(_) => None,
     };
-    text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| IntrinsicsError::NotANumber {
-        file: file.to_owned(),
-        name: name.to_owned(),
-        text: text.chars().take(40).collect(),
-    })
+    let not_a_number =
+        || IntrinsicsError::NotANumber { file: file.to_owned(), name: name.to_owned() };
+    value.ok_or_else(not_a_number)
 }
 
 fn shape(file: &Path, name: String, found: String, expected: &'static str) -> IntrinsicsError {
@@ -204,6 +201,8 @@ mod tests {
         ));
         let sized = "K: [1,0,1,0,1,1,0,0,1]\nimage_width: 0\nimage_height: 4\n";
         assert!(matches!(parse(sized), IntrinsicsError::Size { .. }));
+        let secret = parse("K: [hunter2]").to_string();
+        assert!(secret.contains("K has an element") && !secret.contains("hunter2"), "{secret}");
         let message = parse("a: 1").to_string();
         assert!(message.starts_with("x.yaml: no camera matrix"), "{message}");
     }

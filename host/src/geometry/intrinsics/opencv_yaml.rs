@@ -96,7 +96,8 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Node, YamlError> {
             file: file(),
             line: error.marker().line(),
             column: error.marker().col() + 1,
-            reason: error.info().to_owned(),
+            // The parser quotes an unexpected character after a colon. The file may be none that the user may read.
+            reason: error.info().split(": `").next().unwrap_or_default().to_owned(),
         })?;
         let line = span.start.line();
         let finished = match event {

@@ -28,6 +28,9 @@ pub enum RigError {
     /// A calibration file of the rig cannot be read or is invalid.
     #[error("{}: {field}: {source}", file.display())]
     Calibration { file: PathBuf, field: String, source: Box<IntrinsicsError> },
+    /// A calibration file is not one of the allowed files.
+    #[error("{}: {field} must be {allowed}", file.display())]
+    CalibrationPath { file: PathBuf, field: String, allowed: &'static str },
     /// A camera has neither `matrix` nor `opencv`, or both.
     #[error("{}: {field} has {found} of matrix and opencv; give exactly one", file.display())]
     MatrixSource { file: PathBuf, field: String, found: &'static str },

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::geometry::intrinsics::Intrinsics;
 use crate::geometry::rig::error::check_count;
 use crate::geometry::rig::{
-    CameraMatrix, CameraPose, LensName, Mount, ProjectionName, Quality, Rig, RigCamera, RigCanvas,
-    RigError,
+    CalibrationFiles, CameraMatrix, CameraPose, LensName, Mount, ProjectionName, Quality, Rig,
+    RigCamera, RigCanvas, RigError,
 };
 use crate::geometry::{MAX_CANVAS_SIDE, Vignetting};
 use crate::io::picture::MAX_SIDE;
@@ -101,7 +101,7 @@ pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
 }
 
 /// Parses a rig and reads its calibration files. The caller must check the ranges of the numbers.
-pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
+pub(crate) fn parse(text: &str, file: &Path, allowed: CalibrationFiles) -> Result<Rig, RigError> {
     let table: RigTable = toml::from_str(text).map_err(|error| {
         let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or("");
         RigError::Syntax {
@@ -131,8 +131,8 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
     };
     check_count(table.camera.len(), file)?;
     let calibrations = table.camera.iter().filter_map(|camera| calibration(camera, file)).collect();
-    let cameras =
-        table.camera.into_iter().map(|camera| complete(camera, file)).collect::<Result<_, _>>()?;
+    let cameras = table.camera.into_iter().map(|camera| complete(camera, file, allowed));
+    let cameras = cameras.collect::<Result<_, _>>()?;
     let quality = table.calibration;
     Ok(Rig { file: file.to_owned(), panorama, cameras, quality, calibrations })
 }
@@ -155,6 +155,7 @@ type Calibrated = (CameraMatrix, Vec<f64>, Option<[u32; 2]>);
 struct Reader<'a> {
     camera: &'a CameraTable,
     rig: &'a Path,
+    allowed: CalibrationFiles,
 }
 
 impl Reader<'_> {
@@ -262,6 +263,11 @@ impl Reader<'_> {
                 Err(self.contradiction("distortion", reason))
             }
             (None, Some(path)) => {
+                if !self.allowed.contain(&path, self.rig) {
+                    let (file, field) = (self.file(), self.field("opencv"));
+                    let allowed = self.allowed.describe();
+                    return Err(RigError::CalibrationPath { file, field, allowed });
+                }
                 let number = camera.opencv_camera.unwrap_or(1);
                 let found =
                     Intrinsics::open(path, number).map_err(|source| RigError::Calibration {
@@ -281,8 +287,12 @@ impl Reader<'_> {
 }
 
 /// Converts a table to a camera. Reads the calibration file that the table names.
-fn complete(camera: CameraTable, rig: &Path) -> Result<RigCamera, RigError> {
-    let reader = Reader { camera: &camera, rig };
+fn complete(
+    camera: CameraTable,
+    rig: &Path,
+    allowed: CalibrationFiles,
+) -> Result<RigCamera, RigError> {
+    let reader = Reader { camera: &camera, rig, allowed };
     let (size, view) = match &camera.homography {
         Some(numbers) => reader.homography(numbers)?,
         None => reader.mount()?,

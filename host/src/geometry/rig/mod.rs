@@ -59,6 +59,7 @@
 //! Unknown keys are errors. [`Rig::to_toml`] writes this format without `opencv`, so the file needs no calibration
 //! file.
 
+mod calibration_files;
 mod error;
 mod file;
 mod lens_limit;
@@ -73,6 +74,7 @@ use shared_types::warp::{Camera, Canvas};
 
 pub use crate::geometry::CameraMatrix;
 use crate::geometry::{Geometry, Vignetting};
+pub use calibration_files::CalibrationFiles;
 pub use error::RigError;
 pub(crate) use lens_limit::radial_limit;
 pub use names::{LensName, ModelName, ProjectionName};
@@ -181,7 +183,8 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Reads a rig file and its calibration files.
+    /// Reads a rig file and its calibration files. The rig may name any calibration file. For rigs of strangers, use
+    /// [`parse_with`](Self::parse_with).
     ///
     /// # Errors
     /// Returns [`RigError`] if the rig or a calibration file cannot be read or is invalid.
@@ -196,7 +199,19 @@ impl Rig {
     /// # Errors
     /// Returns [`RigError`] if the rig or a calibration file is invalid.
     pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, RigError> {
-        let rig = crate::geometry::rig::file::parse(text, file.as_ref())?;
+        Self::parse_with(text, file, CalibrationFiles::Anywhere)
+    }
+
+    /// Parses the text of a rig file like [`parse`](Self::parse), and reads only calibration files that are `allowed`.
+    ///
+    /// # Errors
+    /// Returns [`RigError::CalibrationPath`] for a file that is not allowed, or an error of [`parse`](Self::parse).
+    pub fn parse_with(
+        text: &str,
+        file: impl AsRef<Path>,
+        allowed: CalibrationFiles,
+    ) -> Result<Self, RigError> {
+        let rig = crate::geometry::rig::file::parse(text, file.as_ref(), allowed)?;
         rig.check()?;
         Ok(rig)
     }

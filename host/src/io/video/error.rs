@@ -8,7 +8,7 @@ use std::{fmt, io};
 use glam::UVec2;
 use thiserror::Error;
 
-use super::{NoNvdec, NvdecError, NvencError};
+use super::{NoNvdec, NvdecError, NvencError, VideoLimitError};
 use crate::device::DeviceError;
 use crate::frame::{FrameError, PixelFormat, Rate, RateError};
 use crate::io::picture::{MAX_SIDE, PictureError};
@@ -269,6 +269,14 @@ pub enum VideoError {
         file: PathBuf,
         /// The size of the frames in pixels.
         size: UVec2,
+    },
+    /// The video exceeds a limit of [`VideoLimits`](super::VideoLimits).
+    #[error("{}: {source}", file.display())]
+    Limit {
+        /// The path of the video.
+        file: PathBuf,
+        /// The limit.
+        source: VideoLimitError,
     },
     /// The bytes of a frame do not fit the format of its video.
     #[error("cannot pair the frames of the two videos: {0}")]

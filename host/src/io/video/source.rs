@@ -20,8 +20,8 @@ use super::medium::shown;
 use super::read_frame::{LOOK, NextFrame, ReadFrame, check};
 use super::stream::RawReader;
 use super::{
-    DecodedFrame, Medium, Stop, StreamFormat, VideoDecoder, VideoError, VideoFrame, pictures,
-    stream, y4m,
+    DecodedFrame, Medium, Stop, StreamFormat, VideoDecoder, VideoError, VideoFrame, VideoLimits,
+    pictures, stream, y4m,
 };
 use crate::device::Stream;
 use crate::frame::{ColourTags, FrameFormat, PixelFormat, Rate};
@@ -48,14 +48,17 @@ pub struct VideoInput {
     pub ten_bit: bool,
     /// The decoder of encoded files. Other media ignore it.
     pub decoder: VideoDecoder,
+    /// The limits on the video.
+    pub limits: VideoLimits,
 }
 
 impl VideoInput {
     /// Returns the options for `path` with 8 bits per sample, the rate that the video states, and ffmpeg as the decoder.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, medium: Medium) -> Self {
-        let (path, decoder) = (path.into(), VideoDecoder::default());
-        Self { path, medium, size: None, rate: None, ten_bit: false, decoder }
+        let (path, decoder, limits) =
+            (path.into(), VideoDecoder::default(), VideoLimits::default());
+        Self { path, medium, size: None, rate: None, ten_bit: false, decoder, limits }
     }
 }
 
@@ -115,9 +118,14 @@ impl VideoSource {
     ) -> Result<Self, VideoError> {
         let name = shown(&input.path, "stdin");
         let no_rate = || VideoError::NoRate { file: name.clone() };
+        let limits = &input.limits;
+        let over = |source| VideoError::Limit { file: name.clone(), source };
         match &input.medium {
             Medium::File => {
                 let probe = ffmpeg::probe(&input.path, stop)?;
+                limits.check_streams(probe.streams).map_err(over)?;
+                limits.check_size(probe.size).map_err(over)?;
+                limits.check_duration(probe.duration).map_err(over)?;
                 let rate = input.rate.or(probe.rate).ok_or_else(no_rate)?;
                 let own = || {
                     let deep = input.ten_bit && probe.bits() > 8;
@@ -154,6 +162,7 @@ impl VideoSource {
                 let rate = reader.header().rate.or(input.rate).ok_or_else(no_rate)?;
                 let expected = bytes.map(|bytes| reader.frames_in(bytes));
                 let format = reader.header().format();
+                limits.check_size(format.size).map_err(over)?;
                 Self::buffered(name, format, rate, expected, reader, stop)
             }
             Medium::Stream(raw) => {
@@ -169,6 +178,7 @@ impl VideoSource {
                 };
                 let format = FrameFormat { size, pixels: taken };
                 check(&name, format.size)?;
+                limits.check_size(size).map_err(over)?;
                 let (file, bytes) = stream::open(&input.path)?;
                 let expected = bytes.map(|bytes| bytes / format.bytes() as u64);
                 let reader = RawReader::new(&name, file);
@@ -463,41 +473,4 @@ fn read(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
-
-    use super::*;
-
-    /// A reader of endless frames that records its end.
-    struct Endless(Arc<AtomicBool>);
-
-    impl NextFrame for Endless {
-        fn next_frame(&mut self) -> Result<Option<VideoFrame>, VideoError> {
-            Ok(Some(VideoFrame::Host(Vec::new())))
-        }
-    }
-
-    impl Drop for Endless {
-        fn drop(&mut self) {
-            thread::sleep(Duration::from_millis(50));
-            self.0.store(true, Ordering::SeqCst);
-        }
-    }
-
-    #[test]
-    fn drop_waits_for_a_reader_that_uses_the_gpu() {
-        let ended = Arc::new(AtomicBool::new(false));
-        let format = FrameFormat::rgba8(2, 2);
-        let rate = Rate::new(30, 1).unwrap();
-        let reader = Endless(Arc::clone(&ended));
-        let reader = |_| Box::new(reader) as Box<dyn NextFrame>;
-        let name = "endless.mp4".into();
-        let (source, thread) =
-            VideoSource::start(name, format, rate, None, reader, &Stop::default()).unwrap();
-        let mut source = VideoSource { _gpu_reader: Some(GpuReader(thread)), ..source };
-        assert!(source.next_frame().unwrap().is_some());
-        drop(source);
-        assert!(ended.load(Ordering::SeqCst));
-    }
-}
+mod tests;

@@ -22,6 +22,10 @@ use crate::ops::convolve::ConvolveError;
 pub use detector::Detector;
 pub use select::select;
 
+/// The maximum of [`FeatureOptions::gradient_sigma`]. The time grows with sigma; to find coarser features, use a smaller
+/// picture.
+pub const MAX_GRADIENT_SIGMA: f32 = 32.0;
+
 /// Options for finding features. The defaults are those of the KLT library.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeatureOptions {
@@ -42,7 +46,8 @@ pub struct FeatureOptions {
     /// Whether the picture is smoothed before gradients are computed. The Gaussian's standard deviation is a tenth of
     /// the window.
     pub smooth: bool,
-    /// The standard deviation in pixels of the Gaussian whose derivatives compute the gradients: 0.1 to 1000.
+    /// The standard deviation in pixels of the Gaussian whose derivatives compute the gradients: 0.1 to
+    /// [`MAX_GRADIENT_SIGMA`].
     pub gradient_sigma: f32,
 }
 
@@ -83,6 +88,14 @@ pub enum FeatureError {
         /// The side of the window in pixels.
         window: u32,
     },
+    /// The standard deviation for the gradients is out of range.
+    #[error(
+        "finding features: the gradient sigma is {sigma} pixels; it must be 0.1 to {MAX_GRADIENT_SIGMA}; to find coarser features, use a smaller picture"
+    )]
+    GradientSigma {
+        /// The standard deviation in pixels.
+        sigma: f32,
+    },
     /// The minimum eigenvalue is not a number.
     #[error("finding features: the minimum eigenvalue is {value}; it must be a number")]
     MinEigenvalue {
@@ -114,15 +127,20 @@ pub enum FeatureError {
 }
 
 impl FeatureOptions {
-    /// Checks the window and the minimum eigenvalue.
+    /// Checks the window, the gradient sigma and the minimum eigenvalue.
     ///
     /// # Errors
-    /// Returns [`FeatureError::Window`] unless the window is odd and from 3 to [`MAX_WINDOW`], and
+    /// Returns [`FeatureError::GradientSigma`] unless the sigma is 0.1 to [`MAX_GRADIENT_SIGMA`],
+    /// [`FeatureError::Window`] unless the window is odd and from 3 to [`MAX_WINDOW`], and
     /// [`FeatureError::MinEigenvalue`] if the minimum eigenvalue is NaN.
     pub fn check(&self) -> Result<(), FeatureError> {
         let window = self.window;
         if window.is_multiple_of(2) || !(3..=MAX_WINDOW).contains(&window) {
             return Err(FeatureError::Window { window });
+        }
+        let sigma = self.gradient_sigma;
+        if !(0.1..=MAX_GRADIENT_SIGMA).contains(&sigma) {
+            return Err(FeatureError::GradientSigma { sigma });
         }
         if self.min_eigenvalue.is_nan() {
             return Err(FeatureError::MinEigenvalue { value: self.min_eigenvalue });

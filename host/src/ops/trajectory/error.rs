@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::MAX_FRAMES;
+use super::{MAX_COLUMNS, MAX_FRAMES};
 use crate::frame::Rate;
 use crate::io::text::TextError;
 use crate::ops::resample::ResampleError;
@@ -82,6 +82,9 @@ pub enum TrajectoryError {
     /// The resampling failed.
     #[error(transparent)]
     Resample(#[from] ResampleError),
+    /// The output cannot be written.
+    #[error("trajectory: the output cannot be written: {0}")]
+    Output(#[from] io::Error),
     /// The file cannot be written.
     #[error("{}: cannot be written: {source}", file.display())]
     Unwritable {
@@ -120,6 +123,9 @@ pub enum RowError {
         /// The number of fields in the first row.
         expected: usize,
     },
+    /// The file has too many columns.
+    #[error("more than {MAX_COLUMNS} value columns; check that it is the right file")]
+    TooManyColumns,
     /// A field is not a number.
     #[error("column {column}: {word:?} is not a number; write numbers like 12, -1.5 or 2e-3")]
     NotANumber {

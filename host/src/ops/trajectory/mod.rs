@@ -7,7 +7,7 @@
 //! independently. Therefore an interpolated quaternion in four columns, as in TUM files, has a length below 1, and the
 //! caller must normalise it.
 //!
-//! Files are text of at most [`FILE_LIMIT`] bytes, in one of two forms:
+//! Files are text of at most [`FILE_LIMIT`] bytes and [`MAX_COLUMNS`] value columns, in one of two forms:
 //!
 //! - CSV: each line has a time and values (`t,x,y,…`). The header is optional; without a header, the columns are named
 //!   c1, c2, …. Fields may be in double quotes if they contain no comma.
@@ -22,25 +22,22 @@
 //! 1970 are read and written in steps of 256 ns. Two times of a file that differ by less are an error.
 
 mod error;
+mod frame_times;
 mod read;
+mod sampler;
 
 use std::io::{self, Write};
 use std::path::Path;
 
 pub use error::{RowError, TrajectoryError};
-pub use read::{FILE_LIMIT, open_times, parse_times};
+pub use frame_times::FrameTimes;
+pub use read::{FILE_LIMIT, MAX_COLUMNS, open_times, parse_times};
 use read::{name_fault, parse};
 
-use crate::device::{Image, Stream};
-use crate::frame::Rate;
 use crate::io::replace;
-use crate::ops::resample::{ResampleError, Resampler, Resampling};
 
 /// The maximum number of frames of [`Trajectory::frame_times`]: 77 hours at 60 frames per second.
 pub const MAX_FRAMES: u32 = 1 << 24;
-
-/// The maximum tolerance for rounding errors in [`Trajectory::frame_times`], as a fraction of a frame.
-const MAX_SLACK: f64 = 0.01;
 
 /// Above this number, every f64 is an integer, and not every integer is an f64.
 const EXACT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
@@ -146,60 +143,6 @@ impl Trajectory {
         self.columns.iter().position(|column| column == name)
     }
 
-    /// Returns a new trajectory with the interpolated values at the times `targets`, in seconds. The targets may have
-    /// any order, and the rows of the new trajectory have the same order. Computes on the stream's device and waits
-    /// for the result.
-    ///
-    /// # Errors
-    /// - [`NoTimes`](TrajectoryError::NoTimes): `targets` is empty.
-    /// - [`Resample`](TrajectoryError::Resample): a target is not finite, the times are not ascending, or the device
-    ///   fails.
-    /// - [`Overflow`](TrajectoryError::Overflow): the difference of two adjacent values is not finite.
-    #[track_caller]
-    pub fn resample(&self, stream: &Stream, targets: &[f64]) -> Result<Self, TrajectoryError> {
-        if targets.is_empty() {
-            return Err(TrajectoryError::NoTimes);
-        }
-        let values = self.at(stream, targets)?;
-        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-            let (row, column) = (at / self.columns.len(), at % self.columns.len());
-            let (time, column) = (targets[row], self.columns[column].clone());
-            return Err(TrajectoryError::Overflow { column, time });
-        }
-        let (time, columns) = (self.time.clone(), self.columns.clone());
-        Ok(Self { time, columns, times: targets.to_vec(), values })
-    }
-
-    #[track_caller]
-    fn at(&self, stream: &Stream, targets: &[f64]) -> Result<Vec<f64>, ResampleError> {
-        let size = |what, found: usize| {
-            let most = u64::from(u32::MAX);
-            u32::try_from(found).map_err(|_| ResampleError::TooMany {
-                what,
-                found: found as u64,
-                most,
-            })
-        };
-        let width = size("columns", self.columns.len())?;
-        let from = size("source times", self.times.len())?;
-        let to = size("target times", targets.len())?;
-        // The rows of these images have no padding, because padding would take most of the memory of an image with few
-        // columns.
-        let image =
-            |width, height| Image::with_pitch(stream.device(), width, height, 8 * u64::from(width));
-        let (mut times, mut values) = (image(from, 1)?, image(width, from)?);
-        let (mut wanted, mut out) = (image(to, 1)?, image(width, to)?);
-        times.upload(stream, &self.times)?;
-        values.upload(stream, &self.values)?;
-        wanted.upload(stream, targets)?;
-        let resampling =
-            Resampling { times: &times, values: &values, targets: &wanted, out: &mut out };
-        let mut resampler = Resampler::new(stream)?;
-        resampler.submit(stream, resampling)?;
-        resampler.check(stream)?;
-        Ok(out.download(stream)?)
-    }
-
     /// Returns how many of the `targets` are before the first or after the last time. For these targets,
     /// [`resample`](Self::resample) returns the first or the last row.
     #[must_use]
@@ -208,39 +151,26 @@ impl Trajectory {
         targets.iter().filter(|target| !inside.contains(target)).count()
     }
 
-    /// Returns the times of frames at `rate`: the first time plus n / rate, up to the last time. Each time is computed
-    /// from n, so rounding errors do not accumulate. A small tolerance ensures that a frame exactly at the last time is
-    /// not lost through rounding errors.
-    ///
-    /// # Errors
-    /// Returns [`TrajectoryError::TooLong`] for more than [`MAX_FRAMES`] frames.
-    pub fn frame_times(&self, rate: Rate) -> Result<Vec<f64>, TrajectoryError> {
-        let (first, last) = (self.times[0], self.times[self.times.len() - 1]);
-        let (numerator, denominator) = rate.fraction();
-        let seconds = last - first;
-        // An upper bound, in frames, for the rounding errors of the two times, of their difference, and of the number
-        // of frames.
-        let slack = 4.0 * f64::EPSILON * first.abs().max(last.abs()) * rate.per_second();
-        let frames = (seconds * rate.per_second() + slack.min(MAX_SLACK)).floor() + 1.0;
-        if frames > f64::from(MAX_FRAMES) {
-            return Err(TrajectoryError::TooLong { seconds, frames, rate });
-        }
-        let time =
-            |n: u32| first + (u64::from(n) * u64::from(denominator)) as f64 / f64::from(numerator);
-        Ok((0..frames as u32).map(|n| time(n).min(last)).collect())
-    }
-
     /// Writes the trajectory as CSV with a header.
     ///
     /// # Errors
     /// Returns an error if writing to `out` fails.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        self.write_header(out)?;
+        self.write_rows(&self.times, &self.values, out)
+    }
+
+    fn write_header(&self, out: &mut impl Write) -> io::Result<()> {
         write!(out, "{}", self.time)?;
         for column in &self.columns {
             write!(out, ",{column}")?;
         }
-        writeln!(out)?;
-        for (time, values) in self.times.iter().zip(self.values.chunks(self.columns.len())) {
+        writeln!(out)
+    }
+
+    /// Writes rows of this trajectory's columns.
+    fn write_rows(&self, times: &[f64], values: &[f64], out: &mut impl Write) -> io::Result<()> {
+        for (time, values) in times.iter().zip(values.chunks(self.columns.len())) {
             // The shortest text of a large integer ends in zeros, so it would differ from the digits in the input.
             if time.abs() > EXACT { write!(out, "{time:.0}") } else { write!(out, "{time}") }?;
             for value in values {

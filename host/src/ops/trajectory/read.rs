@@ -10,6 +10,9 @@ use crate::io::text::{TextError, read_text_up_to};
 /// second.
 pub const FILE_LIMIT: u64 = 64 << 20;
 
+/// The maximum number of value columns of a file. Without a limit, a line of commas would take gigabytes of memory.
+pub const MAX_COLUMNS: usize = 4096;
+
 /// The names of the value columns of a TUM file. Such a file has no header, and each line has a time and seven values,
 /// separated by spaces.
 const TUM: [&str; 7] = ["tx", "ty", "tz", "qx", "qy", "qz", "qw"];
@@ -59,9 +62,12 @@ pub(super) fn text_of(path: &Path) -> Result<String, TextError> {
 pub(super) fn parse(text: &str, file: &Path) -> Result<Trajectory, TrajectoryError> {
     let table = Table::of(text, file);
     let Some((first, content)) = table.lines().next() else { return Err(table.empty()) };
-    let width = table.fields(content).count();
+    let width = table.fields(content).take(MAX_COLUMNS + 2).count();
     if width < 2 {
         return Err(table.at(first, RowError::NoValues));
+    }
+    if width > MAX_COLUMNS + 1 {
+        return Err(table.at(first, RowError::TooManyColumns));
     }
     let mut time_name = TIME;
     let columns: Vec<String> = if table.has_header {

@@ -16,6 +16,7 @@
 mod limits;
 mod many;
 mod shot;
+mod smoothing;
 mod track;
 mod two;
 mod viewer;

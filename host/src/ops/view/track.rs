@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::smoothing::{gaussian, smooth};
 use super::{MAX_FOV, MIN_FOV, ViewError, ViewPose};
 use crate::device::Stream;
 use crate::frame::Rate;
@@ -74,7 +75,7 @@ pub enum TrackError {
     /// The smoothing is out of range: it must be 0 to [`MAX_SMOOTHING`] seconds.
     #[error("the smoothing of the track is {0} s; it must be 0 to {MAX_SMOOTHING} s")]
     Smoothing(f64),
-    /// The video would have too many frames until the last keyframe.
+    /// The video would have too many frames until the last keyframe and the end of its smoothing.
     #[error("{}: the last keyframe is at {seconds} s, but a track may have at most {MAX_VIEWS} frames; check that the times are in seconds", file.display())]
     TooLong {
         /// The path of the file.
@@ -124,21 +125,37 @@ impl Track {
                 source,
             })?;
         }
-        let weights = gaussian(smoothing * rate.per_second());
-        let radius = weights.len() as i64 - 1;
+        let sigma = smoothing * rate.per_second();
+        let radius = (REACH * sigma).ceil();
         let seconds = keyframes.times().last().copied().unwrap_or(0.0).max(0.0);
-        let frames = (seconds * rate.per_second()).ceil() + radius as f64 + 1.0;
+        let frames = (seconds * rate.per_second()).ceil() + radius + 1.0;
         if frames > MAX_VIEWS {
             return Err(TrackError::TooLong { file: file.to_owned(), seconds });
         }
+        let radius = radius as i64;
         let last = frames as i64 - 1;
         let (numerator, denominator) = rate.fraction();
         let time = |n: i64| n as f64 * f64::from(denominator) / f64::from(numerator);
         let times: Vec<f64> = (-radius..=last + radius).map(time).collect();
         let resampled = keyframes.resample(stream, &times)?;
-        let view = |i: usize| columns.view(resampled.row(i));
-        let views = (0..=last as usize).map(|i| smoothed(&view, i + radius as usize, &weights));
-        Ok(Self { rate, views: views.collect() })
+        let weights = gaussian(sigma, radius as usize);
+        let mut smoothed: Vec<_> = (0..resampled.columns().len())
+            .map(|column| {
+                let values = (0..times.len()).map(|i| resampled.row(i)[column]);
+                smooth(&values.collect::<Vec<_>>(), &weights).into_iter()
+            })
+            .collect();
+        let mut row = vec![0.0; smoothed.len()];
+        let view = |_| {
+            for (value, means) in row.iter_mut().zip(&mut smoothed) {
+                *value = means.next().unwrap_or_default();
+            }
+            let mut view = columns.view(&row);
+            // The sum of the weights is not exactly 1, so the mean of valid poses may be slightly out of range.
+            view.fov = view.fov.clamp(MIN_FOV, MAX_FOV);
+            view
+        };
+        Ok(Self { rate, views: (0..=last).map(view).collect() })
     }
 
     /// Returns the pose of the frame that is nearest to `time`. After the end of the track, returns the last pose.
@@ -182,37 +199,4 @@ impl Columns {
             fov: row[fov],
         }
     }
-}
-
-/// Returns the weights of one half of a Gaussian window, from the centre outwards. The weights of the whole window,
-/// which is symmetric, have the sum 1. `sigma` is the standard deviation in frames.
-fn gaussian(sigma: f64) -> Vec<f64> {
-    let radius = (REACH * sigma).ceil() as u32;
-    let weight = |i: u32| match i {
-        0 => 1.0,
-        i => libm::exp(-0.5 * (f64::from(i) / sigma).powi(2)),
-    };
-    let half: Vec<f64> = (0..=radius).map(weight).collect();
-    let sum = 2.0 * half.iter().sum::<f64>() - 1.0;
-    half.into_iter().map(|weight| weight / sum).collect()
-}
-
-/// Returns the weighted mean of the poses around the frame `middle`. `half` contains the weights from the centre of the
-/// window outwards.
-fn smoothed(view: &impl Fn(usize) -> ViewPose, middle: usize, half: &[f64]) -> ViewPose {
-    let mut mean = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 0.0 };
-    let mut add = |weight: f64, view: ViewPose| {
-        mean.pan += weight * view.pan;
-        mean.tilt += weight * view.tilt;
-        mean.roll += weight * view.roll;
-        mean.fov += weight * view.fov;
-    };
-    add(half[0], view(middle));
-    for (i, &weight) in half.iter().enumerate().skip(1) {
-        add(weight, view(middle - i));
-        add(weight, view(middle + i));
-    }
-    // The sum of the weights is not exactly 1, so the mean of valid poses may be slightly out of range.
-    mean.fov = mean.fov.clamp(MIN_FOV, MAX_FOV);
-    mean
 }

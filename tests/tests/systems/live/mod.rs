@@ -3,6 +3,7 @@
 
 mod absent;
 mod failure;
+mod held;
 mod input;
 mod lost_camera;
 mod many;

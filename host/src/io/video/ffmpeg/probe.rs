@@ -35,6 +35,8 @@ const MEANT: f64 = 2e-3;
 pub(in crate::io::video) struct Probe {
     /// The index of the video stream in the file.
     pub(super) index: u32,
+    /// The number of streams of the file.
+    pub(in crate::io::video) streams: usize,
     /// The frame size in pixels, after the rotation that the file requires.
     pub(in crate::io::video) size: UVec2,
     pub(in crate::io::video) rate: Option<Rate>,
@@ -306,6 +308,7 @@ impl Answer {
         let duration = [&video.duration, &self.format.duration].into_iter().find_map(start);
         Ok(Probe {
             index: video.index,
+            streams: self.streams.len(),
             size,
             rate: video.rate(),
             duration: duration.and_then(seconds),
