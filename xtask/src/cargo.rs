@@ -40,3 +40,10 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         Err(format!("{command:?} failed: {}", output.status).into())
     }
 }
+
+/// Returns the target triple of this machine.
+pub(crate) fn host() -> Result<String> {
+    let version = output(Command::new("rustc").arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.ok_or("`rustc -vV` does not name the host")?.to_owned())
+}
