@@ -140,8 +140,7 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     put(&root().join("BENCHMARKS.md"), &folder.join("BENCHMARKS.md"))?;
     fs::write(folder.join("commit"), bench::commit())?;
     let built = triple.map_or_else(cargo::host, |triple| Ok(triple.to_owned()))?;
-    let mut contents = dependencies::of(PACKAGES, "normal,dev", &built)?;
-    contents.retain(|package| package.checksum.is_some());
+    let contents = dependencies::of(PACKAGES, "normal,dev", &built)?;
     fs::write(folder.join("third-party-licences.txt"), licences::texts(&contents)?)?;
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
         put(&root().join(licence), &folder.join(licence))?;

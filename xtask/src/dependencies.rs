@@ -29,7 +29,7 @@ pub(crate) struct Package {
 pub(crate) fn of(packages: &[&str], edges: &str, triple: &str) -> Result<Vec<Package>> {
     let mut tree = cargo(&["tree", "--locked", "--prefix", "none", "--no-dedupe"]);
     tree.args(["--format", "{p}", "--edges", edges, "--target", triple]);
-    packages.iter().for_each(|package| drop(tree.args(["--package", package])));
+    tree.args(packages.iter().flat_map(|package| ["--package", package]));
     let chosen: BTreeSet<(String, String)> = output(&mut tree)?.lines().filter_map(named).collect();
     let metadata = ["metadata", "--locked", "--format-version", "1", "--filter-platform", triple];
     let metadata: Value = serde_json::from_str(&output(&mut cargo(&metadata))?)?;
@@ -91,7 +91,44 @@ fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use serde_json::Value;
+
     use super::{checksums, named};
+    use crate::cargo::{cargo, output, root};
+
+    /// A crate, and the packages of the workspace that depend on it directly.
+    type Users = BTreeMap<String, BTreeSet<String>>;
+
+    #[test]
+    fn the_review_lists_every_direct_dependency_and_its_users() {
+        let metadata =
+            output(&mut cargo(&["metadata", "--no-deps", "--format-version", "1"])).unwrap();
+        let metadata: Value = serde_json::from_str(&metadata).unwrap();
+        let mut expected = Users::new();
+        for package in metadata["packages"].as_array().unwrap() {
+            let user = package["name"].as_str().unwrap();
+            let dependencies = package["dependencies"].as_array().unwrap();
+            for dependency in dependencies.iter().filter(|one| one["source"].is_string()) {
+                let name = dependency["name"].as_str().unwrap().to_owned();
+                expected.entry(name).or_default().insert(user.to_owned());
+            }
+        }
+        let review = std::fs::read_to_string(root().join("doc/dependencies.md")).unwrap();
+        let mut found = Users::new();
+        for line in review.lines().filter(|line| line.starts_with("| ")).skip(1) {
+            let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
+            assert!(cells.len() == 6 && cells.iter().all(|cell| !cell.is_empty()), "{line}");
+            let users = cells[1].split(", ").map(str::to_owned).collect();
+            assert!(found.insert(cells[0].to_owned(), users).is_none(), "listed twice: {line}");
+        }
+        for (name, users) in &expected {
+            assert_eq!(found.get(name), Some(users), "{name} in doc/dependencies.md");
+        }
+        let stale: Vec<_> = found.keys().filter(|name| !expected.contains_key(*name)).collect();
+        assert!(expected.len() > 40 && stale.is_empty(), "in doc/dependencies.md only: {stale:?}");
+    }
 
     #[test]
     fn lines_of_cargo_tree_and_of_the_lock_file_are_read() {

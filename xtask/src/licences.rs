@@ -10,7 +10,7 @@ use crate::dependencies::Package;
 /// The first letters of the names of files with licences and notices, in capitals.
 const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"];
 
-/// Returns a text with the licence files of all `packages`. Files with the same words are printed once, below the names
+/// Returns a text with the licence files of all `packages` of registries. The files of the workspace are left out. Files with the same words are printed once, below the names
 /// of their packages.
 ///
 /// # Errors
@@ -22,7 +22,7 @@ pub(crate) fn texts(packages: &[Package]) -> Result<String> {
         "The program contains these packages. Each package is used under the licences that follow its name. The texts\n\
          of the licences are below the list. The Rust standard library is used under MIT or Apache-2.0, too.\n\n",
     );
-    for package in packages {
+    for package in packages.iter().filter(|package| package.checksum.is_some()) {
         let Package { name, version, license, folder, .. } = package;
         let files = files(folder)?;
         if files.is_empty() || license.is_empty() {
@@ -82,7 +82,7 @@ mod tests {
                 license: "MIT".to_owned(),
                 description: String::new(),
                 folder,
-                checksum: None,
+                checksum: Some(String::new()),
                 needs: Vec::new(),
             }
         };

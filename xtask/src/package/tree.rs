@@ -64,8 +64,7 @@ pub(super) fn write(
         }
     }
     let packages = dependencies::of(&["panoweave-cli"], "normal", triple)?;
-    let foreign: Vec<_> = packages.iter().filter(|package| package.checksum.is_some()).collect();
-    fs::write(to(&format!("{DOC}/third-party-licences.txt"))?, licences::texts(&foreign)?)?;
+    fs::write(to(&format!("{DOC}/third-party-licences.txt"))?, licences::texts(&packages)?)?;
     gzip(&stage.join(DOC).join("third-party-licences.txt"))?;
     let bill = sbom::cyclonedx("panoweave", "panoweave-cli", &packages);
     fs::write(to(&format!("{DOC}/sbom.cdx.json"))?, serde_json::to_string_pretty(&bill)? + "\n")?;
