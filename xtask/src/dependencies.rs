@@ -65,7 +65,10 @@ pub(crate) fn of(packages: &[&str], edges: &str, triple: &str) -> Result<Vec<Pac
     found.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
     if found.len() != chosen.len() {
         let (found, chosen) = (found.len(), chosen.len());
-        return Err(format!("cargo metadata describes {found} of {chosen} dependencies; run `cargo update --workspace`").into());
+        return Err(format!(
+            "cargo metadata describes {found} of {chosen} dependencies; run `cargo update --workspace` and try again"
+        )
+        .into());
     }
     Ok(found)
 }

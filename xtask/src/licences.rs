@@ -10,8 +10,8 @@ use crate::dependencies::Package;
 /// The first letters of the names of files with licences and notices, in capitals.
 const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"];
 
-/// Returns a text with the licence files of all `packages` of registries. The files of the workspace are left out. Files with the same words are printed once, below the names
-/// of their packages.
+/// Returns a text with the licence files of all `packages` that come from a registry. Files with the same words are
+/// printed once, below the names of their packages.
 ///
 /// # Errors
 /// Returns an error if a package has no licence file or does not state its licence.
@@ -27,8 +27,8 @@ pub(crate) fn texts(packages: &[Package]) -> Result<String> {
         let files = files(folder)?;
         if files.is_empty() || license.is_empty() {
             return Err(format!(
-                "{name} {version} has no licence file or names no licence in its manifest, in {}; ask its authors to add \
-                 them, or replace the package",
+                "{name} {version} has no licence file or names no licence in its manifest, in {}; ask its authors to \
+                 add them, or replace the package",
                 folder.display()
             )
             .into());

@@ -95,8 +95,8 @@ pub(super) fn glibc(program: &Path) -> Result<String> {
     if newest > GLIBC {
         let ((major, minor), (old, limit)) = (newest, GLIBC);
         return Err(format!(
-            "{} needs glibc {major}.{minor}, but the oldest supported systems have {old}.{limit}; build it on Debian 12 \
-             or Ubuntu 22.04",
+            "{} needs glibc {major}.{minor}, but the oldest supported systems have {old}.{limit}; build it on Debian \
+             12 or Ubuntu 22.04",
             program.display()
         )
         .into());

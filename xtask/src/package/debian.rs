@@ -57,7 +57,8 @@ pub(super) fn pack(
         &format!("@{}", place.epoch),
     ]))?;
     let changes = format!(
-        "panoweave ({VERSION}-{REVISION}) unstable; urgency=medium\n\n  * Version {VERSION}; changelog.gz lists the changes.\n\n \
+        "panoweave ({VERSION}-{REVISION}) unstable; urgency=medium\n\n  \
+         * Version {VERSION}; changelog.gz lists the changes.\n\n \
          -- {maintainer}  {date}"
     );
     fs::write(doc.join("changelog.Debian"), changes)?;
