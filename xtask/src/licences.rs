@@ -20,7 +20,7 @@ pub(crate) fn texts(packages: &[Package]) -> Result<String> {
     let mut groups: BTreeMap<String, (String, Vec<String>)> = BTreeMap::new();
     let mut all = String::from(
         "The program contains these packages. Each package is used under the licences that follow its name. The texts\n\
-         of the licences are below the list. The Rust standard library is used under MIT or Apache-2.0, too.\n\n",
+         of the licences are below the list.\n\n",
     );
     for package in packages.iter().filter(|package| package.checksum.is_some()) {
         let Package { name, version, license, folder, .. } = package;

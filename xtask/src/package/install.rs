@@ -52,7 +52,7 @@ head -n 24 /root/page
 man panoweave-stitch | grep -q -e --match-colour
 step remove the package
 apt-get -qq purge -y panoweave > /root/apt.log 2>&1 || { cat /root/apt.log; exit 1; }
-! command -v panoweave
+[ ! -e /usr/bin/panoweave ]
 [ ! -e /usr/share/doc/panoweave ]
 "#;
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Place;
@@ -66,12 +66,26 @@ pub(super) fn write(
     let packages = dependencies::of(&["panoweave-cli"], "normal", triple)?;
     fs::write(to(&format!("{DOC}/third-party-licences.txt"))?, licences::texts(&packages)?)?;
     gzip(&stage.join(DOC).join("third-party-licences.txt"))?;
+    fs::copy(library_notices(place)?, to(&format!("{DOC}/rust-standard-library.html"))?)?;
+    gzip(&stage.join(DOC).join("rust-standard-library.html"))?;
     let bill = sbom::cyclonedx("panoweave", "panoweave-cli", &packages);
     fs::write(to(&format!("{DOC}/sbom.cdx.json"))?, serde_json::to_string_pretty(&bill)? + "\n")?;
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
         fs::copy(place.root.join(licence), to(&format!("{DOC}/{licence}"))?)?;
     }
     set_modes(stage)
+}
+
+/// Returns the path of the licences and notices of the Rust standard library, which every Rust program contains.
+fn library_notices(place: &Place) -> Result<PathBuf> {
+    let mut rustc = Command::new("rustc");
+    let sysroot = output(rustc.current_dir(&place.root).args(["--print", "sysroot"]))?;
+    let notices = Path::new(sysroot.trim()).join("share/doc/rust/COPYRIGHT-library.html");
+    if notices.exists() {
+        return Ok(notices);
+    }
+    Err(format!("{} does not exist; use a toolchain of rustup, which has it", notices.display())
+        .into())
 }
 
 /// Compresses a file without its name and time, so that the same content always gives the same bytes.
