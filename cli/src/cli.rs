@@ -29,6 +29,7 @@ Exit codes:
 
 With --json, an error is also printed to stdout, as a JSON object:
   {\"error\": {\"message\": \"...\", \"kind\": \"input\", \"exit_code\": 2}}
+
 Its kind is one of: usage, input, output, device, no_device, device_lost, interrupted.
 
 The environment variable RUST_LOG selects log messages by module and level, for example RUST_LOG=panoweave=debug.

@@ -43,7 +43,7 @@ fn groff_formats_every_page_without_warnings() {
         assert_eq!((done.code, &*done.stderr), (Some(0), ""), "{page}");
     }
     let mut groff = Command::new("groff");
-    groff.args(["-K", "utf8", "-T", "utf8", "-P", "-c", "-man"]).arg(folder.path("panoweave.1"));
+    groff.args(["-K", "utf8", "-T", "utf8", "-P", "-cbou", "-man"]).arg(folder.path("panoweave.1"));
     let text = Done::from(groff.output().unwrap()).stdout;
     for part in ["NAME", "SYNOPSIS", "panoweave-stitch(1)", "Exit codes:", "RUST_LOG"] {
         assert!(text.contains(part), "{part} is missing from {text}");
