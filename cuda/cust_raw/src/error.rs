@@ -50,8 +50,8 @@ pub enum DriverError {
     },
     /// The program is linked statically, so it has no dynamic loader that could load the driver.
     #[error(
-        "this program is linked statically and cannot load a CUDA driver; use the CPU, or a program \
-         that is linked with the system's C library"
+        "this program is linked statically and cannot load a CUDA driver; use a build that is linked \
+         with the system's C library"
     )]
     Static,
     /// The library that [`LIBRARY_VARIABLE`](crate::LIBRARY_VARIABLE) names could not be loaded.

@@ -53,11 +53,19 @@ fn flags(place: &Place) -> Result<OsString> {
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
     let sources =
         home.ok_or("the folder of cargo is unknown; set CARGO_HOME")?.join("registry/src");
-    let mut folders = vec![(place.target.clone(), "/target"), (place.root.clone(), "/panoweave")];
+    let mut rustc = Command::new("rustc");
+    let sysroot = output(rustc.current_dir(&place.root).args(["--print", "sysroot"]))?;
+    // If the component `rust-src` is installed, rustc names its folder instead of the name on the right.
+    let library = Path::new(sysroot.trim()).join("lib/rustlib/src/rust");
+    let mut folders = vec![
+        (place.target.clone(), "/target".to_owned()),
+        (place.root.clone(), "/panoweave".to_owned()),
+        (library, format!("/rustc/{}", cargo::rustc("commit-hash")?)),
+    ];
     // The name of a registry's folder depends on its address, which may be that of a mirror.
     if sources.is_dir() {
         for entry in fs::read_dir(sources)? {
-            folders.push((entry?.path(), "/registry"));
+            folders.push((entry?.path(), "/registry".to_owned()));
         }
     }
     // rustc applies the last flag that fits, so a folder inside another one must come later.
