@@ -130,14 +130,27 @@ fn versions(text: &str) -> BTreeSet<(u32, u32)> {
         .collect()
 }
 
-/// Checks that the static program says why it cannot use a GPU, and lists the CPU.
-pub(super) fn refuses_gpus(program: &Path) -> Result {
-    let info = output(Command::new(program).arg("info"))?;
-    if info.contains("linked statically") && info.contains("device   cpu") {
+/// Checks that the static program works on the CPU, and that it says why it cannot use a GPU.
+pub(super) fn refuses_gpus(place: &Place, program: &Path) -> Result {
+    let stitch = |device: &str| {
+        let example = |name: &str| place.root.join("doc/example").join(name);
+        let mut stitch = Command::new(program);
+        stitch.arg("stitch").args([example("left.jpg"), example("right.jpg")]);
+        stitch.arg("--rig").arg(example("rig.toml")).args(["--device", device, "-o"]);
+        stitch.arg(place.target.join("package/static.png")).output()
+    };
+    let (cpu, gpu) = (stitch("cpu")?, stitch("cuda:0")?);
+    let said = String::from_utf8_lossy(&gpu.stderr);
+    if cpu.status.success() && gpu.status.code() == Some(3) && said.contains("linked statically") {
+        print!("--device cuda:0: {said}");
         return Ok(());
     }
     Err(format!(
-        "`panoweave info` of the static program does not say that it cannot load a driver:\n{info}"
+        "the static program must stitch on the CPU, and exit with code 3 for --device cuda:0; CPU: {}, {}; cuda:0: {}, \
+         {said}",
+        cpu.status,
+        String::from_utf8_lossy(&cpu.stderr),
+        gpu.status
     )
     .into())
 }

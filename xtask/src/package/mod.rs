@@ -74,7 +74,7 @@ fn make(place: &Place, triple: &str) -> Result<PathBuf> {
             debian::pack(place, architecture, &needs, &stage, &folder)
         }
         Kind::Static => {
-            build::refuses_gpus(&program)?;
+            build::refuses_gpus(place, &program)?;
             archive(place, triple, &stage, &folder)
         }
     }
