@@ -132,14 +132,17 @@ fn versions(text: &str) -> BTreeSet<(u32, u32)> {
 
 /// Checks that the static program works on the CPU, and that it says why it cannot use a GPU.
 pub(super) fn refuses_gpus(place: &Place, program: &Path) -> Result {
+    let panorama = place.target.join("package/static.png");
     let stitch = |device: &str| {
         let example = |name: &str| place.root.join("doc/example").join(name);
         let mut stitch = Command::new(program);
         stitch.arg("stitch").args([example("left.jpg"), example("right.jpg")]);
         stitch.arg("--rig").arg(example("rig.toml")).args(["--device", device, "-o"]);
-        stitch.arg(place.target.join("package/static.png")).output()
+        stitch.arg(&panorama).output()
     };
     let (cpu, gpu) = (stitch("cpu")?, stitch("cuda:0")?);
+    // It does not exist if the stitch failed, which the error below reports.
+    let _ = fs::remove_file(&panorama);
     let said = String::from_utf8_lossy(&gpu.stderr);
     if cpu.status.success() && gpu.status.code() == Some(3) && said.contains("linked statically") {
         print!("--device cuda:0: {said}");
