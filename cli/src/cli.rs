@@ -5,13 +5,14 @@ use std::ffi::OsStr;
 use std::process::ExitCode;
 
 use crate::commands::{
-    calibrate, compare, features, info, quality, rig, stitch, trajectory, video, warp,
+    calibrate, compare, completions, features, info, man, quality, rig, stitch, trajectory, video,
+    warp,
 };
 use crate::options::old_warp::modernise;
 use crate::options::refine;
 use crate::output::interrupt::{self, Interrupt};
 use crate::output::{log, report};
-use clap::{ArgAction, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 /// The heading in `--help` above the options that all subcommands share.
 const COMMON: &str = "Common options";
@@ -28,6 +29,7 @@ Exit codes:
 
 With --json, an error is also printed to stdout, as a JSON object:
   {\"error\": {\"message\": \"...\", \"kind\": \"input\", \"exit_code\": 2}}
+
 Its kind is one of: usage, input, output, device, no_device, device_lost, interrupted.
 
 The environment variable RUST_LOG selects log messages by module and level, for example RUST_LOG=panoweave=debug.
@@ -63,6 +65,8 @@ enum Command {
     Features(features::Args),
     Trajectory(trajectory::Args),
     Info(info::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// Parses the command line, runs the subcommand, and returns the program's exit code.
@@ -95,6 +99,10 @@ pub(crate) fn main() -> ExitCode {
         Command::Features(args) => features::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Trajectory(args) => trajectory::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(args, cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Completions(args) => {
+            completions::run(args, &mut Cli::command(), cli.json).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Man(args) => man::run(args, Cli::command(), cli.json).map(|()| ExitCode::SUCCESS),
     };
     match done {
         Ok(code) => code,

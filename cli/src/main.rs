@@ -1,5 +1,5 @@
 //! The program `panoweave`: calibrates cameras, stitches pictures and videos, makes warp files, compares pictures,
-//! scores panoramas, finds features, resamples trajectories, and lists devices.
+//! scores panoramas, finds features, resamples trajectories, lists devices, and prints its completions and manual.
 //!
 //! Each subcommand parses its options, calls the library `panoweave` and prints the result.
 

@@ -21,6 +21,8 @@ pub enum Need {
     Ffmpeg,
     /// A C compiler called `cc`.
     Cc,
+    /// The shells bash, fish and zsh, and groff. Each test needs one of them.
+    Tools,
 }
 
 impl Display for Need {
@@ -30,6 +32,7 @@ impl Display for Need {
             Self::Data => "data",
             Self::Ffmpeg => "ffmpeg",
             Self::Cc => "cc",
+            Self::Tools => "tools",
         })
     }
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::Result;
 use crate::bench;
 use crate::cargo::{self, cargo, output, root, target};
+use crate::{dependencies, licences};
 
 /// The test executables that use a GPU. The bundle contains no other tests.
 const TESTS: &[&str] = &["alone", "systems", "typed"];
@@ -138,6 +139,12 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     cargo::run(Command::new(demo).arg(folder.join("inputs")).args(["--device", "cpu"]))?;
     put(&root().join("BENCHMARKS.md"), &folder.join("BENCHMARKS.md"))?;
     fs::write(folder.join("commit"), bench::commit())?;
+    let built = triple.map_or_else(cargo::host, |triple| Ok(triple.to_owned()))?;
+    let contents = dependencies::of(PACKAGES, "normal,dev", &built)?;
+    fs::write(folder.join("third-party-licences.txt"), licences::texts(&contents)?)?;
+    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        put(&root().join(licence), &folder.join(licence))?;
+    }
     // Add the sources of the reference kernels, which `run.sh bench` compiles if it finds a CUDA compiler.
     for entry in fs::read_dir(root().join("benches/cuda"))? {
         let entry = entry?;
@@ -169,17 +176,28 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
 const PROGRAM: &[&str] =
     &["panoweave-cli", "--package", "panoweave", "--bins", "--example", "demo"];
 
+/// The packages whose executables the bundle contains.
+const PACKAGES: &[&str] = &[
+    "panoweave",
+    "panoweave-bench-report",
+    "panoweave-benches",
+    "panoweave-cli",
+    "panoweave-soak",
+    "panoweave-tests",
+    "stable-cust",
+];
+
 /// The target triple and the linker of a build for another architecture.
-struct Cross {
+pub(crate) struct Cross {
     triple: String,
     /// The name of cargo's environment variable for the linker, and its value.
-    linker: (String, String),
+    pub(crate) linker: (String, String),
 }
 
 impl Cross {
     /// Checks that the linker for the target `triple` runs, and installs the target's standard library if it is
     /// missing.
-    fn new(triple: &str) -> Result<Self> {
+    pub(crate) fn new(triple: &str) -> Result<Self> {
         let [arch, .., "linux", "gnu"] = triple.split('-').collect::<Vec<_>>()[..] else {
             return Err(format!(
                 "unsupported target `{triple}`; give a Linux target with glibc, such as `{ORIN}`"

@@ -1,5 +1,5 @@
-//! The project's development commands: `cargo xtask demo`, `test`, `kernels`, `bench`, `soak`, `fuzz`, `bundle` and
-//! `gst`.
+//! The project's development commands: `cargo xtask demo`, `test`, `kernels`, `bench`, `soak`, `fuzz`, `bundle`,
+//! `package` and `gst`.
 //!
 //! Each command builds and downloads what it needs. The program and the library do not depend on this crate.
 
@@ -8,16 +8,22 @@ mod bundle;
 mod cargo;
 mod debian;
 mod demo;
+mod dependencies;
 mod ffmpeg;
 mod fuzz;
 mod gstreamer;
 mod kernels;
+mod licences;
+mod package;
 mod ptxas;
+mod sbom;
 mod soak;
 mod test;
 
 use std::error::Error;
 use std::process::ExitCode;
+
+use package::After;
 
 /// The result of a command. `main` prints the error as text.
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
@@ -36,6 +42,11 @@ usage: cargo xtask COMMAND
            --minimise   add the new inputs that reach new code to fuzz/corpus/
   bundle   create target/bundle.tar.xz: tests, benches and the program for a GPU machine without Rust
            --target TRIPLE  build for another architecture, such as aarch64-unknown-linux-gnu for Jetson Orin
+  package  create the Debian package of the program in target/package/
+           --target TRIPLE  build for another target: aarch64-unknown-linux-gnu for arm64, or
+                            x86_64-unknown-linux-musl for a static program, which cannot use GPUs
+           --check  also build in a second folder; fail if the two packages differ in a byte
+           --try    also install the package in a fresh Debian 12 and use it there; needs root and debootstrap
   gst ARGUMENTS...
            run cargo with an environment in which GStreamer is found, for the plugin in gst/";
 
@@ -52,6 +63,11 @@ fn main() -> ExitCode {
         ["fuzz", ref rest @ ..] => fuzz::run(rest),
         ["bundle"] => bundle::run(None),
         ["bundle", "--target", triple] => bundle::run(Some(triple)),
+        ["package"] => package::run(None, After::Nothing),
+        ["package", "--check"] => package::run(None, After::Check),
+        ["package", "--try"] => package::run(None, After::Install),
+        ["package", "--target", triple] => package::run(Some(triple), After::Nothing),
+        ["package", "--target", triple, "--check"] => package::run(Some(triple), After::Check),
         ["gst", ref rest @ ..] if !rest.is_empty() => gstreamer::command(rest),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -4,8 +4,10 @@
 pub(crate) mod calibrate;
 pub(crate) mod calibrated;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod features;
 pub(crate) mod info;
+pub(crate) mod man;
 pub(crate) mod quality;
 pub(crate) mod rig;
 pub(crate) mod stitch;

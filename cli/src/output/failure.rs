@@ -132,6 +132,8 @@ pub(crate) enum Failure {
     NotMeasured { name: String },
     #[error("{}: cannot be written: {source}", file.display())]
     TextUnwritable { file: PathBuf, source: io::Error },
+    #[error("{}: manual pages cannot be written: {source}; give an existing folder", folder.display())]
+    ManPages { folder: PathBuf, source: io::Error },
     #[error("{}: cannot be written: {expected}", file.display())]
     OutputName { file: PathBuf, expected: &'static str },
     #[error("signal handlers cannot be installed: {0}")]
@@ -268,6 +270,7 @@ impl Failure {
             | Self::OutputTwice { .. }
             | Self::OutputName { .. }
             | Self::TextUnwritable { .. }
+            | Self::ManPages { .. }
             | Self::Stdout(_)
             | Self::Warp(WarpError::Unwritable { .. })
             | Self::Trajectory(TrajectoryError::Unwritable { .. } | TrajectoryError::Output(_))

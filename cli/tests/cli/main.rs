@@ -5,11 +5,13 @@
 
 mod calibrate;
 mod compare;
+mod completions;
 mod devices;
 mod features;
 mod gains;
 mod info;
 mod malformed;
+mod man;
 mod quality;
 mod rig;
 mod scenes;

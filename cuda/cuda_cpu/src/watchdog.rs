@@ -25,9 +25,25 @@ use crate::signals::WATCHDOG;
 /// The shortest and the longest time between two looks.
 const INTERVAL: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(500)];
 
+/// The id of an OS thread. With musl, `pthread_t` is a pointer, which is neither `Send` nor `Sync`.
+#[derive(Clone, Copy)]
+struct Thread(libc::pthread_t);
+
+// SAFETY: the id is never dereferenced here. pthread functions accept the id of any thread that exists.
+unsafe impl Send for Thread {}
+// SAFETY: see above.
+unsafe impl Sync for Thread {}
+
+impl Thread {
+    fn current() -> Self {
+        // SAFETY: the call has no preconditions.
+        Self(unsafe { libc::pthread_self() })
+    }
+}
+
 /// An OS thread that runs blocks.
 struct Worker {
-    thread: libc::pthread_t,
+    thread: Thread,
     /// Changes whenever the OS thread resumes a fiber.
     progress: AtomicU64,
     /// The limit of the running block in milliseconds, 0 for none.
@@ -65,8 +81,7 @@ struct Registered(Arc<Worker>);
 impl Registered {
     fn new() -> Self {
         let worker = Arc::new(Worker {
-            // SAFETY: returns the id of the calling thread.
-            thread: unsafe { libc::pthread_self() },
+            thread: Thread::current(),
             progress: AtomicU64::new(0),
             limit: AtomicU64::new(0),
             is_overdue: AtomicBool::new(false),
@@ -230,7 +245,7 @@ impl Watched {
             worker.is_blocked.store(!is_overdue, Relaxed);
             // SAFETY: the OS thread exists, because it removes itself from the list, which is
             // locked, before it ends.
-            unsafe { libc::pthread_kill(worker.thread, WATCHDOG) };
+            unsafe { libc::pthread_kill(worker.thread.0, WATCHDOG) };
         }
         Some(limit)
     }
@@ -238,16 +253,15 @@ impl Watched {
 
 /// Returns the CPU time that the calling OS thread has used.
 pub(crate) fn cpu_time() -> Duration {
-    // SAFETY: returns the id of the calling thread.
-    cpu_time_of(unsafe { libc::pthread_self() })
+    cpu_time_of(Thread::current())
 }
 
 /// Returns the CPU time that an existing OS thread has used, or 0 if the system cannot tell.
-fn cpu_time_of(thread: libc::pthread_t) -> Duration {
+fn cpu_time_of(thread: Thread) -> Duration {
     let (mut clock, mut time) = (0, MaybeUninit::<libc::timespec>::uninit());
     // SAFETY: the OS thread exists, and the pointers are valid. A call that succeeds writes `time`.
     let time = unsafe {
-        if libc::pthread_getcpuclockid(thread, &raw mut clock) != 0
+        if libc::pthread_getcpuclockid(thread.0, &raw mut clock) != 0
             || libc::clock_gettime(clock, time.as_mut_ptr()) != 0
         {
             return Duration::ZERO;

@@ -48,6 +48,12 @@ pub enum DriverError {
         /// The loader's message.
         message: String,
     },
+    /// The program is linked statically, so it has no dynamic loader that could load the driver.
+    #[error(
+        "this program is linked statically and cannot load a CUDA driver; use a build that is linked \
+         with the system's C library"
+    )]
+    Static,
     /// The library that [`LIBRARY_VARIABLE`](crate::LIBRARY_VARIABLE) names could not be loaded.
     #[error(
         "cannot load the library named in {variable}: {message}; correct the variable, or unset it \

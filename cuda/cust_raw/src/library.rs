@@ -65,6 +65,10 @@ pub(crate) fn find(name: &str) -> Result<*mut (), CUresult> {
 }
 
 fn open() -> Result<Library, DriverError> {
+    // musl's `dlopen` fails in a static program. glibc's would load a second C library.
+    if cfg!(target_feature = "crt-static") {
+        return Err(DriverError::Static);
+    }
     let named = env::var_os(LIBRARY_VARIABLE).filter(|name| !name.is_empty());
     let overridden = named.is_some();
     let asked_for = named.unwrap_or_else(|| DEFAULT_LIBRARY.into());

@@ -1,0 +1,61 @@
+//! Checks the manifests of the packages that are published on crates.io.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The packages that are published. All others have `publish = false`: tests, benches, examples and tools of the
+/// repository.
+const PUBLISHED: [&str; 14] = [
+    "cargo-cuda",
+    "gst-plugin-panoweave",
+    "kernels-gpu",
+    "panoweave",
+    "panoweave-cli",
+    "shared-types",
+    "stable-cuda-builder",
+    "stable-cuda-cpu",
+    "stable-cuda-std",
+    "stable-cuda-std-macros",
+    "stable-cust",
+    "stable-cust-core",
+    "stable-cust-derive",
+    "stable-cust-raw",
+];
+
+#[test]
+fn published_packages_state_what_crates_io_shows() {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--format-version", "1"]);
+    let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let is_published = |package: &&Value| package["publish"].is_null();
+    let name = |package: &Value| package["name"].as_str().unwrap().to_owned();
+    let mut names: Vec<_> = packages.iter().filter(is_published).map(name).collect();
+    names.sort();
+    assert_eq!(names, PUBLISHED);
+    for package in packages.iter().filter(is_published) {
+        let name = name(package);
+        for field in ["description", "license", "readme", "rust_version"] {
+            let is_stated = package[field].as_str().is_some_and(|text| !text.is_empty());
+            assert!(is_stated, "{name} does not state {field}");
+        }
+        let count = |field: &str| package[field].as_array().unwrap().len();
+        // crates.io rejects more than five of each.
+        assert!((1..=5).contains(&count("keywords")), "{name}: {}", package["keywords"]);
+        assert!((1..=5).contains(&count("categories")), "{name}: {}", package["categories"]);
+        let docs = &package["metadata"]["docs"]["rs"]["targets"];
+        assert_eq!(docs[0], "x86_64-unknown-linux-gnu", "{name}: {docs}");
+        let folder = Path::new(package["manifest_path"].as_str().unwrap()).with_file_name("");
+        for file in ["LICENSE-APACHE", "LICENSE-MIT", package["readme"].as_str().unwrap()] {
+            assert!(folder.join(file).exists(), "{name} has no {file}");
+        }
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let is_dev = dependency["kind"] == "dev";
+            let has_version = dependency["req"] != "*";
+            assert!(is_dev || has_version, "{name} needs a version of {}", dependency["name"]);
+        }
+    }
+}
