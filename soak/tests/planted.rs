@@ -12,10 +12,17 @@ struct Soak {
     folder: TempDir,
 }
 
+/// The arguments of a run with random faults.
+const FAULTS: [&str; 5] = ["--seconds", "30", "--faults", "--seed", "3"];
+
 fn start(leak: Option<&str>) -> Soak {
+    start_with(&["--seconds", "12"], leak)
+}
+
+fn start_with(arguments: &[&str], leak: Option<&str>) -> Soak {
     let folder = TempDir::new().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_soak"));
-    command.args(["--seconds", "12", "--fps", "20", "--device", "cpu", "--json"]);
+    command.args(arguments).args(["--fps", "20", "--device", "cpu", "--json"]);
     command.arg(folder.path().join("soak.json"));
     if let Some(leak) = leak {
         command.args(["--plant-leak", leak]);
@@ -57,6 +64,17 @@ fn runs_with_a_leak_fail_and_one_without_passes() {
     }
 }
 
+/// Cameras stop, frames are late, timestamps jump, warps change and the process is suspended, but no frame is lost. A leak
+/// is still found.
+#[test]
+fn random_faults_lose_no_frame_and_hide_no_leak() {
+    let (sound, leaking) = (start_with(&FAULTS, None), start_with(&FAULTS, Some("device")));
+    let (passed, faults) = end(sound);
+    assert!(passed && faults.is_empty(), "{faults:?}");
+    let (passed, faults) = end(leaking);
+    assert!(!passed && faults.iter().any(|fault| fault.contains("device memory")), "{faults:?}");
+}
+
 #[test]
 fn invalid_arguments_are_rejected() {
     for arguments in [
@@ -64,6 +82,9 @@ fn invalid_arguments_are_rejected() {
         &["--seconds", "-1"],
         &["--minutes", "inf"],
         &["--fps", "0", "--device", "cpu"],
+        &["--seconds", "12", "--faults", "--device", "cpu"],
+        &["--seed", "1", "--device", "cpu"],
+        &["--faults", "--cameras", "3", "--device", "cpu"],
         &["--device", "gpu"],
         &["--plant-leak", "water"],
     ] {

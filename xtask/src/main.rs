@@ -1,4 +1,5 @@
-//! The project's development commands: `cargo xtask demo`, `test`, `kernels`, `bench`, `soak`, `bundle` and `gst`.
+//! The project's development commands: `cargo xtask demo`, `test`, `kernels`, `bench`, `soak`, `faults`, `sanitize`,
+//! `bundle` and `gst`.
 //!
 //! Each command builds and downloads what it needs. The program and the library do not depend on this crate.
 
@@ -7,10 +8,12 @@ mod bundle;
 mod cargo;
 mod debian;
 mod demo;
+mod faults;
 mod ffmpeg;
 mod gstreamer;
 mod kernels;
 mod ptxas;
+mod sanitize;
 mod soak;
 mod test;
 
@@ -29,6 +32,11 @@ usage: cargo xtask COMMAND
   bench    run every bench on the GPU; write target/bench/index.html and the tables of BENCHMARKS.md
            --from RECORD...  run no bench; report records that a bundle wrote on another machine
   soak     run the live stitcher for 10 minutes, or --minutes N; fail if memory grows or a frame is lost
+           --faults [--seed N]  cause random faults, too; `--minutes 480 --faults` is the test of a night
+  faults   run the program while it is killed, suspended, or short of disk or memory; see doc/reliability.md
+           [kill] [suspend] [disk] [memory] [clock] [--trials N] [--seed N] [--program FILE]
+  sanitize miri|address|thread [FILTER...]
+           run tests under a checker of undefined behaviour; needs a nightly toolchain; see doc/soundness.md
   bundle   create target/bundle.tar.xz: tests, benches and the program for a GPU machine without Rust
            --target TRIPLE  build for another architecture, such as aarch64-unknown-linux-gnu for Jetson Orin
   gst ARGUMENTS...
@@ -44,6 +52,8 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(),
         ["bench", "--from", ref records @ ..] if !records.is_empty() => bench::report(records),
         ["soak", ref rest @ ..] => soak::run(rest),
+        ["faults", ref rest @ ..] => faults::run(rest),
+        ["sanitize", tool, ref filter @ ..] => sanitize::run(tool, filter),
         ["bundle"] => bundle::run(None),
         ["bundle", "--target", triple] => bundle::run(Some(triple)),
         ["gst", ref rest @ ..] if !rest.is_empty() => gstreamer::command(rest),
