@@ -35,6 +35,7 @@ usage: cargo xtask COMMAND
            --faults [--seed N]  cause random faults, too; `--minutes 480 --faults` is the test of a night
   faults   run the program while it is killed, suspended, or short of disk or memory; see doc/reliability.md
            [kill] [suspend] [disk] [memory] [clock] [--trials N] [--seed N] [--program FILE]
+           [--soak FILE]
   sanitize miri|address|thread [FILTER...]
            run tests under a checker of undefined behaviour; needs a nightly toolchain; see doc/soundness.md
   bundle   create target/bundle.tar.xz: tests, benches and the program for a GPU machine without Rust

@@ -31,21 +31,21 @@ pub(super) struct Job {
     outputs: &'static [&'static str],
     /// Whether the outputs are streams, which are written in place.
     is_stream: bool,
-    /// Whether the command starts ffmpeg.
-    pub(super) uses_ffmpeg: bool,
+    /// Whether the command has the option `--device`.
+    has_device: bool,
 }
 
 impl Job {
     const fn new(name: &'static str, line: &'static str, outputs: &'static [&'static str]) -> Self {
-        Self { name, line, outputs, is_stream: false, uses_ffmpeg: false }
+        Self { name, line, outputs, is_stream: false, has_device: true }
+    }
+
+    const fn without_device(self) -> Self {
+        Self { has_device: false, ..self }
     }
 
     const fn stream(self) -> Self {
         Self { is_stream: true, ..self }
-    }
-
-    const fn ffmpeg(self) -> Self {
-        Self { uses_ffmpeg: true, ..self }
     }
 }
 
@@ -61,10 +61,11 @@ pub(super) const JOBS: [Job; 14] = [
     Job::new(
         "warp",
         "warp HOMOGRAPHY --left IN/l.png --right IN/r.png --mesh -o out.safetensors --export .",
-        &["out.safetensors", "u_left.f32", "v_left.f32"],
+        &["out.safetensors", "lut_left_x.bin", "lut_right_y.bin", "weight_right.bin"],
     ),
-    Job::new("warp inspect", "warp inspect IN/h.safetensors --preview out.png", &["out.png"]),
-    Job::new("rig", "rig IN/rig.toml --preview out.png", &["out.png"]),
+    Job::new("warp inspect", "warp inspect IN/h.safetensors --preview out.png", &["out.png"])
+        .without_device(),
+    Job::new("rig", "rig IN/rig.toml --preview out.png", &["out.png"]).without_device(),
     Job::new("trajectory", "trajectory resample IN/path.csv --fps 1000 -o out.csv", &["out.csv"]),
     Job::new("features", "features IN/l.png --preview out.png", &["out.png"]),
     Job::new("compare", "compare IN/l.png IN/r.png --map out.png", &["out.png"]),
@@ -78,12 +79,10 @@ pub(super) const JOBS: [Job; 14] = [
     Job::new(
         "video png",
         "video IN/l.y4m IN/r.y4m HOMOGRAPHY FIXED -o out_%02d.png",
-        &["out_00.png", "out_01.png", "out_05.png", "out_11.png"],
+        &["out_01.png", "out_05.png", "out_12.png"],
     ),
-    Job::new("video mp4", "video IN/l.mp4 IN/r.mp4 HOMOGRAPHY FIXED -o out.mp4", &["out.mp4"])
-        .ffmpeg(),
-    Job::new("video mkv", "video IN/l.mp4 IN/r.y4m HOMOGRAPHY FIXED -o out.mkv", &["out.mkv"])
-        .ffmpeg(),
+    Job::new("video mp4", "video IN/l.mp4 IN/r.mp4 HOMOGRAPHY FIXED -o out.mp4", &["out.mp4"]),
+    Job::new("video mov", "video IN/l.mp4 IN/r.y4m HOMOGRAPHY FIXED -o out.mov", &["out.mov"]),
 ];
 
 /// The contents of the outputs after a command.
@@ -211,10 +210,8 @@ impl Bed {
     pub(super) fn line(&self, job: Job) -> String {
         let homography = format!("--homography {}", self.inputs.join("h.txt").display());
         let line = job.line.replace("HOMOGRAPHY", &homography).replace("FIXED", "--no-colour");
-        format!(
-            "{} --device cpu --json",
-            line.replace("IN/", &format!("{}/", self.inputs.display()))
-        )
+        let device = if job.has_device { " --device cpu" } else { "" };
+        format!("{}{device} --json", line.replace("IN/", &format!("{}/", self.inputs.display())))
     }
 
     /// Returns a command for the job. Its working directory is the folder of the outputs.
@@ -313,6 +310,12 @@ impl Bed {
             _ => State::Mixed,
         };
         Ok((state, temporary))
+    }
+
+    /// Returns the number of temporary files.
+    pub(super) fn temporary(&self) -> Result<usize> {
+        let names = fs::read_dir(&self.outputs)?.flatten().map(|entry| entry.file_name());
+        Ok(names.filter(|name| is_temporary(&name.to_string_lossy())).count())
     }
 
     /// Sets the time of the temporary files back, as if they had been left two minutes ago.

@@ -82,8 +82,14 @@ pub(super) fn run(run: &mut Run) -> Result {
             }
         }
     }
-    cargo::run(&mut cargo(&["build", "--release", "--package", "panoweave-soak"]))?;
-    let mut soak = Command::new(target().join("release/soak"));
+    let soak = match run.soak.clone() {
+        Some(soak) => soak.canonicalize()?,
+        None => {
+            cargo::run(&mut cargo(&["build", "--release", "--package", "panoweave-soak"]))?;
+            target().join("release/soak").canonicalize()?
+        }
+    };
+    let mut soak = Command::new(soak);
     soak.args(["--seconds", "12", "--fps", "20", "--device", "cpu"]).env("LD_PRELOAD", &library);
     match cargo::output(&mut soak) {
         Ok(_) => run.count(NAME, "live", "soaks of 12 seconds passed"),

@@ -38,6 +38,8 @@ const FAULTS: [(&str, fn(&mut Run) -> Result); 5] = [
 /// The state of a run: its settings, and the counts of what happened.
 struct Run {
     bed: Bed,
+    /// The program soak; `None` to build it.
+    soak: Option<PathBuf>,
     rng: Rng,
     /// The number of trials per command and fault.
     trials: u32,
@@ -63,9 +65,11 @@ impl Run {
 }
 
 /// Runs the faults that `arguments` name, or all of them. `--trials N` and `--seed N` set the number of trials per command
-/// and the seed of the random moments. `--program FILE` names a program to use instead of building one.
+/// and the seed of the random moments. `--program FILE` and `--soak FILE` name the programs panoweave and soak to use
+/// instead of building them.
 pub(crate) fn run(arguments: &[&str]) -> Result {
-    let (mut chosen, mut trials, mut seed, mut program) = (Vec::new(), 25, None, None);
+    let (mut chosen, mut trials, mut seed) = (Vec::new(), 25, None);
+    let (mut program, mut soak) = (None, None);
     let mut rest = arguments.iter();
     while let Some(&argument) = rest.next() {
         let mut value = || rest.next().copied().ok_or(format!("{argument} needs a value"));
@@ -73,6 +77,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result {
             "--trials" => trials = value()?.parse()?,
             "--seed" => seed = Some(value()?.parse()?),
             "--program" => program = Some(PathBuf::from(value()?)),
+            "--soak" => soak = Some(PathBuf::from(value()?)),
             name => match FAULTS.into_iter().find(|fault| fault.0 == name) {
                 Some(fault) => chosen.push(fault),
                 None => return Err(format!("unknown fault `{name}`").into()),
@@ -86,7 +91,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result {
     println!("seed {seed}, {trials} trials per command");
     let bed = Bed::new(program)?;
     let rng = Rng::with_seed(seed);
-    let mut run = Run { bed, rng, trials, counts: BTreeMap::new(), failures: Vec::new() };
+    let mut run = Run { bed, soak, rng, trials, counts: BTreeMap::new(), failures: Vec::new() };
     for (_, fault) in chosen {
         fault(&mut run)?;
     }
