@@ -9,67 +9,84 @@ use std::process::Command;
 use crate::Result;
 use crate::cargo::{self, root, target};
 
-/// Tests of one package.
+/// Tests of one package, or a run of a program.
 struct Suite {
-    /// The arguments of cargo that select the package and its test programs.
-    package: &'static [&'static str],
-    /// The tests to run: each argument is a part of their names. All tests if it is empty.
-    tests: &'static [&'static str],
-    /// The tests to leave out, in the same way.
-    without: &'static [&'static str],
+    /// The arguments of cargo: a command, and the options that select a package.
+    cargo: &'static [&'static str],
+    /// The arguments of the tests or of the program. An argument of tests is a part of the names of the tests to run.
+    arguments: &'static [&'static str],
 }
 
 /// Code without system calls, inline assembly and foreign functions, as far as Miri runs it in minutes.
 const MIRI: [Suite; 2] = [
-    Suite { package: &["-p", "shared-types", "--lib"], tests: &[], without: &[] },
+    Suite { cargo: &["test", "-p", "shared-types", "--lib"], arguments: &[] },
     Suite {
-        package: &["-p", "panoweave", "--lib"],
-        tests: &[
+        cargo: &["test", "-p", "panoweave", "--lib"],
+        arguments: &[
             "geometry::crop",
             "geometry::lens",
             "live::pairing::tests",
             "io::text",
             "warp::plane",
         ],
-        without: &[],
     },
 ];
 
-/// The simulator, and everything that reads files or has several threads.
-const ADDRESS: [Suite; 2] = [
+/// The simulator, without the tests that overflow stacks or read invalid addresses on purpose; and everything that reads
+/// files or has several threads. corosensei tells the sanitizer about each switch to the stack of another fiber.
+const ADDRESS: [Suite; 3] = [
     Suite {
-        // corosensei tells the sanitizer about each switch to the stack of another fiber.
-        package: &["-p", "stable-cuda-cpu", "--features", "corosensei/sanitizer", "--lib"],
-        tests: &[],
-        without: &[],
+        cargo: &[
+            "test",
+            "-p",
+            "stable-cuda-cpu",
+            "--features",
+            "corosensei/sanitizer",
+            "--lib",
+            "--test=simulator",
+            "--test=profile",
+        ],
+        arguments: &[],
     },
     Suite {
-        package: &["-p", "panoweave", "--lib"],
-        tests: &["io::", "live::", "geometry::", "warp::"],
-        without: &[],
+        cargo: &["test", "-p", "panoweave", "--lib"],
+        arguments: &["io::", "live::", "geometry::", "warp::"],
     },
+    SOAK,
 ];
 
+/// The simulator, without a test that needs more memory mappings than ThreadSanitizer leaves, and the live stitcher.
 const THREAD: [Suite; 2] = [
-    Suite { package: &["-p", "stable-cuda-cpu", "--lib"], tests: &[], without: &[] },
-    Suite { package: &["-p", "panoweave", "--lib"], tests: &["io::", "live::"], without: &[] },
+    Suite {
+        cargo: &["test", "-p", "stable-cuda-cpu", "--lib", "--test=simulator"],
+        arguments: &["--skip", "many_cores_and_large_blocks_fit_into_the_address_space"],
+    },
+    SOAK,
 ];
+
+/// The live stitcher with cameras, a reader, and swaps of the warp and the options on threads of their own.
+const SOAK: Suite = Suite {
+    cargo: &["run", "-p", "panoweave-soak"],
+    arguments: &["--seconds", "60", "--fps", "10", "--device", "cpu", "--faults", "--seed", "1"],
+};
 
 /// Runs the tests of a tool. With `filter`, runs the tests whose names contain one of these texts instead of the tool's own
 /// selection.
 pub(crate) fn run(tool: &str, filter: &[&str]) -> Result {
-    let (suites, command): (&[Suite], _) = match tool {
-        "miri" => (&MIRI, miri as fn() -> Result<Command>),
-        "address" => (&ADDRESS, address as fn() -> Result<Command>),
-        "thread" => (&THREAD, thread as fn() -> Result<Command>),
+    let (suites, command): (&[Suite], fn(&[&str]) -> Result<Command>) = match tool {
+        "miri" => (&MIRI, miri),
+        "address" => (&ADDRESS, address),
+        "thread" => (&THREAD, thread),
         _ => return Err(format!("unknown tool `{tool}`; use miri, address or thread").into()),
     };
     let mut failed = Vec::new();
     for suite in suites {
-        let mut command = command()?;
-        command.args(suite.package).arg("--");
-        command.args(if filter.is_empty() { suite.tests } else { filter });
-        command.args(suite.without.iter().flat_map(|name| ["--skip", name]));
+        let is_test = suite.cargo[0] == "test";
+        if !filter.is_empty() && !is_test {
+            continue;
+        }
+        let mut command = command(suite.cargo)?;
+        command.arg("--").args(if filter.is_empty() { suite.arguments } else { filter });
         if let Err(error) = cargo::run(&mut command) {
             failed.push(error.to_string());
         }
@@ -88,27 +105,30 @@ fn nightly(program: &str, folder: &str) -> Command {
     command
 }
 
-fn miri() -> Result<Command> {
+fn miri(arguments: &[&str]) -> Result<Command> {
     let mut command = nightly("cargo", "miri");
-    command.args(["miri", "test"]);
+    command.arg("miri").args(arguments);
     // Device addresses are integers, whose pointers have exposed provenance.
     command.env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-permissive-provenance");
     Ok(command)
 }
 
-fn address() -> Result<Command> {
+fn address(arguments: &[&str]) -> Result<Command> {
     let mut command = nightly("cargo", "address");
-    command.args(["test", "--target", &host()?]).env("RUSTFLAGS", "-Zsanitizer=address");
-    // The simulator handles SIGSEGV itself, to report an invalid access of a kernel.
-    command.env("ASAN_OPTIONS", "allow_user_segv_handler=1:handle_segv=0:handle_sigbus=0");
+    command.args(&arguments[..1]).args(["--target", &host()?]).args(&arguments[1..]);
+    command.env("RUSTFLAGS", "-Zsanitizer=address").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    // The simulator handles SIGSEGV itself, to report an invalid access of a kernel. It leaks the frames of threads that a
+    // fault has stopped; other leaks are found by the counters of the tests and by the soak.
+    let options = "allow_user_segv_handler=1:handle_segv=0:handle_sigbus=0:detect_leaks=0";
+    command.env("ASAN_OPTIONS", options);
     Ok(command)
 }
 
-fn thread() -> Result<Command> {
+fn thread(arguments: &[&str]) -> Result<Command> {
     let mut command = nightly("cargo", "thread");
     // Without its own instrumentation, the standard library would hide the order that its locks and channels make.
-    command.args(["test", "-Zbuild-std", "--target", &host()?]);
-    command.env("RUSTFLAGS", "-Zsanitizer=thread");
+    command.args(&arguments[..1]).args(["-Zbuild-std", "--target", &host()?]).args(&arguments[1..]);
+    command.env("RUSTFLAGS", "-Zsanitizer=thread").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
     Ok(command)
 }
 

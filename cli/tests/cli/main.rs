@@ -9,6 +9,7 @@ mod devices;
 mod features;
 mod gains;
 mod info;
+mod little_memory;
 mod malformed;
 mod quality;
 mod rig;
