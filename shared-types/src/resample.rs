@@ -22,8 +22,8 @@ pub const FINE: u64 = u64::MAX;
 
 /// A vector of 16 bytes that one instruction loads or stores.
 ///
-/// Only vectors that fill the 16 bytes are plain data ([`Pod`]). The bytes after a shorter vector are uninitialised, so safe
-/// code must not read them.
+/// Only vectors that fill the 16 bytes are plain data ([`Pod`]). The bytes after a shorter vector are uninitialised, so
+/// safe code must not read them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct Wide<T, const N: usize>(pub [T; N]);

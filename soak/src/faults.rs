@@ -1,7 +1,8 @@
-//! Random faults (`--faults`): cameras stop, frames are late, timestamps jump, warps change, and the process is suspended.
+//! Random faults (`--faults`): cameras stop, frames are late, timestamps jump, warps change, and the process is
+//! suspended.
 //!
-//! A thread of its own chooses the faults and their moments. The sequence depends only on the seed; the moments also depend
-//! on the scheduler. No fault is active in the pause at the end of a cycle, so the measurements stay comparable.
+//! A thread of its own chooses the faults and their moments. The sequence depends only on the seed; the moments also
+//! depend on the scheduler. No fault is active in the pause at the end of a cycle, so the measurements stay comparable.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};

@@ -8,8 +8,8 @@
 //! With `--cameras`, 3 to 16 cameras, by default of 1920×1080 pixels, run on clocks of their own, and the last one
 //! stops once per cycle (`crew`). The run then also fails if the stitcher estimates a clock wrongly or misses a stop.
 //!
-//! With `--faults`, random faults happen as well: two cameras stop, send late frames and jump in time, the warp changes, and
-//! the process is suspended (`faults`).
+//! With `--faults`, random faults happen as well: two cameras stop, send late frames and jump in time, the warp
+//! changes, and the process is suspended (`faults`).
 //!
 //! | file | contents |
 //! |---|---|

@@ -64,8 +64,8 @@ fn runs_with_a_leak_fail_and_one_without_passes() {
     }
 }
 
-/// Cameras stop, frames are late, timestamps jump, warps change and the process is suspended, but no frame is lost. A leak
-/// is still found.
+/// Cameras stop, frames are late, timestamps jump, warps change and the process is suspended, but no frame is lost. A
+/// leak is still found.
 #[test]
 fn random_faults_lose_no_frame_and_hide_no_leak() {
     let (sound, leaking) = (start_with(&FAULTS, None), start_with(&FAULTS, Some("device")));

@@ -1,8 +1,8 @@
 //! `cargo xtask sanitize miri|address|thread [FILTER...]`: runs tests under a checker of undefined behaviour.
 //!
-//! Miri interprets the code. AddressSanitizer and ThreadSanitizer instrument it. All three need a nightly toolchain, which
-//! `PANOWEAVE_NIGHTLY` names: `rustup toolchain install nightly --component miri,rust-src`. `doc/soundness.md` says which
-//! tests each of them covers, and why not others.
+//! Miri interprets the code. AddressSanitizer and ThreadSanitizer instrument it. All three need a nightly toolchain,
+//! which `PANOWEAVE_NIGHTLY` names: `rustup toolchain install nightly --component miri,rust-src`. `doc/soundness.md`
+//! says which tests each of them covers, and why not others.
 
 use std::process::Command;
 
@@ -32,8 +32,8 @@ const MIRI: [Suite; 2] = [
     },
 ];
 
-/// The simulator, without the tests that overflow stacks or read invalid addresses on purpose; and everything that reads
-/// files or has several threads. corosensei tells the sanitizer about each switch to the stack of another fiber.
+/// The simulator, without the tests that overflow stacks or read invalid addresses on purpose; and everything that
+/// reads files or has several threads. corosensei tells the sanitizer about each switch to the stack of another fiber.
 const ADDRESS: [Suite; 3] = [
     Suite {
         cargo: &[
@@ -70,8 +70,8 @@ const SOAK: Suite = Suite {
     arguments: &["--seconds", "60", "--fps", "10", "--device", "cpu", "--faults", "--seed", "1"],
 };
 
-/// Runs the tests of a tool. With `filter`, runs the tests whose names contain one of these texts instead of the tool's own
-/// selection.
+/// Runs the tests of a tool. With `filter`, runs the tests whose names contain one of these texts instead of the tool's
+/// own selection.
 pub(crate) fn run(tool: &str, filter: &[&str]) -> Result {
     let (suites, command): (&[Suite], fn(&[&str]) -> Result<Command>) = match tool {
         "miri" => (&MIRI, miri),
@@ -117,8 +117,8 @@ fn address(arguments: &[&str]) -> Result<Command> {
     let mut command = nightly("cargo", "address");
     command.args(&arguments[..1]).args(["--target", &host()?]).args(&arguments[1..]);
     command.env("RUSTFLAGS", "-Zsanitizer=address").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
-    // The simulator handles SIGSEGV itself, to report an invalid access of a kernel. It leaks the frames of threads that a
-    // fault has stopped; other leaks are found by the counters of the tests and by the soak.
+    // The simulator handles SIGSEGV itself, to report an invalid access of a kernel. It leaks the frames of threads
+    // that a fault has stopped; other leaks are found by the counters of the tests and by the soak.
     let options = "allow_user_segv_handler=1:handle_segv=0:handle_sigbus=0:detect_leaks=0";
     command.env("ASAN_OPTIONS", options);
     Ok(command)

@@ -1,5 +1,6 @@
-//! Tests commands with little memory: at each limit of the address space, a command must succeed, print a typed error, or
-//! be ended by a signal. It must not panic, for example because the system refuses a thread, and the old output must stay.
+//! Tests commands with little memory: at each limit of the address space, a command must succeed, print a typed error,
+//! or be ended by a signal. It must not panic, for example because the system refuses a thread, and the old output must
+//! stay.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;

@@ -250,8 +250,8 @@ impl Module {
         }
         // The image may be text, which must be zero-terminated.
         bytes.push(0);
-        // SAFETY: the image is zero-terminated. The parts that the headers of a binary image mention are
-        // within `bytes`.
+        // SAFETY: the image is zero-terminated. The parts that the headers of a binary image
+        // mention are within `bytes`.
         unsafe { Self::load(bytes.as_ptr().cast(), options) }
     }
 

@@ -1,5 +1,5 @@
-//! Checks that the table in `doc/soundness.md` lists exactly the `unsafe impl`s of `Send` and `Sync` that exist, each with
-//! a reason.
+//! Checks that the table in `doc/soundness.md` lists exactly the `unsafe impl`s of `Send` and `Sync` that exist, each
+//! with a reason.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,8 +25,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the type and the trait of each `unsafe impl` of `Send` or `Sync` in a source text. Examples in comments count,
-/// because they are compiled, but sentences in comments and texts in quotes do not.
+/// Returns the type and the trait of each `unsafe impl` of `Send` or `Sync` in a source text. Examples in comments
+/// count, because they are compiled, but sentences in comments and texts in quotes do not.
 fn impls(text: &str) -> Vec<(String, String)> {
     let start = |line: &str| {
         line.trim_start().trim_start_matches("///").trim_start().starts_with("unsafe impl")

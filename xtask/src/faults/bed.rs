@@ -1,13 +1,13 @@
 //! The inputs of the fault tests, the commands that write files, and the check of their outputs.
 //!
 //! Each command runs in an empty folder in which its outputs already exist with an old content. After the command, each
-//! output must have its old content or the content of an undisturbed run. A stream, such as Y4M, is written in place, so
-//! it may also contain the first part of the new content.
+//! output must have its old content or the content of an undisturbed run. A stream, such as Y4M, is written in place,
+//! so it may also contain the first part of the new content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -20,7 +20,7 @@ use crate::ffmpeg;
 const OLD: &[u8] = b"the old content of an output\n";
 
 /// The maximum time that a command may take, with all its children.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// A command that writes files.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Job {
     pub(super) name: &'static str,
     line: &'static str,
     /// The files that the command writes.
-    outputs: &'static [&'static str],
+    pub(super) outputs: &'static [&'static str],
     /// Whether the outputs are streams, which are written in place.
     is_stream: bool,
     /// Whether the command has the option `--device`.
@@ -376,7 +376,7 @@ pub(super) fn finish(mut child: Child) -> Result<Output> {
         if start.elapsed() > LIMIT {
             child.kill()?;
             child.wait()?;
-            return Err("the program does not end".into());
+            return Err(format!("the program does not end in {} s", LIMIT.as_secs()).into());
         }
         thread::sleep(Duration::from_millis(2));
     };
@@ -444,8 +444,3 @@ lens = "pinhole"
 matrix = { fx = 240.0, fy = 240.0, cx = 159.5, cy = 119.5 }
 yaw = 20.0
 "#;
-
-/// Writes bytes to a file that exists only for the test.
-pub(super) fn write(path: &Path, text: &str) -> Result {
-    Ok(fs::write(path, text)?)
-}

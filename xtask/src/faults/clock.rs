@@ -1,5 +1,5 @@
-//! Moves the wall clock: a preloaded library adds up to a day to the time, or subtracts it, at each query. The monotonic
-//! clock stays.
+//! Moves the wall clock: a preloaded library adds up to a day to the time, or subtracts it, at each query. The
+//! monotonic clock stays.
 //!
 //! All commands must write the same bytes, and the live stitcher must pass its soak, because both measure time with the
 //! monotonic clock.
@@ -7,7 +7,7 @@
 use std::process::Command;
 
 use super::Run;
-use super::bed::{self, JOBS, State, finish, said};
+use super::bed::{JOBS, State, finish, said};
 use crate::Result;
 use crate::cargo::{self, cargo, target};
 
@@ -56,7 +56,7 @@ int gettimeofday(struct timeval *restrict out, void *restrict zone) {
 pub(super) fn run(run: &mut Run) -> Result {
     let folder = target().join("faults").canonicalize()?;
     let (source, library) = (folder.join("clock.c"), folder.join("clock.so"));
-    bed::write(&source, SHIM)?;
+    std::fs::write(&source, SHIM)?;
     let mut compile = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
     cargo::run(compile.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(&source))?;
     // The library must work, or the check below proves nothing.

@@ -1,9 +1,10 @@
-//! Full and slow disks: a limit of the file size, a small file system, a full device, and a reader that is slower than the
-//! program.
+//! Full and slow disks: a limit of the file size, a small file system, a full device, and a reader that is slower than
+//! the program.
 
 use std::fs;
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -25,9 +26,8 @@ pub(super) fn run(run: &mut Run) -> Result {
             let ignored = if trial % 2 == 0 { "trap '' XFSZ; " } else { "" };
             let before = format!("{ignored}ulimit -f {blocks}");
             run.bed.reset(job)?;
-            let output = finish(run.bed.limited(job, &before).spawn()?)?;
-            run.bed.await_children()?;
-            check(run, LIMITED, job, &reference, &output, &before);
+            let child = run.bed.limited(job, &before).spawn()?;
+            check(run, LIMITED, job, &reference, child, &before)?;
         }
     }
     match SmallDisk::mount(&run.bed.outputs) {
@@ -37,16 +37,24 @@ pub(super) fn run(run: &mut Run) -> Result {
     slow(run)
 }
 
-/// Counts the outcome of a command that had too little room.
+/// Waits for a command that has too little room, and counts its outcome.
 fn check(
     run: &mut Run,
     fault: &'static str,
     job: Job,
     reference: &Reference,
-    output: &std::process::Output,
+    child: Child,
     what: &str,
-) {
-    match (run.bed.state(job, reference), error_kind(output)) {
+) -> Result {
+    let output = match finish(child) {
+        Ok(output) => output,
+        Err(error) => {
+            run.fail(fault, job.name, format!("{what}: {error}"));
+            return Ok(());
+        }
+    };
+    run.bed.await_children()?;
+    match (run.bed.state(job, reference), error_kind(&output)) {
         (Ok((State::New, 0)), None) if output.status.success() => {
             run.count(fault, job.name, "runs with the new output");
         }
@@ -57,10 +65,11 @@ fn check(
             run.count(fault, job.name, format!("ended by a signal {}", state.text()));
         }
         (found, kind) => {
-            let text = format!("{what}: {found:?}, {kind:?}, {}, {}", output.status, said(output));
+            let text = format!("{what}: {found:?}, {kind:?}, {}, {}", output.status, said(&output));
             run.fail(fault, job.name, text);
         }
     }
+    Ok(())
 }
 
 /// Runs each command on a file system that has room for a part of its output.
@@ -70,30 +79,29 @@ fn full(run: &mut Run, disk: SmallDisk) -> Result {
         let reference = run.bed.reference(job)?;
         for _ in 0..run.trials.div_ceil(4) {
             run.bed.reset(job)?;
-            // A page for each file of the old outputs, and a random part of the largest new one.
-            let bytes = 4096 * (JOBS.len() as u64) + run.rng.u64(0..=reference.largest());
+            // A page for the folder and for each old output, and a random part of the largest new one.
+            let pages = 1 + job.outputs.len() as u64;
+            let bytes = 4096 * pages + run.rng.u64(0..=reference.largest());
             disk.resize(bytes)?;
-            let output = finish(run.bed.command(job).spawn()?)?;
-            run.bed.await_children()?;
-            check(run, FULL, job, &reference, &output, &format!("a disk of {bytes} bytes"));
+            let child = run.bed.command(job).spawn()?;
+            check(run, FULL, job, &reference, child, &format!("a disk of {bytes} bytes"))?;
         }
     }
     Ok(())
 }
 
 /// A small file system at the folder of the outputs. Dropping it unmounts it.
-struct SmallDisk<'a> {
-    folder: std::path::PathBuf,
-    mounted: std::marker::PhantomData<&'a ()>,
+struct SmallDisk {
+    folder: PathBuf,
 }
 
-impl SmallDisk<'_> {
-    fn mount(folder: &std::path::Path) -> Result<Self> {
+impl SmallDisk {
+    fn mount(folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder)?;
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=64m", "tmpfs"]).arg(folder);
         cargo::output(&mut mount)?;
-        Ok(Self { folder: folder.to_owned(), mounted: std::marker::PhantomData })
+        Ok(Self { folder: folder.to_owned() })
     }
 
     fn resize(&self, bytes: u64) -> Result {
@@ -103,14 +111,14 @@ impl SmallDisk<'_> {
     }
 }
 
-impl Drop for SmallDisk<'_> {
+impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(&self.folder).status();
     }
 }
 
-/// Writes a video to a pipe whose reader is slow. The bytes must not change, and the memory must not grow with the length
-/// of the video.
+/// Writes a video to a pipe whose reader is slow. The bytes must not change, and the memory must not grow with the
+/// length of the video.
 fn slow(run: &mut Run) -> Result {
     for job in JOBS.into_iter().filter(|job| job.name == "video y4m") {
         let reference = run.bed.reference(job)?;

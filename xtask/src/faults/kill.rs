@@ -1,7 +1,7 @@
 //! Kills the program with SIGKILL at random moments of every command that writes files, half of them while it writes.
 //!
-//! After the kill, each output must have its old or its new content, and all children must end. The next run of the command
-//! must then succeed and remove the temporary files of the killed run.
+//! After the kill, each output must have its old or its new content, and all children must end. The next run of the
+//! command must then succeed and remove the temporary files of the killed run.
 
 use std::thread;
 use std::time::Duration;

@@ -41,7 +41,13 @@ pub(super) fn run(run: &mut Run) -> Result {
 /// Runs a command after the shell commands `before`, and checks its outputs.
 fn trial_of(run: &mut Run, job: Job, reference: &Reference, before: &str) -> Result {
     run.bed.reset(job)?;
-    let output = finish(run.bed.limited(job, before).spawn()?)?;
+    let output = match finish(run.bed.limited(job, before).spawn()?) {
+        Ok(output) => output,
+        Err(error) => {
+            run.fail(NAME, job.name, format!("{before}: {error}"));
+            return Ok(());
+        }
+    };
     run.bed.await_children()?;
     let found = run.bed.state(job, reference);
     // The shell itself may have too little memory to start the program.

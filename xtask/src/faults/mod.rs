@@ -64,9 +64,9 @@ impl Run {
     }
 }
 
-/// Runs the faults that `arguments` name, or all of them. `--trials N` and `--seed N` set the number of trials per command
-/// and the seed of the random moments. `--program FILE` and `--soak FILE` name the programs panoweave and soak to use
-/// instead of building them.
+/// Runs the faults that `arguments` name, or all of them. `--trials N` and `--seed N` set the number of trials per
+/// command and the seed of the random moments. `--program FILE` and `--soak FILE` name the programs panoweave and soak
+/// to use instead of building them.
 pub(crate) fn run(arguments: &[&str]) -> Result {
     let (mut chosen, mut trials, mut seed) = (Vec::new(), 25, None);
     let (mut program, mut soak) = (None, None);
@@ -92,8 +92,10 @@ pub(crate) fn run(arguments: &[&str]) -> Result {
     let bed = Bed::new(program)?;
     let rng = Rng::with_seed(seed);
     let mut run = Run { bed, soak, rng, trials, counts: BTreeMap::new(), failures: Vec::new() };
-    for (_, fault) in chosen {
-        fault(&mut run)?;
+    for (name, fault) in chosen {
+        if let Err(error) = fault(&mut run) {
+            run.fail(name, "", error.to_string());
+        }
     }
     for ((fault, job), outcomes) in &run.counts {
         let outcomes: Vec<_> =

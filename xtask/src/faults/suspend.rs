@@ -41,7 +41,13 @@ pub(super) fn run(run: &mut Run) -> Result {
                 run.count(NAME, job.name, format!("stops of the {whom}"));
                 stops += 1;
             }
-            let output = ending.join().map_err(|_| "a thread panicked")??;
+            let output = match ending.join().map_err(|_| "a thread panicked")? {
+                Ok(output) => output,
+                Err(error) => {
+                    run.fail(NAME, job.name, error);
+                    continue;
+                }
+            };
             run.bed.await_children()?;
             match (run.bed.state(job, &reference), error_kind(&output)) {
                 (Ok((State::New, 0)), None) if output.status.success() => {

@@ -1,5 +1,5 @@
-//! Checks that a binary module image is complete. The driver gets no length: it reads as many bytes as the image says, so a
-//! truncated image would make it read past the end.
+//! Checks that a binary module image is complete. The driver gets no length: it reads as many bytes
+//! as the image says, so a truncated image would make it read past the end.
 
 /// The first bytes of a cubin, which is an ELF file.
 const ELF: &[u8] = b"\x7fELF";
@@ -10,8 +10,8 @@ const FATBIN: &[u8] = &[0x50, 0xed, 0x55, 0xba];
 /// The type of a section that occupies no bytes in the file.
 const NO_BITS: u64 = 8;
 
-/// Returns whether all parts that the headers of a cubin or fatbin mention are within `bytes`. Returns `true` for other
-/// contents, which the driver reads as zero-terminated text.
+/// Returns whether all parts that the headers of a cubin or fatbin mention are within `bytes`.
+/// Returns `true` for other contents, which the driver reads as zero-terminated text.
 pub(super) fn is_complete(bytes: &[u8]) -> bool {
     if bytes.starts_with(ELF) {
         elf(bytes).is_some()
@@ -82,9 +82,10 @@ mod tests {
         bytes[at..at + value.len()].copy_from_slice(value);
     }
 
-    /// An ELF file with a segment of 16 bytes, an empty section, one of 24 bytes, and one without bytes in the file.
+    /// An ELF file with a segment of 16 bytes, an empty section, one of 24 bytes, and one without
+    /// bytes in the file.
     fn cubin() -> Vec<u8> {
-        let (segments, sections) = (64_u64, 64 + 56 + 40);
+        let (segments, sections) = (64_u64, 64_u64 + 56 + 40);
         let mut bytes = vec![0; sections as usize + 3 * 64];
         put(&mut bytes, 0, b"\x7fELF\x02");
         put(&mut bytes, 32, &segments.to_le_bytes());
