@@ -2,6 +2,7 @@
 //! deliberate leak, the soak must fail for the expected reason.
 
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -11,6 +12,9 @@ struct Soak {
     child: Child,
     folder: TempDir,
 }
+
+/// Locked while soaks run. Soaks of several tests at once would have too little CPU time.
+static RUNNING: Mutex<()> = Mutex::new(());
 
 /// The arguments of a run with random faults.
 const FAULTS: [&str; 5] = ["--seconds", "30", "--faults", "--seed", "3"];
@@ -46,6 +50,7 @@ fn end(soak: Soak) -> (bool, Vec<String>) {
 /// 12 seconds but little CPU time.
 #[test]
 fn runs_with_a_leak_fail_and_one_without_passes() {
+    let _running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     let leaks = ["host", "device", "pinned", "event", "panorama"];
     let sound = start(None);
     let leaking: Vec<_> = leaks.into_iter().map(|leak| start(Some(leak))).collect();
@@ -68,6 +73,7 @@ fn runs_with_a_leak_fail_and_one_without_passes() {
 /// leak is still found.
 #[test]
 fn random_faults_lose_no_frame_and_hide_no_leak() {
+    let _running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     let (sound, leaking) = (start_with(&FAULTS, None), start_with(&FAULTS, Some("device")));
     let (passed, faults) = end(sound);
     assert!(passed && faults.is_empty(), "{faults:?}");
