@@ -240,17 +240,21 @@ mod tests {
     #[test]
     fn the_process_is_suspended() {
         // A thread that runs all the time notices the longest time in which it did not run.
-        let over = AtomicBool::new(false);
+        let (begun, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let longest = thread::scope(|scope| {
             let watch = scope.spawn(|| {
                 let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
                 while !over.load(Relaxed) {
+                    begun.store(true, Relaxed);
                     longest = longest.max(last.elapsed());
                     last = Instant::now();
                     thread::sleep(Duration::from_millis(1));
                 }
-                longest
+                longest.max(last.elapsed())
             });
+            while !begun.load(Relaxed) {
+                thread::yield_now();
+            }
             suspend(Duration::from_millis(700)).unwrap();
             over.store(true, Relaxed);
             watch.join().unwrap()
