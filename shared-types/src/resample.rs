@@ -21,17 +21,25 @@ pub const SAME_TIME: f32 = 1e-6;
 pub const FINE: u64 = u64::MAX;
 
 /// A vector of 16 bytes that one instruction loads or stores.
+///
+/// Only vectors that fill the 16 bytes are plain data ([`Pod`]). The bytes after a shorter vector are uninitialised, so
+/// safe code must not read them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct Wide<T, const N: usize>(pub [T; N]);
 
-// SAFETY: all zeros is a valid `[T; N]`, because `T` is `Pod`.
-unsafe impl<T: Pod, const N: usize> Zeroable for Wide<T, N> {}
-// SAFETY: kernels and host use only `F32x4` and `Half8`. Their arrays take 16 bytes, so the alignment of 16 bytes adds
-// no padding. The assertion below checks their sizes.
-unsafe impl<T: Pod, const N: usize> Pod for Wide<T, N> {}
+// SAFETY: all zeros is a valid `[T; N]`, because `T` is `Zeroable`.
+unsafe impl<T: Zeroable, const N: usize> Zeroable for Wide<T, N> {}
+// SAFETY: the array takes 16 bytes, so the alignment of 16 bytes adds no padding.
+unsafe impl Pod for F32x4 {}
+// SAFETY: the reason is the same as for `F32x4`.
+unsafe impl Pod for Half8<f16> {}
+// SAFETY: the reason is the same as for `F32x4`.
+unsafe impl Pod for Half8<bf16> {}
 
-const _: () = assert!(size_of::<F32x4>() == 16 && size_of::<Half8<bf16>>() == 16);
+const _: () = assert!(
+    size_of::<[f32; 4]>() == 16 && size_of::<[f16; 8]>() == 16 && size_of::<[bf16; 8]>() == 16
+);
 
 /// A vector of four single-precision numbers.
 pub type F32x4 = Wide<f32, 4>;
@@ -95,3 +103,33 @@ number!(f64, |value| value, |value| value);
 number!(f32, |value| value as f32, f64::from);
 number!(bf16, bf16::from_f64, bf16::to_f64);
 number!(f16, f16::from_f64, f16::to_f64);
+
+#[cfg(test)]
+mod tests {
+    use core::marker::PhantomData;
+
+    use super::*;
+
+    /// Says whether a type is `Pod`: the constant of the type has priority over that of the trait.
+    struct Check<T>(PhantomData<T>);
+
+    trait Otherwise {
+        const IS_POD: bool = false;
+    }
+
+    impl<T> Otherwise for Check<T> {}
+
+    impl<T: Pod> Check<T> {
+        const IS_POD: bool = true;
+    }
+
+    #[test]
+    fn only_vectors_without_padding_are_plain_data() {
+        const {
+            assert!(Check::<F32x4>::IS_POD);
+            assert!(Check::<Half8<f16>>::IS_POD && Check::<Half8<bf16>>::IS_POD);
+            assert!(!Check::<Wide<u8, 3>>::IS_POD && !Check::<Wide<f32, 2>>::IS_POD);
+            assert!(!Check::<Wide<f32, 5>>::IS_POD);
+        }
+    }
+}

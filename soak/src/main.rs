@@ -8,11 +8,15 @@
 //! With `--cameras`, 3 to 16 cameras, by default of 1920×1080 pixels, run on clocks of their own, and the last one
 //! stops once per cycle (`crew`). The run then also fails if the stitcher estimates a clock wrongly or misses a stop.
 //!
+//! With `--faults`, random faults happen as well: two cameras stop, send late frames and jump in time, the warp
+//! changes, and the process is suspended (`faults`).
+//!
 //! | file | contents |
 //! |---|---|
 //! | `run` | stitcher, cameras, reader, and the director that controls them |
 //! | `phase` | phases of a cycle |
 //! | `scene` | the cameras |
+//! | `faults` | random faults |
 //! | `crew` | cameras with clocks of their own, and the check of their estimates and states |
 //! | `sample`, `heap`, `record` | resources held by the process, and the record of a run |
 //! | `slope`, `verdict` | measured growth and its limits |
@@ -23,6 +27,7 @@
 //! measure.
 
 mod crew;
+mod faults;
 mod heap;
 mod leak;
 mod phase;
@@ -37,7 +42,7 @@ mod verdict;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
 use panoweave::device::DeviceName;
@@ -80,6 +85,13 @@ struct Arguments {
     /// Drift of the second camera's clock in parts per million, with --cameras 3 or more.
     #[arg(long, default_value_t = 200.0, value_name = "PPM")]
     drift: f64,
+    /// Causes random faults: cameras stop, send late frames and jump in time, the warp changes, and the process is
+    /// suspended. Needs two cameras and at least 24 seconds.
+    #[arg(long, conflicts_with = "cameras")]
+    faults: bool,
+    /// Seed of the faults [default: a number from the clock, which is printed].
+    #[arg(long, requires = "faults", value_name = "N")]
+    seed: Option<u64>,
     /// JSON file to write, with the verdict and all measurements.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -88,12 +100,16 @@ struct Arguments {
     plant_leak: Option<Leak>,
 }
 
+/// The minimum length of a run with faults. In a shorter run, some kinds of faults would not happen.
+const LEAST_WITH_FAULTS: Duration = Duration::from_secs(24);
+
 /// The content of the `--json` file.
 #[derive(Serialize)]
 struct Document<'a> {
     device: String,
     fps: f64,
     plan: Plan,
+    seed: Option<u64>,
     verdict: &'a Verdict,
     record: &'a Record,
 }
@@ -126,10 +142,19 @@ fn soak(arguments: &Arguments) -> Result<Verdict, Box<dyn std::error::Error>> {
         return Err(format!("--fps is {fps}; it must be 1 to 1000").into());
     }
     let plan = Plan::new(length);
+    let seed = match arguments.seed {
+        _ if !arguments.faults => None,
+        Some(seed) => Some(seed),
+        None => Some(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs()),
+    };
+    if seed.is_some() && length < LEAST_WITH_FAULTS {
+        let least = LEAST_WITH_FAULTS.as_secs();
+        return Err(format!("--faults needs a run of at least {least} seconds").into());
+    }
     let leak = arguments.plant_leak;
     let crew = (arguments.cameras > 2)
         .then(|| Crew { cameras: arguments.cameras.into(), drift: arguments.drift * 1e-6 });
-    let settings = Settings { device, plan, fps, shrink, crew, leak };
+    let settings = Settings { device, plan, fps, shrink, crew, seed, leak };
     report::opening(&settings);
     let mut table = report::Table::default();
     let record = run::run(&settings, |row| {
@@ -145,7 +170,7 @@ fn soak(arguments: &Arguments) -> Result<Verdict, Box<dyn std::error::Error>> {
     report::closing(&record, &verdict);
     if let Some(file) = &arguments.json {
         let device = settings.device.to_string();
-        let document = Document { device, fps, plan, verdict: &verdict, record: &record };
+        let document = Document { device, fps, plan, seed, verdict: &verdict, record: &record };
         serde_json::to_writer_pretty(File::create(file)?, &document)?;
     }
     Ok(verdict)

@@ -5,6 +5,7 @@ use panoweave::live::LiveCounters;
 use serde::Serialize;
 
 use crate::crew::Roster;
+use crate::faults::Fault;
 use crate::sample::Sample;
 
 /// The measurements at the end of a cycle.
@@ -57,4 +58,6 @@ pub(crate) struct Record {
     pub(crate) objects: [Counters; 2],
     /// The first error of the stitcher, a camera or the reader; `None` if there was no error.
     pub(crate) failure: Option<String>,
+    /// The number of random faults of each kind; empty without `--faults`.
+    pub(crate) faults: Vec<(Fault, u64)>,
 }

@@ -11,7 +11,7 @@ const PAGE: usize = 20;
 
 /// Prints the settings of the run.
 pub(crate) fn opening(settings: &Settings) {
-    let Settings { device, plan, fps, crew, leak, .. } = settings;
+    let Settings { device, plan, fps, crew, seed, leak, .. } = settings;
     println!(
         "{device}, {fps} fps, {} cycles of {:.1} s, {} of them warm-up",
         plan.cycles,
@@ -24,6 +24,9 @@ pub(crate) fn opening(settings: &Settings) {
             crew.cameras,
             crew.drift * 1e6
         );
+    }
+    if let Some(seed) = seed {
+        println!("random faults with seed {seed}");
     }
     if let Some(leak) = leak {
         println!("leak on purpose: {leak:?}");
@@ -96,6 +99,9 @@ pub(crate) fn closing(record: &Record, verdict: &Verdict) {
     println!(
         "{analyses} colour analyses, {dark} of too dark or too bright scenes; {strikes} failed analyses"
     );
+    if !record.faults.is_empty() {
+        println!("faults: {:?}", record.faults);
+    }
     for growth in &verdict.growth {
         println!("{growth}");
     }

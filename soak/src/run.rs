@@ -14,6 +14,7 @@ use panoweave::ops::stitch::{Power, StitchOptions};
 use panoweave::warp::{DeviceWarp, MAX_CAMERAS, RenderError};
 
 use crate::crew::{Crew, Roster};
+use crate::faults::{Active, Sequence};
 use crate::leak::Leak;
 use crate::phase::{Phase, Plan};
 use crate::record::{Record, Row};
@@ -32,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) shrink: u32,
     /// Three or more cameras with clocks of their own; `None` for two cameras on one clock.
     pub(crate) crew: Option<Crew>,
+    /// The seed of the random faults; `None` for no faults.
+    pub(crate) seed: Option<u64>,
     pub(crate) leak: Option<Leak>,
 }
 
@@ -60,6 +63,8 @@ pub(crate) struct Switches {
     over: AtomicBool,
     pushed: AtomicU64,
     read: AtomicU64,
+    /// The random faults that are active.
+    pub(crate) faults: Active,
 }
 
 impl Switches {
@@ -68,7 +73,7 @@ impl Switches {
     }
 
     pub(crate) fn is_on(&self, camera: usize) -> bool {
-        !self.off[camera].load(Relaxed)
+        !self.off[camera].load(Relaxed) && !self.faults.is_stopped(camera)
     }
 
     pub(crate) fn count_pushed(&self) {
@@ -84,6 +89,7 @@ impl Switches {
             off.store((stops && phase == Phase::OneCamera) || phase == Phase::Idle, Relaxed);
         }
         self.slow.store(phase == Phase::SlowReader, Relaxed);
+        self.faults.set_quiet(phase == Phase::Idle);
     }
 }
 
@@ -123,6 +129,16 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
             };
             let cameras: Vec<_> = (0..stitcher.input_formats().len()).map(camera).collect();
             let reader = scope.spawn(|| read(settings, panoramas, &switches));
+            let faults = settings.seed.map(|seed| {
+                let (stitcher, switches, rig) = (&stitcher, &switches, warps.rig.clone());
+                scope.spawn(move || {
+                    let aside = settings.device.stream()?;
+                    let warps = Warps { stream: &aside, rig };
+                    let mut sequence = Sequence::new(seed, stitcher.input_formats().len());
+                    let is_over = || switches.is_over();
+                    switches.faults.make(&mut sequence, settings.plan, stitcher, &warps, is_over)
+                })
+            });
             let mut director = Director {
                 settings,
                 stitcher: &stitcher,
@@ -138,13 +154,18 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
                 let result = camera.join().expect("cameras do not panic");
                 failure = failure.or(result.err().map(|e| e.to_string()));
             }
+            if let Some(faults) = faults {
+                let result = faults.join().expect("the thread of the faults does not panic");
+                failure = failure.or(result.err().map(|e| e.to_string()));
+            }
             stitcher.close();
             let result = reader.join().expect("the reader does not panic");
             (rows, failure.or(result.err().map(|e| e.to_string())))
         });
         (rows?, row(&stitcher, settings.crew, &switches, start, sampler.take()?), failure)
     };
-    Ok(Record { rows, last, objects: [before, Counters::now()], failure })
+    let faults = settings.seed.map_or(Vec::new(), |_| switches.faults.counts());
+    Ok(Record { rows, last, objects: [before, Counters::now()], failure, faults })
 }
 
 /// Takes panoramas until the stitcher is closed. Takes them slowly while `switches` asks for a slow reader, and leaks a
@@ -167,14 +188,14 @@ fn read(
 }
 
 /// Renders warps on a separate stream while the stitcher runs, as a program does after a recalibration.
-struct Warps<'a> {
+pub(crate) struct Warps<'a> {
     stream: &'a Stream,
     rig: Rig,
 }
 
 impl Warps<'_> {
     /// Renders the rig's warp with `turned` degrees added to the yaw of the right camera.
-    fn render(&self, turned: f64) -> Result<DeviceWarp, SoakError> {
+    pub(crate) fn render(&self, turned: f64) -> Result<DeviceWarp, SoakError> {
         let mut rig = self.rig.clone();
         if let Some(right) = rig.cameras[1].mount_mut() {
             right.yaw += turned;
@@ -216,14 +237,20 @@ impl Director<'_> {
                 if phase == Phase::Reconfigured {
                     self.reconfigure(warps, cycle)?;
                     self.wait(at((begin + end) / 2.0), sampler, &mut peak)?;
+                    // From here to the end of the cycle, no fault happens. The last warp that a fault replaced is freed
+                    // only after some more panoramas.
+                    self.switches.faults.set_quiet(true);
+                    drop(self.switches.faults.idle());
                     self.restore(warps)?;
                 }
                 self.wait(at(end), sampler, &mut peak)?;
                 begin = end;
             }
+            let idle = self.switches.faults.idle();
             self.settle();
             let row = self.row(sampler.take()?);
             rows.push(Row { peak, roster, ..row });
+            drop(idle);
             each(&rows[cycle]);
             // A failed stitcher makes no more panoramas, so end the run.
             if self.stitcher.health().is_err() {

@@ -80,6 +80,7 @@ impl MadeUpCamera {
             if !switches.is_on(self.which) {
                 continue;
             }
+            std::thread::sleep(switches.faults.lateness(self.which));
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let jitter = self.period.mul_f64(f64::from(state >> 16) / f64::from(1 << 16) / 5.0);
             // The exposure decreases step by step and then increases again.
@@ -92,7 +93,7 @@ impl MadeUpCamera {
                     std::thread::sleep(jitter);
                     crew.stamp(self.which, time)
                 }
-                None => time + jitter,
+                None => switches.faults.stamp(self.which, time + jitter),
             };
             stitcher.push(self.which, frame, timestamp)?;
             switches.count_pushed();

@@ -138,6 +138,10 @@ pub(crate) enum Failure {
     OutputName { file: PathBuf, expected: &'static str },
     #[error("signal handlers cannot be installed: {0}")]
     Signals(io::Error),
+    #[error(
+        "the threads that compute cannot be started: {0}; allow more memory or processes, or set RAYON_NUM_THREADS=1"
+    )]
+    Threads(String),
     #[error("the result cannot be printed: {0}")]
     Stdout(#[from] io::Error),
     #[error(transparent)]
@@ -319,7 +323,7 @@ impl Failure {
             | Self::FinishLimit { .. }
             | Self::NotBegun { .. }
             | Self::Stopped => Kind::Interrupted,
-            Self::Signals(_) => Kind::Device,
+            Self::Signals(_) | Self::Threads(_) => Kind::Device,
             Self::NoDevice(_) => Kind::NoDevice,
             Self::Device(error) => device_kind(error),
         }

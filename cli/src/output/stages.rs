@@ -1,5 +1,8 @@
 //! Runs the stages of a command, such as reading and stitching. Shows a spinner during a stage, and records its time.
 
+use std::sync::OnceLock;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -20,6 +23,14 @@ impl Stages {
         Self { times: Vec::new() }
     }
 
+    /// Starts the threads that compute before the first stage. rayon would start them when they are needed, and panic
+    /// if the system refuses a thread.
+    fn start_threads() -> Result<(), Failure> {
+        static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
+        let start = || rayon::ThreadPoolBuilder::new().build_global().map_err(|e| e.to_string());
+        STARTED.get_or_init(start).clone().map_err(Failure::Threads)
+    }
+
     /// Runs `body` as a stage of the command. Adds the elapsed time to the total of all stages named `name`. If stderr
     /// is a terminal, shows a spinner with `message` meanwhile.
     pub(crate) fn run<T>(
@@ -28,14 +39,27 @@ impl Stages {
         message: &'static str,
         body: impl FnOnce() -> Result<T, Failure>,
     ) -> Result<T, Failure> {
+        Self::start_threads()?;
         let spinner = ProgressBar::new_spinner().with_message(message);
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
             spinner.set_style(style);
         }
-        spinner.enable_steady_tick(TICK);
+        // indicatif's own ticker panics if the system refuses a thread. Without a thread, the spinner stands still.
+        let (end, ended) = channel::<()>();
+        let turning = spinner.clone();
+        let turn = move || {
+            while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                turning.tick();
+            }
+        };
+        let spawn = || thread::Builder::new().name("spinner".into()).spawn(turn).ok();
+        let ticker = (!spinner.is_hidden()).then(spawn).flatten();
         let start = Instant::now();
         let result = body();
         let took = start.elapsed();
+        drop(end);
+        // The ticker does not panic, and the command does not depend on it.
+        let _ = ticker.map(thread::JoinHandle::join);
         spinner.finish_and_clear();
         tracing::debug!("{name}: {:.1} ms", milliseconds(took));
         match self.times.iter_mut().find(|(before, _)| *before == name) {

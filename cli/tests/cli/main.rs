@@ -10,6 +10,7 @@ mod devices;
 mod features;
 mod gains;
 mod info;
+mod little_memory;
 mod malformed;
 mod man;
 mod quality;

@@ -25,6 +25,8 @@
 //! # Ok::<(), cust::error::CudaError>(())
 //! ```
 
+mod image;
+
 use std::ffi::{CStr, CString, c_void};
 use std::fmt;
 use std::marker::PhantomData;
@@ -223,8 +225,8 @@ impl Module {
     /// ```
     ///
     /// # Errors
-    /// Returns the driver's error. On the CPU, returns `NoBinaryForGpu`, because the crate cannot
-    /// read kernel names from machine code.
+    /// Returns `InvalidImage` if the fatbin is truncated, or the driver's error. On the CPU, returns
+    /// `NoBinaryForGpu`, because the crate cannot read kernel names from machine code.
     pub fn from_fatbin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
         Self::from_cubin(bytes, options)
     }
@@ -243,9 +245,13 @@ impl Module {
     /// Returns the errors of [`from_fatbin`](Self::from_fatbin).
     pub fn from_cubin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
         let mut bytes = bytes.as_ref().to_vec();
+        if !image::is_complete(&bytes) {
+            return Err(CudaError::InvalidImage);
+        }
         // The image may be text, which must be zero-terminated.
         bytes.push(0);
-        // SAFETY: the image is zero-terminated. A binary image stores its length in its header.
+        // SAFETY: the image is zero-terminated. The parts that the headers of a binary image
+        // mention are within `bytes`.
         unsafe { Self::load(bytes.as_ptr().cast(), options) }
     }
 

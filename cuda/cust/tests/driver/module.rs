@@ -84,11 +84,24 @@ fn modules_load_from_files_and_options_are_accepted() {
     assert!(Module::from_ptx(ptx(&["add"], ""), &options).is_ok());
 }
 
+/// The header of a fatbin with 8 bytes of content.
+const FATBIN: [u8; 24] = {
+    let mut bytes = [0; 24];
+    (bytes[0], bytes[1], bytes[2], bytes[3]) = (0x50, 0xed, 0x55, 0xba);
+    (bytes[4], bytes[6], bytes[8]) = (1, 16, 8);
+    bytes
+};
+
 #[test]
 fn machine_code_and_linking_need_a_gpu() {
     let _context = cpu();
-    let cubin = Module::from_cubin([0x7f, b'E', b'L', b'F', 2], &[]).map(drop);
-    assert_eq!(cubin, Err(CudaError::NoBinaryForGpu));
+    // The header of an ELF file without sections.
+    let mut cubin = [0; 64];
+    cubin[..5].copy_from_slice(b"\x7fELF\x02");
+    assert_eq!(Module::from_cubin(cubin, &[]).map(drop), Err(CudaError::NoBinaryForGpu));
+    // The driver would read past the end of a truncated image.
+    assert_eq!(Module::from_cubin(&cubin[..40], &[]).map(drop), Err(CudaError::InvalidImage));
+    assert_eq!(Module::from_fatbin(&FATBIN[..20], &[]).map(drop), Err(CudaError::InvalidImage));
     assert_eq!(Linker::new().map(drop), Err(CudaError::NotSupported));
 }
 

@@ -18,9 +18,15 @@ use crate::live_faults::run::{FRAMES, Film, film, following, small_warp, start, 
 /// unknown error.
 const RECOVERABLE: [u32; 4] = [1, 2, 201, 999];
 
+/// CUDA errors of a GPU that was taken away or whose driver restarts: an unavailable device, a system that is not
+/// ready, and a lost connection to the server that shares the GPU. They last, but CUDA does not call them fatal: the
+/// device works again when it is back.
+const TAKEN: [u32; 3] = [46, 802, 805];
+
 /// CUDA errors after which the process must be restarted: an illegal address, a failed launch, an ECC error, a
-/// misaligned address, a stack error, a timeout and an illegal instruction.
-const FATAL: [u32; 7] = [700, 719, 214, 716, 714, 702, 715];
+/// misaligned address, a stack error, a timeout, an illegal instruction, a driver that shuts down and a destroyed
+/// context.
+const FATAL: [u32; 9] = [700, 719, 214, 716, 714, 702, 715, 4, 709];
 
 /// The number of GPUs of the fake driver on which a process can test fatal errors. Each such test makes its GPU
 /// unusable. The run without faults uses one more GPU.
@@ -205,8 +211,9 @@ fn a_driver_that_fails_for_ever_ends_the_stitcher_in_order() {
 #[ignore = "run by a_driver_that_fails_for_ever_ends_the_stitcher_in_order, with the fake driver"]
 fn alone_all_calls_fail() {
     let bench = Bench::new();
+    let codes = [&RECOVERABLE[..], &TAKEN].concat();
     for n in bench.share(usize::MAX) {
-        let code = RECOVERABLE[n as usize % RECOVERABLE.len()];
+        let code = codes[n as usize % codes.len()];
         let before = Counters::now();
         bench.run(0, Fault { label: "", from: n, count: 0, code }, |result| match result {
             Ok((stitcher, film)) => ended_or_all_came(stitcher, film, code),

@@ -1,0 +1,176 @@
+//! Full and slow disks: a limit of the file size, a small file system, a full device, and a reader that is slower than
+//! the program.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use super::Run;
+use super::bed::{JOBS, Job, Reference, State, error_kind, finish, is_killed, said};
+use crate::Result;
+use crate::cargo;
+
+const LIMITED: &str = "file size";
+const FULL: &str = "full";
+const SLOW: &str = "slow";
+
+pub(super) fn run(run: &mut Run) -> Result {
+    for job in JOBS {
+        let reference = run.bed.reference(job)?;
+        for trial in 0..run.trials {
+            // The shell's limit is in units of 512 bytes. The signal of the limit is ignored in every second trial.
+            let blocks = run.rng.u64(0..=reference.largest().div_ceil(512));
+            let ignored = if trial % 2 == 0 { "trap '' XFSZ; " } else { "" };
+            let before = format!("{ignored}ulimit -f {blocks}");
+            run.bed.reset(job)?;
+            let child = run.bed.limited(job, &before).spawn()?;
+            check(run, LIMITED, job, &reference, child, &before)?;
+        }
+    }
+    match SmallDisk::mount(&run.bed.outputs) {
+        Ok(disk) => full(run, disk)?,
+        Err(error) => println!("{FULL}: no small file system: {error}; run as the superuser"),
+    }
+    slow(run)
+}
+
+/// Waits for a command that has too little room, and counts its outcome.
+fn check(
+    run: &mut Run,
+    fault: &'static str,
+    job: Job,
+    reference: &Reference,
+    child: Child,
+    what: &str,
+) -> Result {
+    let output = match finish(child) {
+        Ok(output) => output,
+        Err(error) => {
+            run.fail(fault, job.name, format!("{what}: {error}"));
+            return Ok(());
+        }
+    };
+    run.bed.await_children()?;
+    match (run.bed.state(job, reference), error_kind(&output)) {
+        (Ok((State::New, 0)), None) if output.status.success() => {
+            run.count(fault, job.name, "runs with the new output");
+        }
+        (Ok((state, 0)), Some(kind)) if state != State::New => {
+            run.count(fault, job.name, format!("errors of kind {kind} {}", state.text()));
+        }
+        (Ok((state, _)), None) if is_killed(output.status) => {
+            run.count(fault, job.name, format!("ended by a signal {}", state.text()));
+        }
+        (found, kind) => {
+            let text = format!("{what}: {found:?}, {kind:?}, {}, {}", output.status, said(&output));
+            run.fail(fault, job.name, text);
+        }
+    }
+    Ok(())
+}
+
+/// Runs each command on a file system that has room for a part of its output.
+fn full(run: &mut Run, disk: SmallDisk) -> Result {
+    for job in JOBS {
+        disk.resize(64 << 20)?;
+        let reference = run.bed.reference(job)?;
+        for _ in 0..run.trials.div_ceil(4) {
+            run.bed.reset(job)?;
+            // A page for the folder and for each old output, and a random part of the largest new one.
+            let pages = 1 + job.outputs.len() as u64;
+            let bytes = 4096 * pages + run.rng.u64(0..=reference.largest());
+            disk.resize(bytes)?;
+            let child = run.bed.command(job).spawn()?;
+            check(run, FULL, job, &reference, child, &format!("a disk of {bytes} bytes"))?;
+        }
+    }
+    Ok(())
+}
+
+/// A small file system at the folder of the outputs. Dropping it unmounts it.
+struct SmallDisk {
+    folder: PathBuf,
+}
+
+impl SmallDisk {
+    fn mount(folder: &Path) -> Result<Self> {
+        fs::create_dir_all(folder)?;
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=64m", "tmpfs"]).arg(folder);
+        cargo::output(&mut mount)?;
+        Ok(Self { folder: folder.to_owned() })
+    }
+
+    fn resize(&self, bytes: u64) -> Result {
+        let mut mount = Command::new("mount");
+        mount.args(["-o", &format!("remount,size={bytes}")]).arg(&self.folder);
+        cargo::output(&mut mount).map(drop)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.folder).status();
+    }
+}
+
+/// Writes a video to a pipe whose reader is slow. The bytes must not change, and the memory must not grow with the
+/// length of the video.
+fn slow(run: &mut Run) -> Result {
+    for job in JOBS.into_iter().filter(|job| job.name == "video y4m") {
+        let reference = run.bed.reference(job)?;
+        let mut peaks = Vec::new();
+        for pause in [0, 20] {
+            run.bed.reset(job)?;
+            let line = run.bed.line(job).replace("-o out.y4m", "-o -").replace(" --json", "");
+            let mut command = run.bed.command(job);
+            let program = command.get_program().to_owned();
+            command = Command::new(program);
+            command.args(line.split_whitespace()).stdout(Stdio::piped());
+            let mut child = command.spawn()?;
+            let (mut stdout, mut bytes, mut peak) =
+                (child.stdout.take().ok_or("no stdout")?, Vec::new(), 0);
+            let mut part = vec![0; 1 << 14];
+            loop {
+                thread::sleep(Duration::from_millis(pause));
+                let status =
+                    fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+                peak = peak.max(peak_of(&status).unwrap_or(0));
+                match stdout.read(&mut part)? {
+                    0 => break,
+                    count => bytes.extend_from_slice(&part[..count]),
+                }
+            }
+            let status = child.wait()?;
+            fs::write(run.bed.outputs.join("out.y4m"), &bytes)?;
+            match run.bed.state(job, &reference) {
+                Ok((State::New, 0)) if status.success() => {
+                    run.count(
+                        SLOW,
+                        job.name,
+                        format!("runs with the new output, peak {peak} KiB, pause {pause} ms"),
+                    );
+                }
+                found => run.fail(SLOW, job.name, format!("{found:?}, {status}")),
+            }
+            peaks.push(peak);
+        }
+        if peaks[1] > peaks[0] + 16 * 1024 {
+            run.fail(
+                SLOW,
+                job.name,
+                format!("the memory grows from {} to {} KiB", peaks[0], peaks[1]),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Returns the peak of the resident memory in KiB.
+fn peak_of(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse().ok()
+}

@@ -1,0 +1,109 @@
+//! `cargo xtask faults`: runs the program while something goes wrong, and checks the files that it leaves.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `bed` | the inputs, the commands that write files, and the check of their outputs |
+//! | `kill` | `kill -9` at random moments |
+//! | `suspend` | SIGSTOP and SIGCONT of the program and of ffmpeg at random moments |
+//! | `disk` | a limit of the file size, a full disk, and a reader that is slower than the program |
+//! | `memory` | limits of the address space and of a control group |
+//! | `clock` | a wall clock that jumps |
+//!
+//! `doc/reliability.md` has the results.
+
+mod bed;
+mod clock;
+mod disk;
+mod kill;
+mod memory;
+mod suspend;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use fastrand::Rng;
+
+use crate::Result;
+use bed::Bed;
+
+/// The faults, with the function that runs each of them.
+const FAULTS: [(&str, fn(&mut Run) -> Result); 5] = [
+    ("kill", kill::run),
+    ("suspend", suspend::run),
+    ("disk", disk::run),
+    ("memory", memory::run),
+    ("clock", clock::run),
+];
+
+/// The state of a run: its settings, and the counts of what happened.
+struct Run {
+    bed: Bed,
+    /// The program soak; `None` to build it.
+    soak: Option<PathBuf>,
+    rng: Rng,
+    /// The number of trials per command and fault.
+    trials: u32,
+    /// The number of times that each outcome happened, by fault and command.
+    counts: BTreeMap<(&'static str, &'static str), BTreeMap<String, u32>>,
+    /// The checks that failed.
+    failures: Vec<String>,
+}
+
+impl Run {
+    /// Counts an outcome of a trial.
+    fn count(&mut self, fault: &'static str, job: &'static str, outcome: impl Into<String>) {
+        *self.counts.entry((fault, job)).or_default().entry(outcome.into()).or_default() += 1;
+    }
+
+    /// Notes a check that failed.
+    fn fail(&mut self, fault: &'static str, job: &'static str, text: impl Into<String>) {
+        self.count(fault, job, "FAILED");
+        let text = format!("{fault}, {job}: {}", text.into());
+        eprintln!("{text}");
+        self.failures.push(text);
+    }
+}
+
+/// Runs the faults that `arguments` name, or all of them. `--trials N` and `--seed N` set the number of trials per
+/// command and the seed of the random moments. `--program FILE` and `--soak FILE` name the programs panoweave and soak
+/// to use instead of building them.
+pub(crate) fn run(arguments: &[&str]) -> Result {
+    let (mut chosen, mut trials, mut seed) = (Vec::new(), 25, None);
+    let (mut program, mut soak) = (None, None);
+    let mut rest = arguments.iter();
+    while let Some(&argument) = rest.next() {
+        let mut value = || rest.next().copied().ok_or(format!("{argument} needs a value"));
+        match argument {
+            "--trials" => trials = value()?.parse()?,
+            "--seed" => seed = Some(value()?.parse()?),
+            "--program" => program = Some(PathBuf::from(value()?)),
+            "--soak" => soak = Some(PathBuf::from(value()?)),
+            name => match FAULTS.into_iter().find(|fault| fault.0 == name) {
+                Some(fault) => chosen.push(fault),
+                None => return Err(format!("unknown fault `{name}`").into()),
+            },
+        }
+    }
+    if chosen.is_empty() {
+        chosen.extend(FAULTS);
+    }
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    println!("seed {seed}, {trials} trials per command");
+    let bed = Bed::new(program)?;
+    let rng = Rng::with_seed(seed);
+    let mut run = Run { bed, soak, rng, trials, counts: BTreeMap::new(), failures: Vec::new() };
+    for (name, fault) in chosen {
+        if let Err(error) = fault(&mut run) {
+            run.fail(name, "", error.to_string());
+        }
+    }
+    for ((fault, job), outcomes) in &run.counts {
+        let outcomes: Vec<_> =
+            outcomes.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        println!("{fault:8} {job:14} {}", outcomes.join(", "));
+    }
+    if run.failures.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{} checks failed; repeat them with --seed {seed}", run.failures.len()).into())
+}

@@ -1,0 +1,140 @@
+//! `cargo xtask sanitize miri|address|thread [FILTER...]`: runs tests under a checker of undefined behaviour.
+//!
+//! Miri interprets the code. AddressSanitizer and ThreadSanitizer instrument it. All three need a nightly toolchain,
+//! which `PANOWEAVE_NIGHTLY` names: `rustup toolchain install nightly --component miri,rust-src`. `doc/soundness.md`
+//! says which tests each of them covers, and why not others.
+
+use std::process::Command;
+
+use crate::Result;
+use crate::cargo::{self, root, target};
+
+/// Tests of one package, or a run of a program.
+struct Suite {
+    /// The arguments of cargo: a command, and the options that select a package.
+    cargo: &'static [&'static str],
+    /// The arguments of the tests or of the program. An argument of tests is a part of the names of the tests to run.
+    arguments: &'static [&'static str],
+}
+
+/// Code without system calls, inline assembly and foreign functions, as far as Miri runs it in minutes.
+const MIRI: [Suite; 2] = [
+    Suite { cargo: &["test", "-p", "shared-types", "--lib"], arguments: &[] },
+    Suite {
+        cargo: &["test", "-p", "panoweave", "--lib"],
+        arguments: &[
+            "geometry::crop",
+            "geometry::lens",
+            "live::pairing::tests",
+            "io::text",
+            "warp::plane",
+        ],
+    },
+];
+
+/// The simulator, without the tests that overflow stacks or read invalid addresses on purpose; and everything that
+/// reads files or has several threads. corosensei tells the sanitizer about each switch to the stack of another fiber.
+const ADDRESS: [Suite; 3] = [
+    Suite {
+        cargo: &[
+            "test",
+            "-p",
+            "stable-cuda-cpu",
+            "--features",
+            "corosensei/sanitizer",
+            "--lib",
+            "--test=simulator",
+            "--test=profile",
+        ],
+        arguments: &[],
+    },
+    Suite {
+        cargo: &["test", "-p", "panoweave", "--lib"],
+        arguments: &["io::", "live::", "geometry::", "warp::"],
+    },
+    SOAK,
+];
+
+/// The simulator, without a test that needs more memory mappings than ThreadSanitizer leaves, and the live stitcher.
+const THREAD: [Suite; 2] = [
+    Suite {
+        cargo: &["test", "-p", "stable-cuda-cpu", "--lib", "--test=simulator"],
+        arguments: &["--skip", "many_cores_and_large_blocks_fit_into_the_address_space"],
+    },
+    SOAK,
+];
+
+/// The live stitcher with cameras, a reader, and swaps of the warp and the options on threads of their own.
+const SOAK: Suite = Suite {
+    cargo: &["run", "-p", "panoweave-soak"],
+    arguments: &["--seconds", "60", "--fps", "10", "--device", "cpu", "--faults", "--seed", "1"],
+};
+
+/// Runs the tests of a tool. With `filter`, runs the tests whose names contain one of these texts instead of the tool's
+/// own selection.
+pub(crate) fn run(tool: &str, filter: &[&str]) -> Result {
+    let (suites, command): (&[Suite], fn(&[&str]) -> Result<Command>) = match tool {
+        "miri" => (&MIRI, miri),
+        "address" => (&ADDRESS, address),
+        "thread" => (&THREAD, thread),
+        _ => return Err(format!("unknown tool `{tool}`; use miri, address or thread").into()),
+    };
+    let mut failed = Vec::new();
+    for suite in suites {
+        let is_test = suite.cargo[0] == "test";
+        if !filter.is_empty() && !is_test {
+            continue;
+        }
+        let mut command = command(suite.cargo)?;
+        command.arg("--").args(if filter.is_empty() { suite.arguments } else { filter });
+        if let Err(error) = cargo::run(&mut command) {
+            failed.push(error.to_string());
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n").into()) }
+}
+
+/// Returns a command of the nightly toolchain that runs in the root folder of the workspace.
+fn nightly(program: &str, folder: &str) -> Command {
+    let toolchain = std::env::var("PANOWEAVE_NIGHTLY").unwrap_or_else(|_| "nightly".to_owned());
+    let mut command = Command::new("rustup");
+    command.current_dir(root()).args(["run", &toolchain, program]);
+    command.env("CARGO_TARGET_DIR", target().join("sanitize").join(folder));
+    // This program runs under the pinned toolchain, which cargo passes on in these variables.
+    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
+    command
+}
+
+fn miri(arguments: &[&str]) -> Result<Command> {
+    let mut command = nightly("cargo", "miri");
+    command.arg("miri").args(arguments);
+    // Device addresses are integers, whose pointers have exposed provenance.
+    command.env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-permissive-provenance");
+    Ok(command)
+}
+
+fn address(arguments: &[&str]) -> Result<Command> {
+    let mut command = nightly("cargo", "address");
+    command.args(&arguments[..1]).args(["--target", &host()?]).args(&arguments[1..]);
+    command.env("RUSTFLAGS", "-Zsanitizer=address").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    // The simulator handles SIGSEGV itself, to report an invalid access of a kernel. It leaks the frames of threads
+    // that a fault has stopped; other leaks are found by the counters of the tests and by the soak.
+    let options = "allow_user_segv_handler=1:handle_segv=0:handle_sigbus=0:detect_leaks=0";
+    command.env("ASAN_OPTIONS", options);
+    Ok(command)
+}
+
+fn thread(arguments: &[&str]) -> Result<Command> {
+    let mut command = nightly("cargo", "thread");
+    // Without its own instrumentation, the standard library would hide the order that its locks and channels make.
+    command.args(&arguments[..1]).args(["-Zbuild-std", "--target", &host()?]).args(&arguments[1..]);
+    command.env("RUSTFLAGS", "-Zsanitizer=thread").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    Ok(command)
+}
+
+/// Returns the triple of this machine, such as `x86_64-unknown-linux-gnu`.
+fn host() -> Result<String> {
+    let version = cargo::output(nightly("rustc", "address").arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.ok_or("rustc does not name its host")?.to_owned())
+}
