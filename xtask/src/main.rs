@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-//! The project's development commands: `cargo xtask demo`, `test`, `kernels`, `bench`, `soak`, `fuzz`, `bundle`,
-//! `package` and `gst`.
-=======
-//! The project's development commands: `cargo xtask demo`, `test`, `kernels`, `bench`, `soak`, `faults`, `sanitize`,
-//! `bundle` and `gst`.
->>>>>>> proof
+//! The project's development commands: `cargo xtask demo`, `test`, `kernels`, `bench`, `soak`, `faults`, `fuzz`,
+//! `sanitize`, `bundle`, `package` and `gst`.
 //!
 //! Each command builds and downloads what it needs. The program and the library do not depend on this crate.
 
@@ -13,11 +8,8 @@ mod bundle;
 mod cargo;
 mod debian;
 mod demo;
-<<<<<<< HEAD
 mod dependencies;
-=======
 mod faults;
->>>>>>> proof
 mod ffmpeg;
 mod fuzz;
 mod gstreamer;
@@ -25,11 +17,8 @@ mod kernels;
 mod licences;
 mod package;
 mod ptxas;
-<<<<<<< HEAD
-mod sbom;
-=======
 mod sanitize;
->>>>>>> proof
+mod sbom;
 mod soak;
 mod test;
 
@@ -50,18 +39,15 @@ usage: cargo xtask COMMAND
   bench    run every bench on the GPU; write target/bench/index.html and the tables of BENCHMARKS.md
            --from RECORD...  run no bench; report records that a bundle wrote on another machine
   soak     run the live stitcher for 10 minutes, or --minutes N; fail if memory grows or a frame is lost
-<<<<<<< HEAD
-  fuzz     run the fuzz targets for 10 minutes in total, or --minutes N [TARGET...]; fail if one fails
-           --address    with AddressSanitizer
-           --minimise   add the new inputs that reach new code to fuzz/corpus/
-=======
            --faults [--seed N]  cause random faults, too; `--minutes 480 --faults` is the test of a night
   faults   run the program while it is killed, suspended, or short of disk or memory; see doc/reliability.md
            [kill] [suspend] [disk] [memory] [clock] [--trials N] [--seed N] [--program FILE]
            [--soak FILE]
+  fuzz     run the fuzz targets for 10 minutes in total, or --minutes N [TARGET...]; fail if one fails
+           --address    with AddressSanitizer
+           --minimise   add the new inputs that reach new code to fuzz/corpus/
   sanitize miri|address|thread [FILTER...]
            run tests under a checker of undefined behaviour; needs a nightly toolchain; see doc/soundness.md
->>>>>>> proof
   bundle   create target/bundle.tar.xz: tests, benches and the program for a GPU machine without Rust
            --target TRIPLE  build for another architecture, such as aarch64-unknown-linux-gnu for Jetson Orin
   package  create the Debian package of the program in target/package/
@@ -82,12 +68,9 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(),
         ["bench", "--from", ref records @ ..] if !records.is_empty() => bench::report(records),
         ["soak", ref rest @ ..] => soak::run(rest),
-<<<<<<< HEAD
         ["fuzz", ref rest @ ..] => fuzz::run(rest),
-=======
         ["faults", ref rest @ ..] => faults::run(rest),
         ["sanitize", tool, ref filter @ ..] => sanitize::run(tool, filter),
->>>>>>> proof
         ["bundle"] => bundle::run(None),
         ["bundle", "--target", triple] => bundle::run(Some(triple)),
         ["package"] => package::run(None, After::Nothing),
