@@ -249,6 +249,6 @@ fn an_error_shows_no_text_of_another_file() {
         folder.write("r.toml", rig(&[-40.0, 40.0]).replacen(matrix, "opencv = \"secret\"", 1));
         let done = folder.words("rig r.toml");
         assert_eq!(done.code, Some(2), "{done:?}");
-        assert!(done.stderr.contains("secret") && !done.stderr.contains(['@', '2']), "{done:?}");
+        assert!(done.stderr.contains("secret") && !done.stderr.contains("hunter"), "{done:?}");
     }
 }

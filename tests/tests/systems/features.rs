@@ -351,8 +351,10 @@ fn what_cannot_be_is_refused_by_name() {
     }
     let options = FeatureOptions { min_eigenvalue: f32::NAN, ..FeatureOptions::default() };
     assert!(matches!(new(&options), Err(FeatureError::MinEigenvalue { .. })));
-    let options = FeatureOptions { gradient_sigma: -1.0, ..FeatureOptions::default() };
-    assert!(matches!(new(&options), Err(FeatureError::Convolve(_))));
+    for gradient_sigma in [-1.0, 33.0, f32::NAN] {
+        let options = FeatureOptions { gradient_sigma, ..FeatureOptions::default() };
+        assert!(matches!(new(&options), Err(FeatureError::GradientSigma { .. })));
+    }
     let options = FeatureOptions::default();
     let huge = Detector::new(&stream, UVec2::splat(70_000), &options);
     assert!(matches!(huge, Err(FeatureError::TooLarge { .. })));
