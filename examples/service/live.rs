@@ -22,14 +22,15 @@ use panoweave::io::picture::PictureFormat;
 use panoweave::live::{LiveOptions, StitchedFrame, StitchedFrames, Stitcher};
 use panoweave::ops::colour::Colour;
 use panoweave::warp::DeviceWarp;
-use panoweave_examples::{MadeUpCamera, geometry};
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
+use crate::{MadeUpCamera, geometry};
+
 /// A running stitcher, its newest panorama as one encoded part of the multipart stream, and the threads of its cameras.
-pub(crate) struct Live {
+pub struct Live {
     stitcher: Arc<Stitcher>,
     newest: watch::Receiver<Bytes>,
     cameras: Mutex<Vec<JoinHandle<()>>>,
@@ -37,7 +38,10 @@ pub(crate) struct Live {
 
 impl Live {
     /// Starts the stitcher, the camera threads, and the task that publishes panoramas on `runtime`.
-    pub(crate) fn start(device: &Device, runtime: &Handle) -> crate::Result<Self> {
+    ///
+    /// # Errors
+    /// Returns an error if the device fails.
+    pub fn start(device: &Device, runtime: &Handle) -> super::Result<Self> {
         let stream = device.stream()?;
         let warp = DeviceWarp::render(&stream, &geometry()?)?;
         let stitcher = Arc::new(Stitcher::new(device, warp, LiveOptions::default())?);
@@ -66,7 +70,7 @@ impl Live {
     }
 
     /// Closes the stitcher and waits for the camera threads.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         self.close();
         let cameras =
             std::mem::take(&mut *self.cameras.lock().unwrap_or_else(PoisonError::into_inner));

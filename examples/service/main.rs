@@ -1,4 +1,4 @@
-//! A stitching service: stitches two uploaded pictures, and serves a running stitcher as live video.
+//! Starts the stitching service; the module `service` of the examples describes it.
 //!
 //! `cargo run --release -p panoweave-examples --bin service -- [ADDRESS] [GEOMETRY] [DEVICE]`
 //!
@@ -9,48 +9,13 @@
 //! ```
 //!
 //! GEOMETRY is a rig file (`.toml`) or a homography file (any other extension). It applies to requests that do not
-//! contain a homography. If the argument is empty or missing, the service uses the rig of the examples. Pictures are
-//! decoded, stitched and encoded on tokio's blocking threads, so the tasks that serve connections never block.
-//!
-//! | file | contents |
-//! |---|---|
-//! | `still`, `refusal` | `POST /stitch` |
-//! | `live` | `GET /live` and `GET /health` |
-//! | `connections` | the limit on the number of connections |
-//!
-//! The rig comes from the operator. A service that accepts rigs from its users must read them with
-//! `Rig::parse_with(…, CalibrationFiles::Nowhere)`, because a rig can name any file as a calibration.
-//!
-//! The service has no TLS and no user accounts. If you need them, put a proxy in front of the service.
-
-mod connections;
-mod live;
-mod refusal;
-mod still;
+//! contain a homography. If the argument is empty or missing, the service uses the rig of the examples.
 
 use std::env;
-use std::error::Error;
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::routing::post;
-use futures_util::future::{Either, select};
 use panoweave::device::DeviceName;
-use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
-
-use connections::Connections;
-use live::Live;
-use still::Still;
-
-/// The maximum time for open connections to finish after a signal. Containers are killed 10 seconds after SIGTERM.
-const GRACE: Duration = Duration::from_secs(8);
-
-type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
+use panoweave_examples::service::{GRACE, Live, Result, Still, serve};
 
 fn main() -> Result {
     let mut arguments = env::args().skip(1);
@@ -66,51 +31,4 @@ fn main() -> Result {
     runtime.shutdown_timeout(GRACE);
     live.end();
     served
-}
-
-/// Waits for Ctrl-C or SIGTERM. If a handler cannot be installed, this signal kills the service.
-async fn signalled() {
-    let interrupt = async {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
-    let terminate = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut terminate) => drop(terminate.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    select(pin!(interrupt), pin!(terminate)).await;
-}
-
-/// Serves HTTP on `address` until Ctrl-C or SIGTERM.
-async fn serve(address: &str, still: Arc<Still>, live: Arc<Live>) -> Result {
-    let stitch = post(still::stitch).layer(DefaultBodyLimit::max(still::MAX_BODY));
-    let router = Router::new()
-        .route("/stitch", stitch)
-        .with_state(still)
-        .merge(live::routes().with_state(Arc::clone(&live)));
-    let listener = TcpListener::bind(address).await?;
-    println!("serving on http://{}", listener.local_addr()?);
-
-    let (stop, mut stopped) = watch::channel(());
-    let mut also_stopped = stopped.clone();
-    tokio::spawn(async move {
-        signalled().await;
-        // End the live streams, which would never end on their own.
-        live.close();
-        stop.send_replace(());
-    });
-    let server = axum::serve(Connections::new(listener), router);
-    let server = server.with_graceful_shutdown(async move { drop(stopped.changed().await) });
-    // After a signal, wait at most `GRACE` for clients that do not read.
-    let late = async {
-        drop(also_stopped.changed().await);
-        tokio::time::sleep(GRACE).await;
-    };
-    match select(pin!(server.into_future()), pin!(late)).await {
-        Either::Left((served, _)) => Ok(served?),
-        Either::Right(((), _)) => Ok(()),
-    }
 }

@@ -11,8 +11,6 @@ use panoweave::ops::stitch::StitchError;
 use panoweave::warp::RenderError;
 use thiserror::Error;
 
-use crate::still::MAX_PIXELS;
-
 /// The reason why the service does not return a panorama for a request.
 #[derive(Debug, Error)]
 pub(crate) enum Refusal {
@@ -35,9 +33,9 @@ pub(crate) enum Refusal {
     #[error(transparent)]
     Homography(#[from] HomographyError),
     #[error(
-        "the panorama would be {width}×{height} pixels; it must have at most {MAX_PIXELS} pixels in total"
+        "the panorama would be {width}×{height} pixels; it must have at most {most} pixels in total"
     )]
-    TooLarge { width: u32, height: u32 },
+    TooLarge { width: u32, height: u32, most: u64 },
     #[error(transparent)]
     Warp(#[from] RenderError),
     #[error(transparent)]

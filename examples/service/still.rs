@@ -24,18 +24,18 @@ use panoweave::glam::UVec2;
 use panoweave::io::picture::{Picture, PictureFormat};
 use panoweave::ops::stitch::{Lookup, StitchOptions, stitch_pictures};
 use panoweave::warp::DeviceWarp;
-use panoweave_examples::geometry;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use crate::refusal::Refusal;
+use super::refusal::Refusal;
+use crate::geometry;
 
 /// Maximum number of bytes in a request.
 pub(crate) const MAX_BODY: usize = 64 << 20;
 
 /// Maximum number of pixels in a panorama.
-pub(crate) const MAX_PIXELS: u64 = 1 << 25;
+const MAX_PIXELS: u64 = 1 << 25;
 
 /// Maximum time in which a request must arrive.
 const ARRIVAL: Duration = Duration::from_secs(60);
@@ -48,9 +48,11 @@ const AT_ONCE: usize = 4;
 const MAX_BODIES: usize = AT_ONCE * MAX_BODY;
 
 /// The state that all `POST /stitch` requests share.
-pub(crate) struct Still {
+pub struct Still {
     device: Device,
     usual: Usual,
+    /// Maximum number of pixels in a panorama.
+    most: u64,
     /// Permits for the [`AT_ONCE`] work slots. A request holds one permit while it is stitched.
     room: Arc<Semaphore>,
     /// Permits for the bytes that all requests together may still receive.
@@ -99,7 +101,10 @@ impl Share {
 
 impl Still {
     /// Loads a rig or a homography from `file`, or uses the examples' rig if `file` is `None`.
-    pub(crate) fn new(device: &Device, file: Option<&str>) -> crate::Result<Self> {
+    ///
+    /// # Errors
+    /// Returns an error if the file is invalid or the device fails.
+    pub fn new(device: &Device, file: Option<&str>) -> super::Result<Self> {
         let rig = match file {
             None => Some(geometry()?),
             Some(file) if file.ends_with(".toml") => Some(Rig::open(file)?.geometry()?),
@@ -116,7 +121,14 @@ impl Still {
             }
         };
         let (room, bodies) = (Semaphore::new(AT_ONCE), Semaphore::new(MAX_BODIES));
-        Ok(Self { device: device.clone(), usual, room: Arc::new(room), bodies: Arc::new(bodies) })
+        let (room, bodies) = (Arc::new(room), Arc::new(bodies));
+        Ok(Self { device: device.clone(), usual, most: MAX_PIXELS, room, bodies })
+    }
+
+    /// Limits panoramas to `most` pixels.
+    #[must_use]
+    pub fn with_limit(self, most: u64) -> Self {
+        Self { most, ..self }
     }
 
     /// Decodes the pictures, stitches them, and encodes the panorama as PNG. Blocks the thread until it is done.
@@ -139,8 +151,8 @@ impl Still {
                 let size = |picture: &Picture| UVec2::new(picture.width(), picture.height());
                 let geometry = homography.geometry(size(&left), size(&right))?;
                 let UVec2 { x, y } = geometry.canvas.size;
-                if u64::from(x) * u64::from(y) > MAX_PIXELS {
-                    return Err(Refusal::TooLarge { width: x, height: y });
+                if u64::from(x) * u64::from(y) > self.most {
+                    return Err(Refusal::TooLarge { width: x, height: y, most: self.most });
                 }
                 rendered = DeviceWarp::render(&stream, &geometry)?;
                 &rendered

@@ -225,7 +225,7 @@ fn a_small_file_does_not_make_a_large_one() {
     assert!(!folder.path("out.csv").exists());
     // A file of 30 columns at 1,000 fps would have 5 GB.
     let columns = ",0".repeat(30);
-    folder.write("long.csv", &format!("0{columns}\n16000{columns}\n"));
+    folder.write("long.csv", format!("0{columns}\n16000{columns}\n"));
     assert!(folder.words(line).stderr.contains("--max-numbers is 100000000"));
     let commas = ",".repeat(1 << 20);
     folder.write("long.csv", &commas);
@@ -239,7 +239,7 @@ fn the_parts_of_a_long_output_fit_together() {
     let folder = Folder::new();
     let names: Vec<_> = (0..600).map(|i| format!("c{i}")).collect();
     let row = |value: u32| format!(",{value}").repeat(600);
-    folder.write("wide.csv", &format!("t,{}\n0{}\n4096{}\n", names.join(","), row(0), row(4096)));
+    folder.write("wide.csv", format!("t,{}\n0{}\n4096{}\n", names.join(","), row(0), row(4096)));
     folder.quiet("trajectory resample wide.csv --fps 1 --device cpu -o out.csv");
     let written = String::from_utf8(folder.read("out.csv")).unwrap();
     assert_eq!(written.lines().count(), 4098);
