@@ -1,5 +1,4 @@
-//! Full and slow disks: a limit of the file size, a small file system, a full device, and a reader that is slower than
-//! the program.
+//! Full and slow disks: a limit of the file size, a small file system, and a reader that is slower than the program.
 
 use std::fs;
 use std::io::Read;
