@@ -59,10 +59,13 @@ const SOAK: Suite = Suite {
     arguments: &["--seconds", "60", "--fps", "10", "--device", "cpu", "--faults", "--seed", "1"],
 };
 
+/// Returns cargo with a tool for these arguments.
+type Prepare = fn(&[&str]) -> Result<Command>;
+
 /// Runs the tests of a tool. With `filter`, runs the tests whose names contain one of these texts instead of the tool's
 /// own selection.
 pub(crate) fn run(tool: &str, filter: &[&str]) -> Result {
-    let (suites, command): (&[Suite], fn(&[&str]) -> Result<Command>) = match tool {
+    let (suites, command): (&[Suite], Prepare) = match tool {
         "miri" => (&MIRI, miri),
         "address" => (&ADDRESS, address),
         "thread" => (&THREAD, thread),

@@ -128,7 +128,8 @@ fn a_frame_without_a_timestamp_is_an_error() {
     for name in ["a", "b"] {
         let buffer = gst::Buffer::from_slice(vec![0_u8; (4 * width * height) as usize]);
         let source = bin.by_name(name).unwrap();
-        source.emit_by_name::<gst::FlowReturn>("push-buffer", &[&buffer]);
+        let pushed = source.emit_by_name::<gst::FlowReturn>("push-buffer", &[&buffer]);
+        assert_eq!(pushed, gst::FlowReturn::Ok);
     }
     let limit = gst::ClockTime::from_seconds(60);
     let message = pipeline.bus().unwrap().timed_pop_filtered(limit, &[gst::MessageType::Error]);

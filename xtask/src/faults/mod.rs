@@ -26,8 +26,11 @@ use fastrand::Rng;
 use crate::Result;
 use bed::Bed;
 
+/// Runs the trials of a fault.
+type Trials = fn(&mut Run) -> Result;
+
 /// The faults, with the function that runs each of them.
-const FAULTS: [(&str, fn(&mut Run) -> Result); 5] = [
+const FAULTS: [(&str, Trials); 5] = [
     ("kill", kill::run),
     ("suspend", suspend::run),
     ("disk", disk::run),
