@@ -109,7 +109,7 @@ pub(super) fn has_ended(
     live: bool,
     token: &AggregateFramesToken<'_>,
 ) -> bool {
-    let ended = |pad: &PanoweaveStitchPad| pad.is_eos() && !pad.has_current_buffer(token);
+    let ended = |pad: &super::PanoweaveStitchPad| pad.is_eos() && !pad.has_current_buffer(token);
     let all_used = taken.iter().all(|taken| !taken.is_new);
     (pads.iter().all(|pad| pad.is_eos()) && all_used) || (!live && pads.iter().any(ended))
 }
