@@ -238,15 +238,6 @@ impl AggregatorImpl for Element {
         self.parent_update_src_caps(downstream)
     }
 
-    fn clip(&self, pad: &gst_base::AggregatorPad, buffer: gst::Buffer) -> Option<gst::Buffer> {
-        if buffer.pts().is_none() {
-            let pad = pad.name().to_string();
-            self.post_error_message(StitchFailure::NoTimestamp { pad }.message());
-            return None;
-        }
-        self.parent_clip(pad, buffer)
-    }
-
     fn flush(&self) -> Result<gst::FlowSuccess, gst::FlowError> {
         self.cameras().iter().for_each(PanoweaveStitchPad::clear);
         self.parent_flush()

@@ -52,10 +52,6 @@ pub(super) enum StitchFailure {
     )]
     ViewArea { size: UVec2 },
     #[error(
-        "{pad} got a frame without a timestamp, so its place in the panorama is unknown; set `do-timestamp=true` on the source, or parse the stream"
-    )]
-    NoTimestamp { pad: String },
-    #[error(
         "cannot read the frame of {pad}: its buffer cannot be mapped, or does not contain all rows of the frame"
     )]
     Map { pad: String },
@@ -107,7 +103,6 @@ impl StitchFailure {
             Self::Format { .. } | Self::Size { .. } | Self::Depth { .. } | Self::Frame(_) => {
                 gst::error_msg!(gst::StreamError::Format, ("{self}"))
             }
-            Self::NoTimestamp { .. } => gst::error_msg!(gst::StreamError::Failed, ("{self}")),
             Self::Map { .. }
             | Self::Output
             | Self::Copy(_)

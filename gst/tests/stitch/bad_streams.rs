@@ -111,31 +111,3 @@ fn a_video_of_varying_rate_keeps_its_times() {
     // The dropped frames at the end shorten the panorama.
     assert!((20..=30).contains(&panoramas), "{panoramas}");
 }
-
-#[test]
-fn a_frame_without_a_timestamp_is_an_error() {
-    let scene = Scene::new(2);
-    let (width, height) = PICTURE;
-    let caps = format!("video/x-raw,format=RGBA,width={width},height={height},framerate=25/1");
-    let pipeline = gst::parse::launch(&format!(
-        "panoweavestitch name=s device=cpu rig={} ! fakesink sync=false \
-         appsrc name=a format=time caps=\"{caps}\" ! s. appsrc name=b format=time caps=\"{caps}\" ! s.",
-        scene.rig()
-    ));
-    let pipeline = pipeline.unwrap();
-    let bin = pipeline.downcast_ref::<gst::Bin>().unwrap();
-    pipeline.set_state(gst::State::Playing).ok();
-    for name in ["a", "b"] {
-        let buffer = gst::Buffer::from_slice(vec![0_u8; (4 * width * height) as usize]);
-        let source = bin.by_name(name).unwrap();
-        let pushed = source.emit_by_name::<gst::FlowReturn>("push-buffer", &[&buffer]);
-        assert_eq!(pushed, gst::FlowReturn::Ok);
-    }
-    let limit = gst::ClockTime::from_seconds(60);
-    let message = pipeline.bus().unwrap().timed_pop_filtered(limit, &[gst::MessageType::Error]);
-    pipeline.set_state(gst::State::Null).unwrap();
-    let message = message.expect("the pipeline hangs");
-    let gst::MessageView::Error(error) = message.view() else { unreachable!() };
-    let text = error.error().to_string();
-    assert!(text.contains("without a timestamp") && text.contains("do-timestamp"), "{text}");
-}

@@ -51,6 +51,10 @@ pub(crate) fn decode_jpeg(
         ));
     }
     admit::<Rgba8>(path, width, height, ColorType::Rgb8, bytes)?;
+    if !frame.first_is_finest {
+        let reason = "the first component has fewer samples than another one".to_owned();
+        return Err(corrupt_because(path, reason));
+    }
     if !frame.fits() {
         let reason = format!("{bytes} bytes cannot hold {width}×{height} pixels");
         return Err(corrupt_because(path, reason));
@@ -95,6 +99,9 @@ struct Frame {
     width: u16,
     height: u16,
     progressive: bool,
+    /// Whether no component has more samples along an axis than the first one. All encoders write such files, and
+    /// zune-jpeg 0.5 panics if there is no such limit.
+    first_is_finest: bool,
     /// The number of scans in the file.
     scans: u32,
     /// The number of bytes outside segments. These are entropy-coded data and padding.
@@ -111,9 +118,25 @@ impl Frame {
     }
 }
 
+/// Returns whether the first component of a frame header has the highest sampling factors along both axes. `components`
+/// begins with their number, followed by three bytes each.
+fn first_is_finest(components: &[u8]) -> bool {
+    let Some((&number, components)) = components.split_first() else { return false };
+    let factors = components.chunks_exact(3).take(number.into()).map(|c| [c[1] >> 4, c[1] & 15]);
+    let first = factors.clone().next().unwrap_or_default();
+    factors.into_iter().all(|factors| factors[0] <= first[0] && factors[1] <= first[1])
+}
+
 /// Reads all markers (ITU-T T.81, annex B) and returns the last frame header, or `None` if the file has no end marker.
 fn walk(content: &[u8]) -> Option<Frame> {
-    let mut frame = Frame { width: 0, height: 0, progressive: false, scans: 0, entropy: 0 };
+    let mut frame = Frame {
+        width: 0,
+        height: 0,
+        progressive: false,
+        first_is_finest: true,
+        scans: 0,
+        entropy: 0,
+    };
     let mut at = 2; // after the start-of-image marker
     loop {
         // Bytes between segments are entropy-coded data or padding. In the data, 0xFF00 stands for the byte 0xFF, and
@@ -137,6 +160,7 @@ fn walk(content: &[u8]) -> Option<Frame> {
                         width: u16::from_be_bytes([w1, w0]),
                         height: u16::from_be_bytes([h1, h0]),
                         progressive: *kind == 0xC2,
+                        first_is_finest: first_is_finest(content.get(at + 8..)?),
                         ..frame
                     };
                 }
