@@ -10,8 +10,8 @@ use crate::Result;
 use crate::cargo::{cargo, target};
 use crate::debian::{self, Packages};
 
-/// The package of the plugin.
-pub(crate) const PACKAGE: &str = "gst-plugin-panoweave";
+/// The packages of the plugin.
+pub(crate) const PLUGIN: [&str; 2] = ["gst-plugin-panoweave", "gst-plugin-panoweave-fuzz"];
 
 const PACKAGES: [&str; 9] = [
     "gstreamer1.0-libav",

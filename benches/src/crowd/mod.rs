@@ -341,6 +341,8 @@ mod tests {
     /// most of a second, so that the test also passes on a busy machine.
     #[test]
     fn a_crowd_that_keeps_pace_loses_nothing() {
+        // The system counts time in ticks of 10 ms, so a measurement may count none.
+        let mut cores = 0.0;
         for feed in [Feed::InPlace, Feed::Copied] {
             let pair = Pair::new(48, 5.0, feed);
             let crowds = [crowd(&pair, 3), crowd(&pair, 2)];
@@ -355,9 +357,10 @@ mod tests {
                 assert!(outcome.latency(0.5) <= outcome.latency(0.99));
                 assert!((outcome.per_second() - 10.0 * n as f64).abs() < 1e-9);
                 assert!(outcome.fault(Duration::ZERO).is_some_and(|fault| fault.contains("p99")));
-                assert!(outcome.cores.expect("Linux") > 0.0);
+                cores += outcome.cores.expect("Linux");
             }
         }
+        assert!(cores > 0.0);
     }
 
     #[test]

@@ -338,7 +338,8 @@ fn a_signal_leaves_nothing_half_written() {
         let names = std::fs::read_dir(folder.path("")).unwrap();
         names.filter(|n| n.as_ref().unwrap().file_name().as_encoded_bytes()[0] == b'.').count()
     };
-    let line = "stitch large.png large.png --homography one.txt --device cpu --json -o p.png";
+    let line = "stitch large.png large.png --homography one.txt --max-pixels 40000000 --device cpu --json \
+                -o p.png";
     let mut stopped = 0;
     for _ in 0..5 {
         let mut command = folder.command();

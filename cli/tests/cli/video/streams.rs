@@ -274,7 +274,9 @@ fn an_empty_video_of_large_frames_takes_no_memory() {
     let script = format!("ulimit -v 3000000; exec {program} \"$@\"");
     let mut command = Command::new("sh");
     command.args(["-c", &script, "sh"]).current_dir(folder.path(""));
-    let line = format!("video none.rgba none.rgba --input-size 8000x8000 --fps 30 {MAP} -o p.rgba");
+    let line = format!(
+        "video none.rgba none.rgba --input-size 8000x8000 --max-pixels 67108864 --fps 30 {MAP} -o p.rgba"
+    );
     let done = crate::Done::from(command.args(line.split(' ')).output().unwrap());
     insta::assert_snapshot!(done.stderr, @"error: none.rgba: no frames; use a video or picture sequence with at least one frame");
     assert_eq!(done.code, Some(2));

@@ -31,10 +31,13 @@ use std::path::Path;
 
 pub use error::{RowError, TrajectoryError};
 pub use frame_times::FrameTimes;
-pub use read::{FILE_LIMIT, MAX_COLUMNS, open_times, parse_times};
+pub use read::{FILE_LIMIT, open_times, parse_times};
 use read::{name_fault, parse};
 
 use crate::io::replace;
+
+/// The maximum number of value columns of a file. Without a limit, a line of commas would take gigabytes of memory.
+pub const MAX_COLUMNS: usize = 4096;
 
 /// The maximum number of frames of [`Trajectory::frame_times`]: 77 hours at 60 frames per second.
 pub const MAX_FRAMES: u32 = 1 << 24;

@@ -3,15 +3,12 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::{RowError, TIME, Trajectory, TrajectoryError, row_fault};
+use super::{MAX_COLUMNS, RowError, TIME, Trajectory, TrajectoryError, row_fault};
 use crate::io::text::{TextError, read_text_up_to};
 
 /// The maximum size of a trajectory file in bytes. It is enough for a camera path of two hours with 100 poses per
 /// second.
 pub const FILE_LIMIT: u64 = 64 << 20;
-
-/// The maximum number of value columns of a file. Without a limit, a line of commas would take gigabytes of memory.
-pub const MAX_COLUMNS: usize = 4096;
 
 /// The names of the value columns of a TUM file. Such a file has no header, and each line has a time and seven values,
 /// separated by spaces.

@@ -67,7 +67,7 @@ pub enum TrackError {
     View {
         /// The path of the file.
         file: PathBuf,
-        /// The time of the keyframe in seconds.
+        /// The time of the keyframe, or of a frame whose smoothed pose is invalid, in seconds.
         time: f64,
         /// The reason why the pose is invalid.
         source: ViewError,
@@ -155,7 +155,15 @@ impl Track {
             view.fov = view.fov.clamp(MIN_FOV, MAX_FOV);
             view
         };
-        Ok(Self { rate, views: (0..=last).map(view).collect() })
+        let views: Vec<_> = (0..=last).map(view).collect();
+        // Smoothing of huge angles may overflow.
+        for (frame, view) in (0..).zip(&views) {
+            view.check().map_err(|source| {
+                let (file, time) = (file.to_owned(), rate.time(frame).as_secs_f64());
+                TrackError::View { file, time, source }
+            })?;
+        }
+        Ok(Self { rate, views })
     }
 
     /// Returns the pose of the frame that is nearest to `time`. After the end of the track, returns the last pose.
