@@ -1,8 +1,9 @@
 //! Limits on the time and memory that an input may take.
 //!
 //! Time is the CPU time of the process, so that other load does not fail a test. libFuzzer's `-timeout` finds inputs
-//! that wait for ever. Memory is first counted as allocated bytes, which costs nothing. Pages that are allocated but not
-//! written take no memory, so an input that allocates too much runs again, and its resident memory counts.
+//! that wait for ever. Memory is first counted as allocated bytes, which costs nothing. An input that exceeds a limit runs
+//! again, and only the second run counts: the first one may have created what a process creates once, and pages that are
+//! allocated but not written take no memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
@@ -26,20 +27,27 @@ const MEMORY: usize = 256 << 20;
 pub fn check(target: Target, data: &[u8]) {
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
-    let start = cpu_time();
-    (target.run)(data);
-    let time = cpu_time().saturating_sub(start);
+    let time = time_of(target, data);
     let memory = PEAK.load(Ordering::Relaxed).saturating_sub(before);
-    assert!(time <= TIME, "{}: an input of {} bytes took {time:?}", target.name, data.len());
-    if memory > MEMORY {
-        let memory = resident(|| (target.run)(data));
-        let (name, bytes) = (target.name, data.len());
-        assert!(memory <= MEMORY, "{name}: an input of {bytes} bytes took {} MiB", memory >> 20);
+    if time <= TIME && memory <= MEMORY {
+        return;
     }
+    let (time, memory) = resident(|| time_of(target, data));
+    let (name, bytes) = (target.name, data.len());
+    assert!(time <= TIME, "{name}: an input of {bytes} bytes took {time:?}");
+    assert!(memory <= MEMORY, "{name}: an input of {bytes} bytes took {} MiB", memory >> 20);
 }
 
-/// Returns by how many bytes the resident memory grows at most while `run` runs. Only Linux tells it.
-fn resident(run: impl FnOnce()) -> usize {
+/// Runs `target` on `data` and returns the CPU time.
+fn time_of(target: Target, data: &[u8]) -> Duration {
+    let start = cpu_time();
+    (target.run)(data);
+    cpu_time().saturating_sub(start)
+}
+
+/// Returns the result of `run`, and by how many bytes the resident memory grows at most while it runs. Only Linux tells
+/// it.
+fn resident<T>(run: impl FnOnce() -> T) -> (T, usize) {
     let status = |key: &str| {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
@@ -49,8 +57,8 @@ fn resident(run: impl FnOnce()) -> usize {
     // Sets the peak to the current value.
     let _ = fs::write("/proc/self/clear_refs", "5");
     let before = status("VmRSS:");
-    run();
-    status("VmHWM:").saturating_sub(before)
+    let result = run();
+    (result, status("VmHWM:").saturating_sub(before))
 }
 
 /// Returns the CPU time that all threads of the process have used.

@@ -25,6 +25,9 @@ const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
 /// The folders of the packages with targets. The second one needs GStreamer.
 const PACKAGES: [&str; 2] = ["fuzz", "gst/fuzz"];
 
+/// The start of the name of an input that failed once.
+const FAILED: &[u8] = b"found-";
+
 /// The arguments of the command.
 struct Arguments {
     /// The total time in minutes.
@@ -219,8 +222,8 @@ impl Programs {
         Ok((line, passed))
     }
 
-    /// Replaces a target's corpus by the smallest inputs, of the old and the new ones, that together reach the same
-    /// code.
+    /// Replaces a target's corpus by a small set of inputs, of the old and the new ones, that together reach the same
+    /// code. Inputs that failed once stay.
     fn minimise(&self, target: &Target) -> Result {
         let smaller = work().join("minimised").join(&target.name);
         if smaller.exists() {
@@ -230,11 +233,15 @@ impl Programs {
         let kept = target.corpus();
         let mut command = self.command(target);
         // Without counters, an input is kept only if it reaches new code, not if it reaches code more often.
-        command.args(["-merge=1", "-use_counters=0"]);
+        command.args(["-set_cover_merge=1", "-use_counters=0"]);
         command.arg(&smaller).arg(&kept).arg(work().join("corpus").join(&target.name));
         cargo::run(command.stdout(Stdio::null()).stderr(Stdio::null()))?;
-        fs::remove_dir_all(&kept)?;
-        fs::create_dir_all(&kept)?;
+        for entry in fs::read_dir(&kept)? {
+            let entry = entry?;
+            if !entry.file_name().as_encoded_bytes().starts_with(FAILED) {
+                fs::remove_file(entry.path())?;
+            }
+        }
         for entry in fs::read_dir(&smaller)? {
             let path = entry?.path();
             fs::copy(&path, kept.join(path.file_name().unwrap_or_default()))?;
