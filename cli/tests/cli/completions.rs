@@ -50,7 +50,7 @@ fn bash_completes_commands_options_values_and_files() {
     assert_eq!(complete("panoweave stitch --blend mul"), ["multiband"]);
     assert_eq!(complete("panoweave warp ins"), ["inspect"]);
     assert_eq!(complete("panoweave completions z"), ["zsh"]);
-    assert_eq!(complete("panoweave stitch --rig rig"), ["rig.toml"]);
+    assert_eq!(complete("panoweave stitch --rig rig."), ["rig.toml"]);
     assert_eq!(complete("panoweave nonsense"), [""]);
 }
 

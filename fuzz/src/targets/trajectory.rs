@@ -40,7 +40,7 @@ pub(crate) fn times(data: &[u8]) {
     }
 }
 
-/// The maximum number of frames of a track, which takes time in proportion to its length.
+/// The maximum number of frames of a track with its smoothing, which take time in proportion to it.
 const FRAMES: f64 = 20_000.0;
 
 /// A view track. The first two bytes are the frame rate and the smoothing. All poses of a valid track are valid.
@@ -49,10 +49,11 @@ pub(crate) fn track(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else { return };
     let Ok(keyframes) = Trajectory::parse(text, NAME) else { return };
     let Ok(rate) = Rate::new(u32::from(rate) + 1, 1) else { return };
-    if keyframes.times().last().is_some_and(|seconds| seconds * rate.per_second() > FRAMES) {
+    let smoothing = f64::from(smoothing) / 255.0 * (MAX_SMOOTHING + 1.0);
+    let seconds = keyframes.times().last().map_or(0.0, |last| last + 6.0 * smoothing);
+    if seconds * rate.per_second() > FRAMES {
         return;
     }
-    let smoothing = f64::from(smoothing) / 255.0 * (MAX_SMOOTHING + 1.0);
     STREAM.with(|stream| {
         let Ok(track) = Track::new(stream, &keyframes, Path::new(NAME), rate, smoothing) else {
             return;
