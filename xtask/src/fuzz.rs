@@ -155,13 +155,15 @@ impl Programs {
         };
         let sanitizer = if sanitizes { "address" } else { "none" };
         let folder = work().join(sanitizer);
+        // `cargo fuzz` always builds for an explicit target.
+        let triple = cargo::host()?;
         for package in PACKAGES {
             if targets.iter().all(|target| target.package != package) {
                 continue;
             }
             let mut command = Command::new(&installed);
             command.current_dir(root()).args(["fuzz", "build", "--sanitizer", sanitizer]);
-            command.args(["--target", TRIPLE, "--fuzz-dir", package]);
+            command.args(["--target", &triple, "--fuzz-dir", package]);
             command.arg("--target-dir").arg(&folder);
             if sanitizes {
                 // The flag is unstable, but the pinned toolchain has the library.
@@ -169,7 +171,7 @@ impl Programs {
             }
             cargo::run(command.envs(variables.iter().cloned()))?;
         }
-        Ok(Self { folder: folder.join(TRIPLE).join("release"), variables, sanitizes })
+        Ok(Self { folder: folder.join(triple).join("release"), variables, sanitizes })
     }
 
     fn command(&self, target: &Target) -> Command {
@@ -256,10 +258,3 @@ impl Target {
         root().join(self.package).join("corpus").join(&self.name)
     }
 }
-
-/// The target triple of this machine. `cargo fuzz` always builds for an explicit target.
-const TRIPLE: &str = if cfg!(target_arch = "aarch64") {
-    "aarch64-unknown-linux-gnu"
-} else {
-    "x86_64-unknown-linux-gnu"
-};

@@ -7,7 +7,7 @@
 use std::process::Command;
 
 use crate::Result;
-use crate::cargo::{self, root, target};
+use crate::cargo::{host, root, target};
 
 /// Tests of one package, or a run of a program.
 struct Suite {
@@ -126,11 +126,4 @@ fn thread(arguments: &[&str]) -> Result<Command> {
     command.args(&arguments[..1]).args(["-Zbuild-std", "--target", &host()?]).args(&arguments[1..]);
     command.env("RUSTFLAGS", "-Zsanitizer=thread").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
     Ok(command)
-}
-
-/// Returns the triple of this machine, such as `x86_64-unknown-linux-gnu`.
-fn host() -> Result<String> {
-    let version = cargo::output(nightly("rustc", "address").arg("-vV"))?;
-    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.ok_or("rustc does not name its host")?.to_owned())
 }

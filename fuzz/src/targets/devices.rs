@@ -117,6 +117,11 @@ fn size(input: &mut Unstructured<'_>, most: u32) -> Result<UVec2> {
     Ok(UVec2::new(input.int_in_range(1..=most)?, input.int_in_range(1..=most)?))
 }
 
+/// Returns a size that all pixel formats support.
+fn even_size(input: &mut Unstructured<'_>, most: u32) -> Result<UVec2> {
+    Ok((size(input, most)? + 1) / 2 * 2)
+}
+
 /// Returns a number from `low` to `high`.
 fn number(input: &mut Unstructured<'_>, low: f32, high: f32) -> Result<f32> {
     Ok(low + (high - low) * f32::from(u16::arbitrary(input)?) / f32::from(u16::MAX))
@@ -161,9 +166,8 @@ fn download(stream: &Stream, frame: &DeviceFrame) -> Option<Vec<u16>> {
 fn stitches(input: &mut Unstructured<'_>) -> Result<bool> {
     let format = pixels(input)?;
     let cameras = input.int_in_range(2..=4)?;
-    let even = |size: UVec2| (size + 1) / 2 * 2;
-    let out = FrameFormat { size: even(size(input, 24)?), pixels: format };
-    let source = FrameFormat { size: even(size(input, 24)?), pixels: format };
+    let out = FrameFormat { size: even_size(input, 24)?, pixels: format };
+    let source = FrameFormat { size: even_size(input, 24)?, pixels: format };
     let mut colours = vec![Colour::IDENTITY; cameras];
     let mut slope = 1.0_f32;
     let edge_boost = bool::arbitrary(input)?;
@@ -244,9 +248,8 @@ fn ramp(input: &mut Unstructured<'_>, size: UVec2, side: u32) -> Result<Vec<f32>
 /// Renders views of a panorama with arbitrary projections and poses.
 fn views(input: &mut Unstructured<'_>) -> Result<bool> {
     let pixels = pixels(input)?;
-    let even = |size: UVec2| (size + 1) / 2 * 2;
-    let panorama = FrameFormat { size: even(size(input, 32)?), pixels };
-    let out = FrameFormat { size: even(size(input, 24)?), pixels };
+    let panorama = FrameFormat { size: even_size(input, 32)?, pixels };
+    let out = FrameFormat { size: even_size(input, 24)?, pixels };
     let canvas = Canvas {
         size: panorama.size,
         projection: *input.choose(&[

@@ -3,7 +3,7 @@
 //! It is in a package of its own, because it needs GStreamer. `fuzz/` has the other targets, and describes the
 //! layout of the folder.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use gst::prelude::*;
 use panoweave_fuzz::Target;
@@ -20,7 +20,7 @@ const CAMERAS: usize = 2;
 
 /// Registers the plugin, and returns the path of a rig.
 fn rig() -> &'static str {
-    static RIG: OnceLock<(Arc<TempDir>, String)> = OnceLock::new();
+    static RIG: OnceLock<(TempDir, String)> = OnceLock::new();
     let (_, path) = RIG.get_or_init(|| {
         gst::init().expect("GStreamer");
         // Warnings about each invalid event would take most of the time.
@@ -40,7 +40,7 @@ fn rig() -> &'static str {
         let path = folder.path().join("rig.toml");
         std::fs::write(&path, text).expect("rig.toml");
         let path = path.to_str().expect("a path in UTF-8").to_owned();
-        (Arc::new(folder), path)
+        (folder, path)
     });
     path
 }
