@@ -76,6 +76,29 @@ struct Test {
     panorama_count: u64,
 }
 
+/// The change of a share of a camera over some panoramas.
+struct Fade {
+    start: f64,
+    step: f64,
+    steps: u64,
+}
+
+impl Fade {
+    /// Returns the fade whose step is the one of `steps` that leads from `before` to `now`.
+    fn between(before: f32, now: f32, steps: [f64; 2]) -> Self {
+        let (start, change) = (f64::from(before), f64::from(now - before));
+        let fade = steps.map(|step| (step, (change / step).round().max(0.0)));
+        let (step, steps) = fade.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+        assert!((change - step * steps).abs() < 1e-6, "from {before} to {now} in steps of {step}");
+        Self { start, step, steps: steps as u64 }
+    }
+
+    /// Returns the share `panoramas` panoramas before the last one. The fade may start after the first of them.
+    fn before_last(&self, panoramas: u64) -> f64 {
+        self.start + self.step * self.steps.saturating_sub(panoramas) as f64
+    }
+}
+
 impl Test {
     fn new(device: &Device, lost: usize) -> Self {
         let (warp, planes) = warp(device);
@@ -128,11 +151,14 @@ impl Test {
         let cameras = self.stitcher.cameras();
         let (before, now) = (self.health, cameras[self.lost]);
         self.health = now;
-        // A call completes several sets only if it stops the wait for the lost camera. The fade then has one step for
-        // each of them, and none of them has a frame of this camera.
+        // A call completes several sets only if it stops the wait for the lost camera. None of them then has a frame of
+        // this camera.
         let missing = now.missing - before.missing;
         assert!(missing == 0 || missing == count, "{missing} of {count} sets lack a frame");
         assert!(count < 2 || missing == count || now.presence == 1.0);
+        let presence = Fade::between(before.presence, now.presence, [-1.0 / 5.0, 1.0 / 7.0]);
+        let cover = Fade::between(before.cover, now.cover, [1.0 / 4.0, -1.0 / 7.0]);
+        assert!(presence.steps.max(cover.steps) <= count, "{count} sets: {before:?}, {now:?}");
         for (i, panorama) in (1..).zip(&panoramas) {
             let time = (panorama.timestamp().as_nanos() / FRAME.as_nanos()) as usize;
             for (camera, shown) in self.shown.iter_mut().enumerate() {
@@ -140,25 +166,17 @@ impl Test {
                     shown.clone_from(self.frames[time][camera].as_ref().unwrap());
                 }
             }
-            let part = |before: f32, now: f32| {
-                let (before, now) = (f64::from(before), f64::from(now));
-                before + (now - before) * f64::from(i) / count as f64
-            };
-            let presence = part(before.presence, now.presence);
-            self.check_pixels(panorama.bytes(), presence, part(before.cover, now.cover));
+            let left = count - i;
+            self.check_pixels(
+                panorama.bytes(),
+                presence.before_last(left),
+                cover.before_last(left),
+            );
         }
         for (camera, health) in cameras.iter().enumerate() {
             let share = (health.presence, health.cover);
             assert!(camera == self.lost || share == (1.0, 0.0), "camera {camera}: {share:?}");
         }
-        let change = |before: f32, now: f32| f64::from(now - before) / count.max(1) as f64;
-        let presence = change(before.presence, now.presence);
-        let cover = change(before.cover, now.cover);
-        let is_step = |change: f64, steps: [f64; 2]| {
-            change == 0.0 || steps.iter().any(|step| (change - step).abs() < 1e-6)
-        };
-        assert!(is_step(presence, [-1.0 / 5.0, 1.0 / 7.0]), "{before:?}, {now:?}");
-        assert!(is_step(cover, [1.0 / 4.0, -1.0 / 7.0]), "{before:?}, {now:?}");
     }
 
     /// Compares the pixels of a panorama with the computation. `presence` and `cover` are those of the lost camera.
