@@ -1,16 +1,19 @@
-//! Fuzz target of the element `panoweavestitch`: caps in queries.
+//! Fuzz targets of the element `panoweavestitch`.
 //!
 //! It is in a package of its own, because it needs GStreamer. `fuzz/` has the other targets, and describes the
 //! layout of the folder.
 
+mod caps;
+mod events;
+
 use std::sync::OnceLock;
 
-use gst::prelude::*;
 use panoweave_fuzz::Target;
 use tempfile::TempDir;
 
 /// All targets.
-pub const TARGETS: &[Target] = &[Target { name: "caps", run: caps }];
+pub const TARGETS: &[Target] =
+    &[Target { name: "caps", run: caps::caps }, Target { name: "events", run: events::events }];
 
 /// The size of the cameras' pictures.
 const PICTURE: (u32, u32) = (8, 6);
@@ -53,30 +56,4 @@ fn element() -> gst::Element {
         .property("device", "cpu")
         .build()
         .expect("panoweavestitch")
-}
-
-/// The text of caps, as the filter and the subject of queries. The caps that a pad offers must be accepted by it.
-fn caps(data: &[u8]) {
-    thread_local! {
-        static PADS: (gst::Element, Vec<gst::Pad>) = {
-            let element = element();
-            let pads: Option<Vec<_>> =
-                (0..CAMERAS).map(|_| element.request_pad_simple("sink_%u")).collect();
-            element.set_state(gst::State::Paused).expect("a paused element");
-            let mut pads = pads.expect("a pad per camera");
-            pads.extend(element.static_pad("src"));
-            (element, pads)
-        };
-    }
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    PADS.with(|(_, pads)| {
-        let Ok(caps) = text.parse::<gst::Caps>() else { return };
-        for pad in pads {
-            let offered = pad.query_caps(Some(&caps));
-            assert!(offered.is_subset(&caps), "{offered} for the filter {caps}");
-            // The other query is only for fixed caps, which are not empty.
-            let accepted = caps.is_fixed() && pad.query_accept_caps(&caps);
-            assert!(!accepted || caps.can_intersect(&pad.query_caps(None)), "{caps} accepted");
-        }
-    });
 }

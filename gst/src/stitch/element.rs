@@ -15,13 +15,12 @@ use gst_video::{VideoFormat, VideoInfo};
 use panoweave::device::DeviceName;
 use panoweave::frame::MAX_CANVAS_SIDE;
 
-use super::PanoweaveStitchPad;
 use super::error::StitchFailure;
 use super::map::Map;
-use super::pad::has_ended;
+use super::pad::{can_seek, has_ended, has_running_time};
 use super::running::{HELD, Opened, Running, Selected};
 use super::settings::{Blending, LookupMode, Settings, lock};
-use super::{caps, cuda, formats};
+use super::{PanoweaveStitchPad, caps, cuda, formats};
 
 /// The debug category, for `GST_DEBUG=panoweavestitch:6`.
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -275,6 +274,17 @@ impl AggregatorImpl for Element {
 
     fn src_query(&self, query: &mut gst::QueryRef) -> bool {
         self.answer(query) || self.parent_src_query(query)
+    }
+
+    fn clip(&self, pad: &gst_base::AggregatorPad, buffer: gst::Buffer) -> Option<gst::Buffer> {
+        has_running_time(pad, &buffer).then(|| self.parent_clip(pad, buffer))?
+    }
+
+    fn src_event(&self, event: gst::Event) -> bool {
+        match event.view() {
+            gst::EventView::Seek(seek) if !can_seek(&self.cameras(), seek) => false,
+            _ => self.parent_src_event(event),
+        }
     }
 
     fn propose_allocation(

@@ -114,6 +114,28 @@ pub(super) fn has_ended(
     (pads.iter().all(|pad| pad.is_eos()) && all_used) || (!live && pads.iter().any(ended))
 }
 
+/// Returns whether the part of a buffer in the segment of its pad has running times, which the base class asserts. It
+/// reports buffers without timestamp itself.
+pub(super) fn has_running_time(pad: &gst_base::AggregatorPad, buffer: &gst::BufferRef) -> bool {
+    let Ok(segment) = pad.segment().downcast::<gst::ClockTime>() else { return false };
+    let Some(pts) = buffer.pts() else { return true };
+    let Some(end) = pts.checked_add(buffer.duration().unwrap_or_default()) else { return false };
+    let start = segment.start().map_or(pts, |start| pts.max(start));
+    let end = segment.stop().map_or(end, |stop| end.min(stop));
+    [start, end].into_iter().all(|time| segment.to_running_time(time).is_some())
+}
+
+/// Returns whether the cameras can follow a seek. The base class stops before a seek that flushes, and would remain
+/// stopped if a camera did not seek.
+pub(super) fn can_seek(pads: &[super::PanoweaveStitchPad], seek: &gst::event::Seek) -> bool {
+    let (_, flags, _, start, ..) = seek.get();
+    let can_seek = |pad: &super::PanoweaveStitchPad| {
+        let mut query = gst::query::Seeking::new(start.format());
+        pad.peer_query(&mut query) && query.result().0
+    };
+    !flags.contains(gst::SeekFlags::FLUSH) || pads.iter().all(can_seek)
+}
+
 #[glib::object_subclass]
 impl ObjectSubclass for CameraPad {
     const NAME: &'static str = "GstPanoweaveStitchPad";

@@ -107,6 +107,37 @@ fn a_flush_restarts_the_panorama() {
 }
 
 #[test]
+fn a_seek_that_cameras_refuse_changes_nothing() {
+    let scene = Scene::new(2);
+    let mut harnesses = Harnesses::new(&scene.element(), 2);
+    harnesses.play(&picture_info(VideoFormat::Nv12));
+    for number in 0..4 {
+        let flags = gst::SeekFlags::FLUSH;
+        let (start, stop) = (gst::SeekType::Set, gst::SeekType::None);
+        let seek = gst::event::Seek::new(1.0, flags, start, time(9), stop, gst::ClockTime::NONE);
+        assert!(!harnesses.cameras[0].push_upstream_event(seek));
+        harnesses.push(VideoFormat::Nv12, number);
+    }
+    harnesses.end();
+    assert_eq!(harnesses.rest().len(), 4);
+}
+
+#[test]
+fn frames_before_the_running_time_are_dropped() {
+    let scene = Scene::new(2);
+    let mut harnesses = Harnesses::new(&scene.element(), 2);
+    harnesses.play(&picture_info(VideoFormat::Nv12));
+    let mut segment = gst::FormattedSegment::<gst::ClockTime>::new();
+    segment.set_offset(time(2));
+    for camera in &mut harnesses.cameras {
+        assert!(camera.push_event(gst::event::Segment::new(&segment)));
+    }
+    (0..6).for_each(|number| harnesses.push(VideoFormat::Nv12, number));
+    harnesses.end();
+    assert_eq!(harnesses.rest().len(), 4);
+}
+
+#[test]
 fn a_gap_repeats_the_last_frame() {
     let scene = Scene::new(2);
     let mut harnesses = Harnesses::new(&scene.element(), 2);
