@@ -19,7 +19,7 @@ use crate::{ffmpeg, gstreamer, ptxas};
 const TESTS: u64 = 2305;
 
 /// The expected number of tests of the GStreamer plugin.
-const PLUGIN_TESTS: u64 = 43;
+const PLUGIN_TESTS: u64 = 45;
 
 pub(crate) fn run() -> Result {
     let skipped = target().join("skipped.txt");

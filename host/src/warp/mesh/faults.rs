@@ -7,7 +7,8 @@
 //!
 //! Therefore each index must have the one value that follows from the order of the tiles. Then all indices are in
 //! range, the chains of layers end, and no two layers use the same element. After this check, the mesh is compared with
-//! the planes at each pixel.
+//! the planes at each pixel. Where a camera has no weight, its coordinates are not compared, because no panorama
+//! uses them: seams and fades give a camera no pixel in which it has no weight.
 
 use glam::UVec2;
 use shared_types::stitch::mesh::{CELLS, Layer, NO_CAMERA, NONE, REST, TILE, WHOLE_SHARE};
