@@ -65,6 +65,7 @@ mod signals {
 }
 mod backtrace;
 mod stacks;
+mod stops;
 pub mod texture;
 mod warp;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -230,17 +231,70 @@ impl Launch<'_> {
 /// # Ok::<(), cuda_cpu::Fault>(())
 /// ```
 ///
+/// A thread that overflows its stack, accesses an invalid address or never ends is stopped at an
+/// arbitrary instruction, without running destructors. Other OS threads may still use what it has
+/// borrowed, for instance in a [`std::thread::scope`]. Therefore, this function then prints the fault
+/// and ends the process; [`launch_stoppable`] returns it.
+///
 /// # Errors
 /// Returns the [`Fault`] of the first block that failed, in the order in which blocks start. Memory
 /// written before the fault stays written. A grid or block that is empty or exceeds CUDA's limits
 /// is a [`FaultKind::Shape`].
 pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
+    let id = next_id();
+    let result = run(launch, id, thread);
+    if let (Err(fault), true) = (&result, stops::take(id)) {
+        eprintln!("{fault}");
+        eprintln!("the process ends, because only `launch_stoppable` can return this fault");
+        std::process::abort();
+    }
+    result
+}
+
+/// Runs `thread` like [`launch`], and also returns faults of threads that were stopped.
+///
+/// ```
+/// use cuda_cpu::{FaultKind, Launch, launch_stoppable};
+///
+/// let endless = || loop {
+///     std::hint::spin_loop();
+/// };
+/// let mut launch = Launch::new("endless", [1, 1, 1], [1, 1, 1]);
+/// launch.checks.limit = Some(std::time::Duration::from_millis(100));
+/// // SAFETY: the kernel starts no thread.
+/// let fault = unsafe { launch_stoppable(&launch, &endless) }.unwrap_err();
+/// assert!(matches!(fault.kind, FaultKind::Endless { .. }));
+/// ```
+///
+/// # Safety
+/// `thread` must not let other OS threads use memory that is freed or changed after the launch, for
+/// instance in a [`std::thread::scope`]. They may still run when the launch returns.
+///
+/// # Errors
+/// Returns the errors of [`launch`].
+pub unsafe fn launch_stoppable(
+    launch: &Launch<'_>,
+    thread: &(impl Fn() + Sync),
+) -> Result<(), Fault> {
+    let id = next_id();
+    let result = run(launch, id, thread);
+    stops::take(id);
+    result
+}
+
+/// Returns the number of a new launch.
+fn next_id() -> u64 {
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+    NEXT_ID.fetch_add(1, Relaxed)
+}
+
+/// Runs the launch number `id`.
+fn run(launch: &Launch<'_>, id: u64, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
     if std::thread::panicking() {
-        // A destructor called `launch` during unwinding. The kernel's threads must not count as
-        // panicking, so they run on another OS thread.
+        // A destructor launched during unwinding. The kernel's threads must not count as panicking,
+        // so they run on another OS thread.
         return std::thread::scope(|scope| {
-            let result = scope.spawn(|| crate::launch(launch, thread)).join();
+            let result = scope.spawn(|| run(launch, id, thread)).join();
             result.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
         });
     }
@@ -249,7 +303,6 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
         stacks::claim_headroom();
     }
     panics::install_hook();
-    let id = NEXT_ID.fetch_add(1, Relaxed);
     let _watch = watchdog::Watch::new(launch.checks.limit);
     // A launch by a kernel is not profiled.
     let profile = if block::is_running() { None } else { profile::Collector::if_wanted() };

@@ -18,10 +18,10 @@
 //! The handler captures a backtrace, which allocates. It does so only if it has not interrupted the
 //! C library's allocator.
 //!
-//! One case stays unsafe: a kernel lends its arguments to other OS threads (`std::thread::scope`,
-//! `rayon::join`) and is stopped before they end. The launch then returns while they still run, and
-//! the memory behind a `&[T]` argument may be freed while they use it. A launch with such an
-//! argument is therefore `unsafe`. Accesses through a `Slice` are checked, so it is safe.
+//! One case is left to callers: a kernel lends borrowed memory to other OS threads
+//! (`std::thread::scope`, `rayon::join`) and is stopped before they end. If the launch returned, the
+//! memory might be freed while they use it. The safe `launch` therefore ends the process, and
+//! `launch_stoppable` is unsafe. Accesses through a `Slice` are checked after the launch, too.
 //!
 //! The module exists only for Linux on x86-64 and 64-bit ARM. On other systems an invalid access
 //! ends the process, and an endless loop does not end.

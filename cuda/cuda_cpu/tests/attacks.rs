@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use cuda_cpu::{
     AccessKind, Checks, ConstantBank, Fault, FaultKind, Launch, SharedRegion, WarpOp, fail, launch,
-    set_stack_bytes, shared_access, shared_static, stack_bytes, sync_threads, thread_idx,
-    thread_rank, warp_exchange,
+    launch_stoppable, set_stack_bytes, shared_access, shared_static, stack_bytes, sync_threads,
+    thread_idx, thread_rank, warp_exchange,
 };
 
 fn run(blocks: u32, threads: u32, thread: impl Fn() + Sync) -> Result<(), Fault> {
@@ -26,7 +26,9 @@ fn shaped(grid: [u32; 3], block: [u32; 3], thread: impl Fn() + Sync) -> Result<(
     let constants = &ConstantBank::default();
     let kernel = "attack";
     let checks = Checks { shared: true, ..Checks::BUILD };
-    launch(&Launch { kernel, grid, block, dynamic_shared: 0, constants, checks }, &thread)
+    let launch = Launch { kernel, grid, block, dynamic_shared: 0, constants, checks };
+    // SAFETY: no test lends memory to other OS threads beyond the launch.
+    unsafe { launch_stoppable(&launch, &thread) }
 }
 
 #[track_caller]
@@ -92,6 +94,30 @@ fn a_stack_overflow_is_a_fault() {
         assert!(fault.to_string().contains("set_stack_bytes"), "{fault}");
         run(4, 64, sync_threads).unwrap();
     }
+}
+
+/// A thread that borrows the caller's data would still run if the launch returned.
+#[test]
+fn an_overflow_in_a_safe_launch_ends_the_process() {
+    let Some(output) = alone("an_overflow_in_a_safe_launch_ends_the_process", &[], || {
+        let text = String::from("borrowed");
+        let _ = launch(&Launch::new("lends", [1, 1, 1], [1, 1, 1]), &|| {
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    loop {
+                        black_box(text.len());
+                    }
+                });
+                black_box(recurse(ENDLESS));
+            });
+        });
+        eprintln!("the launch returned");
+    }) else {
+        return;
+    };
+    let text = text(&output);
+    assert!(!output.status.success() && !text.contains("the launch returned"), "{text}");
+    assert!(text.contains("overflow") && text.contains("`launch_stoppable`"), "{text}");
 }
 
 #[test]

@@ -18,7 +18,8 @@ fn run(blocks: u32, threads: u32, thread: impl Fn() + Sync) -> Result<(), Fault>
         constants: &ConstantBank::default(),
         checks: Checks { limit, ..Checks::BUILD },
     };
-    cuda_cpu::launch(&launch, &thread)
+    // SAFETY: no test lends memory to other OS threads.
+    unsafe { cuda_cpu::launch_stoppable(&launch, &thread) }
 }
 
 /// Runs the test `test` of this executable in a child process, which calls `attack`. Returns the

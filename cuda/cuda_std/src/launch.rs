@@ -165,7 +165,8 @@ pub unsafe trait Kernel {
 /// A kernel that is safe to launch: it is not an `unsafe fn` and takes no reference or raw pointer.
 ///
 /// With any arguments of the right types, and any launch that [`LaunchConfig::check`] accepts, the
-/// kernel stays within the memory of its arguments and its threads do not race.
+/// kernel stays within the memory of its arguments and its threads do not race. `#[kernel]` implements
+/// the trait.
 ///
 /// ```
 /// use cuda_std::launch::SafeKernel;
@@ -179,12 +180,16 @@ pub unsafe trait Kernel {
 /// fn launches_safely<K: SafeKernel>() {}
 /// launches_safely::<Fill>();
 /// ```
+///
+/// # Safety
+/// The thread function must have no safety requirements, and all arguments must be copies or checked
+/// handles such as `Slice`.
 #[diagnostic::on_unimplemented(
     message = "the kernel of `{Self}` is an `unsafe fn`, or takes a reference or a pointer",
     label = "not safe to launch",
     note = "use `launch_unchecked` and guarantee the kernel's safety requirements"
 )]
-pub trait SafeKernel: Kernel {}
+pub unsafe trait SafeKernel: Kernel {}
 
 /// The launch bounds that a kernel was compiled for.
 ///

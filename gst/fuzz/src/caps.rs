@@ -17,7 +17,10 @@ pub(crate) fn caps(data: &[u8]) {
             (element, pads)
         };
     }
-    let Ok(text) = std::str::from_utf8(data) else { return };
+    // GLib's strings end at a NUL.
+    let Some(text) = std::str::from_utf8(data).ok().filter(|text| !text.contains('\0')) else {
+        return;
+    };
     PADS.with(|(_, pads)| {
         let Ok(caps) = text.parse::<gst::Caps>() else { return };
         for pad in pads {

@@ -174,10 +174,8 @@ impl DeviceFrame {
     /// copy fails.
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, frame: &Frame<'_>) -> Result<(), DeviceError> {
-        self.check("uploading a frame", frame.format())?;
-        for (from, to, extent) in self.planes_from(frame) {
-            // SAFETY: `check` has ensured that both frames have the same format, so the source plane and the target
-            // plane both have the size `extent`.
+        for (from, to, extent) in self.planes_from("uploading a frame", frame)? {
+            // SAFETY: the source plane and the target plane both have the size `extent`.
             unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
@@ -190,10 +188,8 @@ impl DeviceFrame {
     /// device, or if the copy or earlier work in the stream fails.
     #[track_caller]
     pub fn download(&self, stream: &Stream, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.check_bytes("downloading a frame", bytes)?;
-        for (from, to, extent) in self.planes_to(bytes) {
-            // SAFETY: `check_bytes` has ensured that `bytes` has the length of a frame of this format, so each plane
-            // and its part of `bytes` have the size `extent`.
+        for (from, to, extent) in self.planes_to("downloading a frame", bytes)? {
+            // SAFETY: each plane and its part of `bytes` have the size `extent`.
             unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
@@ -213,7 +209,7 @@ impl DeviceFrame {
         planes: &[DevicePlane],
     ) -> Result<(), DeviceError> {
         let extents = self.format().planes();
-        let mut planes = self.rows_mut().zip(planes).zip(extents);
+        let mut planes = self.rows_mut("copying to a frame")?.zip(planes).zip(extents);
         let copied = planes.try_for_each(|((to, from), extent)| {
             let from = Rows::Raw { address: from.address, pitch: from.pitch };
             // SAFETY: the caller guarantees that both planes have the size `extent`.
@@ -258,7 +254,7 @@ impl DeviceFrame {
         size: UVec2,
     ) -> Result<(), DeviceError> {
         let extents = FrameFormat { size, ..self.format() }.planes();
-        let mut planes = self.rows().zip(planes).zip(extents);
+        let mut planes = self.rows("copying a frame")?.zip(planes).zip(extents);
         let copied = planes.try_for_each(|((from, to), extent)| {
             let to = RowsMut::Raw { address: to.address, pitch: to.pitch };
             // SAFETY: the caller guarantees that the target plane has the size `extent`, and that the source plane has
@@ -282,11 +278,9 @@ impl DeviceFrame {
         stream: &Stream,
         frame: &Frame<'_>,
     ) -> Result<(), DeviceError> {
-        self.check("uploading a frame", frame.format())?;
-        for (from, to, extent) in self.planes_from(frame) {
-            // SAFETY: `check` has ensured that both frames have the same format, so the source plane and the target
-            // plane both have the size `extent`. The caller keeps the frame's bytes valid and unchanged until the copy
-            // is done.
+        for (from, to, extent) in self.planes_from("uploading a frame", frame)? {
+            // SAFETY: the source plane and the target plane both have the size `extent`. The caller keeps the frame's
+            // bytes valid and unchanged until the copy is done.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
@@ -305,56 +299,87 @@ impl DeviceFrame {
         stream: &Stream,
         bytes: &mut [u8],
     ) -> Result<(), DeviceError> {
-        self.check_bytes("downloading a frame", bytes)?;
-        for (from, to, extent) in self.planes_to(bytes) {
-            // SAFETY: `check_bytes` has ensured that each plane and its part of `bytes` have the size `extent`. The
-            // caller keeps `bytes` valid and unused until the copy is done.
+        for (from, to, extent) in self.planes_to("downloading a frame", bytes)? {
+            // SAFETY: each plane and its part of `bytes` have the size `extent`. The caller keeps `bytes` valid and
+            // unused until the copy is done.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
     }
 
-    /// Yields each plane of this frame, its part of `bytes`, and its extent. `bytes` holds the planes one after the
-    /// other, without row padding.
+    /// Yields each plane of this frame, its part of `bytes`, and its extent, which both have. `bytes` holds the planes
+    /// one after the other, without row padding.
+    #[track_caller]
     fn planes_to<'a>(
         &'a self,
+        operation: &'static str,
         bytes: &'a mut [u8],
-    ) -> impl Iterator<Item = (Rows<'a>, RowsMut<'a>, PlaneExtent)> {
+    ) -> Result<impl Iterator<Item = (Rows<'a>, RowsMut<'a>, PlaneExtent)>, DeviceError> {
+        self.check_bytes(operation, bytes)?;
         let bytes = self.format().split_mut(bytes);
-        self.rows().zip(bytes).map(|(from, (bytes, extent))| {
+        Ok(self.rows(operation)?.zip(bytes).map(|(from, (bytes, extent))| {
             (from, RowsMut::Host { bytes, pitch: extent.row }, extent)
-        })
+        }))
     }
 
     /// Yields each plane of `frame`, the plane of this frame to copy it to, and the extent of both.
+    #[track_caller]
     fn planes_from<'a>(
         &'a mut self,
+        operation: &'static str,
         frame: &'a Frame<'_>,
-    ) -> impl Iterator<Item = (Rows<'a>, RowsMut<'a>, PlaneExtent)> {
+    ) -> Result<impl Iterator<Item = (Rows<'a>, RowsMut<'a>, PlaneExtent)>, DeviceError> {
+        self.check(operation, frame.format())?;
         let from = frame.planes().iter().zip(frame.format().planes());
-        self.rows_mut().zip(from).map(|(to, (from, extent))| {
+        Ok(self.rows_mut(operation)?.zip(from).map(|(to, (from, extent))| {
             (Rows::Host { bytes: from.bytes, pitch: from.pitch }, to, extent)
-        })
+        }))
     }
 
-    /// Yields the rows of each plane.
-    fn rows(&self) -> impl Iterator<Item = Rows<'_>> {
+    /// Yields the rows of each plane. The planes have the extents of the frame's format.
+    #[track_caller]
+    fn rows(&self, operation: &'static str) -> Result<impl Iterator<Item = Rows<'_>>, DeviceError> {
+        self.check_chroma(operation)?;
         let planes = match self {
             Self::Rgba8(image) => [Some(image.rows()), None],
             Self::Nv12 { y, uv, .. } => [Some(y.rows()), Some(uv.rows())],
             Self::P010 { y, uv, .. } => [Some(y.rows()), Some(uv.rows())],
         };
-        planes.into_iter().flatten()
+        Ok(planes.into_iter().flatten())
     }
 
-    /// Yields the rows of each plane, to be written.
-    fn rows_mut(&mut self) -> impl Iterator<Item = RowsMut<'_>> {
+    /// Yields the rows of each plane, to be written. The planes have the extents of the frame's format.
+    #[track_caller]
+    fn rows_mut(
+        &mut self,
+        operation: &'static str,
+    ) -> Result<impl Iterator<Item = RowsMut<'_>>, DeviceError> {
+        self.check_chroma(operation)?;
         let planes = match self {
             Self::Rgba8(image) => [Some(image.rows_mut()), None],
             Self::Nv12 { y, uv, .. } => [Some(y.rows_mut()), Some(uv.rows_mut())],
             Self::P010 { y, uv, .. } => [Some(y.rows_mut()), Some(uv.rows_mut())],
         };
-        planes.into_iter().flatten()
+        Ok(planes.into_iter().flatten())
+    }
+
+    /// Checks that the chroma plane has the size that the luma plane requires. The planes are public, so a caller may
+    /// have combined any two.
+    #[track_caller]
+    fn check_chroma(&self, operation: &'static str) -> Result<(), DeviceError> {
+        let (luma, chroma) = match self {
+            Self::Rgba8(_) => return Ok(()),
+            Self::Nv12 { y, uv, .. } => (y.view().size(), uv.view().size()),
+            Self::P010 { y, uv, .. } => (y.view().size(), uv.view().size()),
+        };
+        let pair = |size: UVec2| (size.x as usize, size.y as usize);
+        let expected = pair(UVec2::from(luma).map(chroma_side));
+        let found = pair(chroma.into());
+        if found == expected {
+            return Ok(());
+        }
+        let what = "chroma plane of a frame";
+        Err(DeviceError::new(operation, ErrorKind::SizeMismatch { what, found, expected }))
     }
 
     #[track_caller]

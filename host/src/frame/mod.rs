@@ -291,6 +291,7 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// Returns [`FrameError`] if the size is not supported or `bytes` is too short.
     pub fn tight(format: FrameFormat, bytes: &'a [u8]) -> Result<Self, FrameError> {
+        format.check()?;
         Self::new(format, Self::of_tight(format, bytes).planes())
     }
 
@@ -343,6 +344,7 @@ impl<'a> Frame<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::{Device, Image};
 
     #[test]
     fn nv12_of_odd_size_has_chroma_for_its_last_column_and_row() {
@@ -365,7 +367,25 @@ mod tests {
             Err(FrameError::Plane { .. })
         ));
         assert!(matches!(Frame::new(format, &[]), Err(FrameError::Planes { .. })));
-        let empty = FrameFormat::rgba8(0, 2);
-        assert!(matches!(Frame::tight(empty, &[]), Err(FrameError::Size { .. })));
+        for (width, height) in [(0, 2), (u32::MAX, u32::MAX)] {
+            let format = FrameFormat::rgba8(width, height);
+            assert!(matches!(Frame::tight(format, &[]), Err(FrameError::Size { .. })));
+        }
+    }
+
+    /// The planes of a frame in device memory are public, so a caller can replace one by a smaller one.
+    #[test]
+    fn a_chroma_plane_of_another_size_is_refused() {
+        let device = Device::cpu();
+        let stream = device.stream().unwrap();
+        let format = FrameFormat::nv12(640, 480, YuvEncoding::default());
+        let mut frame = DeviceFrame::new(&device, format).unwrap();
+        if let DeviceFrame::Nv12 { uv, .. } = &mut frame {
+            *uv = Image::new(&device, 1, 1).unwrap();
+        }
+        let mut bytes = vec![0; format.bytes()];
+        let refused = frame.download(&stream, &mut bytes).unwrap_err().to_string();
+        assert!(refused.contains("chroma plane") && refused.contains("320"), "{refused}");
+        assert!(frame.upload(&stream, &Frame::tight(format, &bytes).unwrap()).is_err());
     }
 }

@@ -87,7 +87,7 @@ impl Grid {
     /// A cell counts as covered if the cameras see its four corners. This is an approximation: a cell may contain
     /// uncovered pixels between covered corners. [`remove_holes`](Self::remove_holes) and [`shrink`] remove them.
     fn new(geometry: &Geometry, step: u32) -> Self {
-        let many = (geometry.canvas.size - 1) / step;
+        let many = geometry.canvas.size.saturating_sub(UVec2::ONE) / step;
         let corner = |i: u32| f64::from(i * step);
         let row = |y: u32| -> Vec<bool> {
             (0..=many.x).map(|x| seen(geometry, dvec2(corner(x), corner(y)))).collect()

@@ -383,8 +383,11 @@ impl Drop for Stitcher {
         self.close();
         self.shared.close_pools();
         for thread in self.threads.drain(..) {
-            // Ignore the result, because a panic of the thread was already reported.
-            drop(thread.join());
+            // A thread that drops the last owner of the stitcher cannot wait for itself; it ends after this.
+            if thread.thread().id() != thread::current().id() {
+                // Ignore the result, because a panic of the thread was already reported.
+                drop(thread.join());
+            }
         }
     }
 }

@@ -11,9 +11,13 @@ use super::failure::FailureOptions;
 use super::input_formats::InputFormats;
 use super::pairing::{Clocks, PairingOptions};
 use crate::frame::PixelFormat;
+use crate::geometry::MAX_CANVAS_AREA;
 use crate::ops::colour::{ColourTracker, ColourTrackerOptions, EVERY, every_at_rate};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::StitchOptions;
+
+/// The maximum of [`LiveOptions::slots`]: seconds of video, which take gigabytes.
+const MAX_SLOTS: usize = 256;
 
 /// The behaviour of a stitcher if frames arrive faster than panoramas can be made or read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,7 +116,7 @@ pub struct LiveOptions {
     pub download: bool,
     /// The behaviour if frames arrive faster than panoramas can be made or read.
     pub pace: Pace,
-    /// The maximum number of sets of frames in flight, at least 2. It is also the number of panorama buffers. One extra
+    /// The maximum number of sets of frames in flight, 2 to 256. It is also the number of panorama buffers. One extra
     /// set of input buffers is reserved for the running colour analysis.
     pub slots: usize,
     /// The time limit for readers that hold all panorama buffers in [`Pace::Wait`] while one of them waits for the next
@@ -166,8 +170,12 @@ impl Default for LiveOptions {
 impl LiveOptions {
     /// Checks that all options are valid.
     pub(super) fn check(&self, cameras: usize) -> Result<(), LiveError> {
-        if self.slots < 2 {
-            return Err(LiveError::Options("`slots` must be at least 2; the default is 4"));
+        if !(2..=MAX_SLOTS).contains(&self.slots) {
+            return Err(LiveError::Options("`slots` must be 2 to 256; the default is 4"));
+        }
+        let area = |size: UVec2| u64::from(size.x) * u64::from(size.y);
+        if self.size.is_some_and(|size| area(size) > MAX_CANVAS_AREA) {
+            return Err(LiveError::Options("`size` must have at most 2²⁶ pixels"));
         }
         if self.colour.every == 0 {
             return Err(LiveError::Options("`colour.every` is 0; it must be at least 1"));

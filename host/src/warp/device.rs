@@ -59,6 +59,14 @@ struct UnlikePlanes;
 #[error("the warp is not a copy of the other warp")]
 struct OtherWarp;
 
+/// A warp does not have a camera.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the warp has {cameras} cameras, and none with the index {camera}; indices begin at 0")]
+struct NoCamera {
+    camera: usize,
+    cameras: usize,
+}
+
 /// A refinement is for another panorama or another number of cameras.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the refinement was measured for another warp; measure it for this one")]
@@ -323,8 +331,8 @@ impl DeviceWarp {
     /// The call first replaces the weights of this warp, including those of seams, by the weights of `base`.
     ///
     /// A camera with the presence 0 is shown only at pixels that no present camera sees. At all other pixels, the
-    /// cameras that see the pixel replace it. Numbers between 0 and 1 blend the two states. All lookups use the
-    /// new weights, and so do views to which this warp is passed.
+    /// cameras that see the pixel replace it. Numbers between 0 and 1 blend the two states, and NaN counts as 0. All
+    /// lookups use the new weights, and so do views to which this warp is passed.
     ///
     /// Stitches with this warp that are in flight must be earlier in `stream`. Compute the [mesh](Self::mesh) of `base`
     /// before it is copied. Otherwise, each call discards the mesh of this warp.
@@ -386,8 +394,11 @@ impl DeviceWarp {
         let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
         let mut weights: Vec<_> = self.weights_mut().iter_mut().map(Image::view_mut).collect();
         let alike = weights.iter().all(|plane| plane.is_like(&weights[0]));
-        let presence =
-            |camera| presences.get(camera).map_or(1.0, |part: &f32| part.clamp(0.0, 1.0));
+        let presence = |camera| {
+            presences
+                .get(camera)
+                .map_or(1.0, |part: &f32| if *part > 0.0 { part.min(1.0) } else { 0.0 })
+        };
         let cameras = planes.iter().zip(&base.sources).zip(&weights).enumerate();
         let cameras: Vec<_> = cameras
             .map(|(camera, ((base, size), weights))| DeviceFadedCamera {
@@ -410,11 +421,11 @@ impl DeviceWarp {
 
     /// Returns an error if this warp cannot be a copy of `base`.
     #[track_caller]
-    fn check_copy(&self, base: &Self) -> Result<(), DeviceError> {
+    pub(crate) fn check_copy(&self, base: &Self) -> Result<(), DeviceError> {
         if self.size == base.size && self.sources == base.sources {
             return Ok(());
         }
-        Err(DeviceError::refused("fading cameras of a warp", OtherWarp))
+        Err(DeviceError::refused("changing the weights of a warp", OtherWarp))
     }
 
     /// Returns the weight planes of all cameras for writing. After submitting the work that writes them, the caller
@@ -466,8 +477,14 @@ impl DeviceWarp {
     pub fn download(&self, stream: &Stream) -> Result<Warp, RenderError> {
         self.await_ready(stream)?;
         let planes = Plane::all(self.sources.len())
-            .map(|plane| self.plane(plane).download(stream))
-            .collect::<Result<Vec<_>, _>>()?;
+            .map(|plane| {
+                let mut values = self.plane(plane).download(stream)?;
+                if let Plane::Weight(_) = plane {
+                    values.iter_mut().for_each(|weight| *weight = rounded(*weight));
+                }
+                Ok(values)
+            })
+            .collect::<Result<Vec<_>, DeviceError>>()?;
         Ok(Warp::new(self.size, self.sources.clone(), planes)?)
     }
 
@@ -510,12 +527,17 @@ impl DeviceWarp {
     /// # Errors
     /// Returns [`DeviceError`] if the planes of a camera differ in size, pitch or device. All functions of this type
     /// allocate equal planes, so such an error is a bug in this crate.
-    ///
-    /// # Panics
-    /// Panics if the warp has no such camera.
+    /// Also returns an error if the warp has no such camera.
     #[track_caller]
     pub fn planes(&self, camera: usize) -> Result<DeviceCameraPlanes<'_>, DeviceError> {
-        let ([x, y], weight) = (&self.coordinates[camera], &self.weights[camera]);
+        let cameras = self.coordinates.len();
+        let (Some([x, y]), Some(weight)) = (self.coordinates.get(camera), self.weights.get(camera))
+        else {
+            return Err(DeviceError::refused(
+                "taking a warp's planes",
+                NoCamera { camera, cameras },
+            ));
+        };
         DeviceCameraPlanes::new(x.view(), y.view(), weight.view())
             .ok_or_else(|| DeviceError::refused("taking a warp's planes", UnlikePlanes))
     }
@@ -553,6 +575,11 @@ impl DeviceWarp {
 fn next_version() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Returns a weight without the excess over 1 that a [fade](DeviceWarp::set_presences) leaves when it rounds.
+fn rounded(weight: f32) -> f32 {
+    if (1.0..1.0 + 8.0 * f32::EPSILON).contains(&weight) { 1.0 } else { weight }
 }
 
 /// Allocates the planes of one camera in a warp of `size` pixels.

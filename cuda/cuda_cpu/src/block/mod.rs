@@ -384,6 +384,7 @@ impl<'a> Block<'a> {
         self.stack.set(None);
         if let Some((stop, trace)) = self.stopped.take() {
             self.is_uninterrupted.set(false);
+            crate::stops::note(self.launch_id);
             self.note_stop(stop, &trace);
             return Returned::Stopped;
         }

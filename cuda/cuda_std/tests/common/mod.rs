@@ -41,7 +41,9 @@ pub(crate) fn run_with<K: Kernel>(
     };
     let kernel = Shared(kernel);
     // SAFETY: the arguments point to host memory that outlives the launch.
-    cpu::launch(&launch, &|| unsafe { kernel.thread() })
+    let thread = || unsafe { kernel.thread() };
+    // SAFETY: no kernel lends memory to other OS threads.
+    unsafe { cpu::launch_stoppable(&launch, &thread) }
 }
 
 /// Returns an argument for a kernel that reads `values`.

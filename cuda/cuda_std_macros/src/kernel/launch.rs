@@ -117,12 +117,13 @@ impl Kernel<'_> {
         });
         let safe = self.safe_launch.then(|| {
             quote! {
+                // SAFETY: the kernel is no `unsafe fn` and takes no reference or pointer.
                 // Without this attribute, the compiler error about a kernel that is not safe to
                 // launch would list other kernels that are safe.
                 #[diagnostic::do_not_recommend]
                 #(#cfgs)*
                 #[cfg(not(target_arch = "nvptx64"))]
-                impl #lifetime ::cuda_std::launch::SafeKernel for #launch #lifetime {}
+                unsafe impl #lifetime ::cuda_std::launch::SafeKernel for #launch #lifetime {}
             }
         });
         let (checks, declaration) = (self.checks(), self.declaration());

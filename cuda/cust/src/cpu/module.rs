@@ -433,7 +433,8 @@ pub(super) unsafe fn launch(
     // SAFETY: the caller guarantees that the parameters match the kernel and meets the kernel's
     // safety requirements. Device addresses are valid here, because device memory is host memory.
     let thread = || unsafe { (kernel.thread)(parameters.get()) };
-    cpu::launch(&launch, &thread).map_err(error::report)
+    // SAFETY: the caller keeps the memory of the arguments until no thread uses it.
+    unsafe { cpu::launch_stoppable(&launch, &thread) }.map_err(error::report)
 }
 
 /// A pointer to the array of pointers to a kernel's arguments, which the kernel's threads only

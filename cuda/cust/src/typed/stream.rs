@@ -241,7 +241,10 @@ impl Stream {
                 let kernel = EveryThread(kernel);
                 // SAFETY: `check_places` ensures that all memory arguments are in host memory. The
                 // caller upholds the rest of this function's safety contract.
-                cpu::launch(&launch, &|| unsafe { kernel.thread() }).map_err(Box::new).check(OP)
+                let thread = || unsafe { kernel.thread() };
+                // SAFETY: the arguments are copies and checked handles, or the caller keeps what
+                // they refer to until no other thread uses it.
+                unsafe { cpu::launch_stoppable(&launch, &thread) }.map_err(Box::new).check(OP)
             }
         }
     }

@@ -38,7 +38,8 @@ impl Seam {
     /// for the device.
     ///
     /// # Errors
-    /// Returns [`SeamError`] if the warp does not allow a seam, the feather is out of range, or the device fails.
+    /// Returns [`SeamError`] if the warp does not have the cameras or does not allow a seam, the feather is out of range,
+    /// or the device fails.
     #[track_caller]
     pub fn new(
         stream: &Stream,
@@ -226,6 +227,7 @@ impl Seam {
         part: f32,
         out: &mut DeviceWarp,
     ) -> Result<(), DeviceError> {
+        out.check_copy(warp)?;
         out.await_ready(stream)?;
         if self.known == 0 {
             return Ok(());

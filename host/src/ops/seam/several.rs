@@ -84,7 +84,8 @@ impl Seams {
     /// the current path for each seam, from 0 to 1. `out` must be a copy of `warp`, made by [`Seam::copy`].
     ///
     /// # Errors
-    /// Returns [`DeviceError`] if `parts` does not contain one value per seam, or a launch fails.
+    /// Returns [`DeviceError`] if `parts` does not contain one value per seam, `out` is not a copy of `warp`, or a launch
+    /// fails.
     #[track_caller]
     pub fn weigh(
         &mut self,
@@ -112,6 +113,7 @@ impl Seams {
             let kind = ErrorKind::SizeMismatch { what: "parts of the fades", found, expected };
             return Err(DeviceError::new("blending along seams", kind));
         }
+        out.check_copy(warp)?;
         let Some((rest, no_path)) = &mut self.several else {
             // A warp of two cameras has one seam.
             return (self.seams.iter().zip(parts))

@@ -23,7 +23,7 @@ pub(super) fn normals(camera: &Camera) -> [DVec3; 4] {
     let mut bounds: Option<(DVec2, DVec2)> = None;
     // `border` samples pixel centres, but the picture extends half a pixel further. At the rim of a wide lens, half a
     // pixel exceeds the margin, so sample a picture that is one pixel larger.
-    let wider = Camera { size: camera.size + 1, ..*camera };
+    let wider = Camera { size: camera.size.saturating_add(UVec2::ONE), ..*camera };
     for ray in border(&wider) {
         match ray {
             // The rays are unit vectors, so z is the cosine of the angle to the optical axis. Exclude rays that do not

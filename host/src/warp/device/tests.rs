@@ -7,6 +7,8 @@ use shared_types::stitch::mesh::{Layer, NONE, REST, TILE, WHOLE_SHARE};
 
 use super::*;
 use crate::device::Device;
+use crate::geometry::Geometry;
+use crate::geometry::rig::Rig;
 
 const SIZE: UVec2 = uvec2(70, 50);
 const SOURCE: UVec2 = uvec2(200, 150);
@@ -150,4 +152,48 @@ fn shares_follow_weights_and_presences() {
         }
     }
     assert!(filled > 1000 && stays > 100, "{filled}, {stays}");
+}
+
+/// Returns the geometry of cameras in a row, each of which overlaps the next one.
+fn row(cameras: usize) -> Geometry {
+    let camera = |i: usize| {
+        let yaw = 50.0 * (i as f64 - 0.5 * (cameras as f64 - 1.0));
+        format!(
+            "[[camera]]\nname = \"{i}\"\nsize = [120, 68]\nlens = \"pinhole\"\n\
+             matrix = {{ fx = 94.0, fy = 94.0, cx = 59.5, cy = 33.5 }}\nyaw = {yaw}\n"
+        )
+    };
+    let fov = 15 + 50 * cameras;
+    let panorama = "[panorama]\nprojection = \"cylindrical\"\nwidth = 240\nheight = 60\n";
+    let text = format!("{panorama}fov = {fov}\n{}", (0..cameras).map(camera).collect::<String>());
+    Rig::parse(&text, "row").unwrap().geometry().unwrap()
+}
+
+/// The sum of rounded parts can exceed 1 in the last bits, which a warp in host memory may not.
+#[test]
+fn a_faded_warp_can_be_downloaded() {
+    let stream = Device::cpu().stream().unwrap();
+    for cameras in 2..=4 {
+        let warp = DeviceWarp::render(&stream, &row(cameras)).unwrap();
+        let mut faded = warp.reweighted(&stream).unwrap();
+        for (camera, part) in (0..cameras).flat_map(|camera| (0..=20).map(move |p| (camera, p))) {
+            let mut presences = vec![1.0; cameras];
+            presences[camera] = part as f32 / 20.0;
+            faded.set_presences(&stream, &warp, &presences).unwrap();
+            faded.download(&stream).unwrap_or_else(|error| panic!("{presences:?}: {error}"));
+        }
+        faded.set_presences(&stream, &warp, &[f32::NAN]).unwrap();
+        let absent = faded.download(&stream).unwrap();
+        faded.set_presences(&stream, &warp, &[0.0]).unwrap();
+        let expected = faded.download(&stream).unwrap();
+        assert!(absent.plane(Plane::Weight(0)) == expected.plane(Plane::Weight(0)));
+    }
+}
+
+#[test]
+fn a_camera_that_a_warp_lacks_is_an_error() {
+    let stream = Device::cpu().stream().unwrap();
+    let warp = DeviceWarp::render(&stream, &row(2)).unwrap();
+    let error = warp.planes(7).unwrap_err().to_string();
+    assert!(error.contains("2 cameras") && error.contains("index 7"), "{error}");
 }

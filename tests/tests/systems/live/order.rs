@@ -493,6 +493,8 @@ fn frames_of_another_format_are_refused() {
     assert!(matches!(refused, Err(LiveError::Format { camera: "left", .. })));
     for options in [
         LiveOptions { slots: 1, ..waiting() },
+        LiveOptions { slots: usize::MAX, ..waiting() },
+        LiveOptions { size: Some(UVec2::new(1, u32::MAX)), ..waiting() },
         LiveOptions { colour: ColourOptions { every: 0, ..STILL }, ..waiting() },
     ] {
         let refused = Stitcher::new(&device, device_warp(&device, 0.0), options);
