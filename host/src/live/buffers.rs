@@ -100,6 +100,9 @@ impl ExternalFrame {
     /// reuse its memory. The drop runs on a thread of the stitcher and must not block. If the drop panics, the stitcher
     /// stops.
     ///
+    /// While colours are [followed](crate::live::ColourOptions::follow), an analysis keeps its set of frames until the
+    /// next set arrives. A camera with external frames therefore needs at least two.
+    ///
     /// # Safety
     /// - The memory of the frame must stay valid until `keep` is dropped.
     /// - The frame must be completely written before it is submitted, or, if [`after`](Self::after) sets an event,
