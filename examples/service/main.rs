@@ -35,8 +35,7 @@ fn main() -> Result {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let still = Still::new(&device, geometry.as_deref())?.with_memory(memory << 20);
     let live = Arc::new(Live::start(&device, runtime.handle())?);
-    let served =
-        runtime.block_on(serve(&address, Arc::new(still), Arc::clone(&live), per_address));
+    let served = runtime.block_on(serve(&address, Arc::new(still), Arc::clone(&live), per_address));
     runtime.shutdown_timeout(WORK_GRACE);
     live.end();
     served
