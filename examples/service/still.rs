@@ -53,8 +53,9 @@ const AT_ONCE: usize = 4;
 /// Maximum number of complete requests that wait for a work slot.
 const WAITING: usize = 32;
 
-/// Maximum time that a complete request waits for a work slot. The largest pictures take several seconds.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum time that a complete request waits for a work slot. The largest pictures take several seconds each. A client
+/// that gives up earlier leaves the queue.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Maximum number of bytes in all requests and responses together, unless the operator sets another one.
 pub const MAX_MEMORY: usize = AT_ONCE * MAX_BODY;

@@ -49,13 +49,14 @@ impl Service {
         Self::start_with(command, &[per_address.to_string(), memory.to_string()])
     }
 
-    /// Starts the service like [`start`](Self::start), with a limit on the number of its descriptors.
-    pub(crate) fn start_limited(descriptors: u32) -> Self {
+    /// Starts the service like [`start`](Self::start), with limits on the number of its descriptors and on the number of
+    /// connections of one address.
+    pub(crate) fn start_limited(descriptors: u32, per_address: usize) -> Self {
         let mut command = Command::new("sh");
         let service = env!("CARGO_BIN_EXE_service");
         let script = format!("ulimit -n {descriptors}; exec {service} \"$@\"");
         command.args(["-c", &script, "sh"]);
-        Self::start_with(command, &[])
+        Self::start_with(command, &[per_address.to_string()])
     }
 
     fn start_with(mut command: Command, limits: &[String]) -> Self {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::{Picture, PictureFormat};
-use panoweave_examples::service::{GRACE, MOST_PER_ADDRESS, WORK_GRACE};
+use panoweave_examples::service::{GRACE, MOST, MOST_PER_ADDRESS, WORK_GRACE};
 
 use crate::client::{Service, form};
 use crate::{pictures, png};
@@ -116,12 +116,13 @@ fn complete_requests_wait_for_a_slot() {
 }
 
 /// Connections without a complete request head must not keep out other clients, neither if they use up the descriptors of
-/// the process, nor if they use up the connections of the service. They must not end a request that arrives meanwhile, and
-/// they must not end a live stream.
+/// the process, nor if they use up the connections of the service or of their address. They must not end a request that
+/// arrives meanwhile, and they must not end a live stream.
 #[test]
 fn idle_connections_make_room() {
-    for (descriptors, idle) in [(128, 300), (1024, 700)] {
-        let service = Service::start_limited(descriptors);
+    let cases = [(128, MOST, 300), (1024, MOST, 700), (1024, MOST_PER_ADDRESS, 300)];
+    for (descriptors, per_address, idle) in cases {
+        let service = Service::start_limited(descriptors, per_address);
         let pair = pictures();
         let [left, right] = [png(&pair[0]), png(&pair[1])];
         let head = b"--X\r\nContent-Disposition: form-data; name=\"left\"\r\n\r\nabc";
