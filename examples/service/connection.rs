@@ -1,7 +1,7 @@
 //! Serves one connection, and ends it if the client stalls.
 //!
-//! hyper closes a connection that sends no complete request head within [`HEAD`]. The [`Socket`] fails if the client does
-//! not read for [`STALL`]. `POST /stitch` limits the time in which a body must arrive.
+//! hyper closes a connection that sends no complete request head within [`HEAD`]. The [`Socket`] fails if the client
+//! does not read for [`STALL`]. `POST /stitch` limits the time in which a body must arrive.
 
 use std::io;
 use std::pin::{Pin, pin};

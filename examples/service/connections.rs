@@ -1,7 +1,7 @@
-//! Accepts connections, up to [`MOST`] in total and up to a limit for each client address. If there is no room for a new
-//! connection, closes the one that has been idle for the longest time. A connection is idle while it has neither a
-//! complete request head nor a response in progress. So clients that open connections and send nothing do not keep others
-//! out, and they do not end the requests of others.
+//! Accepts connections, up to [`MOST`] in total and up to a limit for each client address. If there is no room for a
+//! new connection, closes the one that has been idle for the longest time. A connection is idle while it has neither a
+//! complete request head nor a response in progress. So clients that open connections and send nothing do not keep
+//! others out, and they do not end the requests of others.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Weak};
@@ -18,12 +18,12 @@ use super::connection::{Activity, serve};
 /// Maximum number of open connections. Processes usually have at least 1,024 descriptors.
 pub const MOST: usize = 512;
 
-/// Maximum number of open connections of one client address, unless the operator sets another one. Several addresses can
-/// be served at once, and a browser opens at most 6 connections.
+/// Maximum number of open connections of one client address, unless the operator sets another one. Several addresses
+/// can be served at once, and a browser opens at most 6 connections.
 pub const MOST_PER_ADDRESS: usize = MOST / 4;
 
-/// The time after which an idle connection may be closed for a connection from another address. A client sends its request
-/// within this time.
+/// The time after which an idle connection may be closed for a connection from another address. A client sends its
+/// request within this time.
 const SPARED: Duration = Duration::from_secs(1);
 
 /// The time to wait before the service looks for an idle connection again.
@@ -89,8 +89,8 @@ impl Connections {
         Some(activity)
     }
 
-    /// Closes the connection that has been idle for the longest time, and at least for `least`, among those of the clients
-    /// `which`. Returns whether there was one.
+    /// Closes the connection that has been idle for the longest time, and at least for `least`, among those of the
+    /// clients `which`. Returns whether there was one.
     fn close_idle(&mut self, least: Duration, which: impl Fn(&IpAddr) -> bool) -> bool {
         let of_clients = self.open.iter().enumerate().filter(|(_, (address, _))| which(address));
         let idle = of_clients.filter_map(|(index, (_, activity))| {

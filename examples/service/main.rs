@@ -12,8 +12,8 @@
 //! contain a homography. If the argument is empty or missing, the service uses the rig of the examples.
 //!
 //! PER_ADDRESS is the maximum number of connections of one client address (128). Behind a proxy all clients have the
-//! address of the proxy, so pass 512, the maximum number of connections. MEMORY is the maximum number of MiB of all requests
-//! and responses together (256).
+//! address of the proxy, so pass 512, the maximum number of connections. MEMORY is the maximum number of MiB of all
+//! requests and responses together (256).
 
 use std::env;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Limits the memory for the bytes of all requests and responses together.
 //!
-//! Each request and each response has a [`Share`] of the memory. When the memory runs out, the service ends the transfer
-//! that has occupied the most bytes for the longest time. So a client that stops sending a request or reading a response
-//! does not keep its memory, and a small request is never the one that makes room for others.
+//! Each request and each response has a [`Share`] of the memory. When the memory runs out, the service ends the
+//! transfer that has occupied the most bytes for the longest time. So a client that stops sending a request or reading
+//! a response does not keep its memory, and a small request is never the one that makes room for others.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;

@@ -15,9 +15,9 @@
 //! The rig comes from the operator. A service that accepts rigs from its users must read them with
 //! `Rig::parse_with(…, CalibrationFiles::Nowhere)`, because a rig can name any file as a calibration.
 //!
-//! The service has no TLS and no user accounts. If you need them, put a proxy in front of the service. The limits protect
-//! the service itself, but they do not divide its time fairly: a client that keeps sending requests with large pictures
-//! delays all others. So a proxy must also limit the rate and the number of requests of each client.
+//! The service has no TLS and no user accounts. If you need them, put a proxy in front of the service. The limits
+//! protect the service itself, but they do not divide its time fairly: a client that keeps sending requests with large
+//! pictures delays all others. So a proxy must also limit the rate and the number of requests of each client.
 
 mod connection;
 mod connections;

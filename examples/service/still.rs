@@ -2,9 +2,9 @@
 //! `homography`, which overrides the service's geometry. The response is the panorama as PNG.
 //!
 //! A request takes one of the [`AT_ONCE`] work slots only after it has arrived completely, so a slow sender does not
-//! block other requests. Complete requests wait for a slot in the order of their arrival. All bytes of requests, those of
-//! the form's headers included, and of responses count against the memory limit (`memory`). A response returns its memory
-//! when its last byte has been sent or the connection ends.
+//! block other requests. Complete requests wait for a slot in the order of their arrival. All bytes of requests, those
+//! of the form's headers included, and of responses count against the memory limit (`memory`). A response returns its
+//! memory when its last byte has been sent or the connection ends.
 //!
 //! If the client closes the sending side of its connection before it has the response, the service cancels the request,
 //! so that requests of clients that have gone away leave the queue.
@@ -231,8 +231,8 @@ pub(crate) async fn stitch(
         Either::Right((arrived, _)) => arrived?,
     };
     share.work().map_err(|OutOfMemory| Refusal::Busy)?;
-    // The work continues even if the client closes the connection, so the closure owns the work slot and the memory until
-    // it is done.
+    // The work continues even if the client closes the connection, so the closure owns the work slot and the memory
+    // until it is done.
     let memory = Arc::clone(&still.memory);
     let work = spawn_blocking(move || {
         let png = still.stitch(&form);

@@ -49,8 +49,8 @@ impl Service {
         Self::start_with(command, &[per_address.to_string(), memory.to_string()])
     }
 
-    /// Starts the service like [`start`](Self::start), with limits on the number of its descriptors and on the number of
-    /// connections of one address.
+    /// Starts the service like [`start`](Self::start), with limits on the number of its descriptors and on the number
+    /// of connections of one address.
     pub(crate) fn start_limited(descriptors: u32, per_address: usize) -> Self {
         let mut command = Command::new("sh");
         let service = env!("CARGO_BIN_EXE_service");
@@ -154,8 +154,8 @@ impl Service {
         Answer { status, kind, body }
     }
 
-    /// Sends a signal, of which Ctrl-C is `-INT`, and returns the exit status. Panics if the service takes longer than 20
-    /// seconds to end.
+    /// Sends a signal, of which Ctrl-C is `-INT`, and returns the exit status. Panics if the service takes longer than
+    /// 20 seconds to end.
     pub(crate) fn end(&mut self, signal: &str) -> ExitStatus {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());

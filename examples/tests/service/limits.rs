@@ -1,4 +1,5 @@
-//! Tests the limits of the service: clients that stall, and clients that send too much, must not lock out other clients.
+//! Tests the limits of the service: clients that stall, and clients that send too much, must not lock out other
+//! clients.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -35,8 +36,8 @@ fn post(service: &Service, form: &[u8]) -> TcpStream {
 }
 
 /// Twenty unfinished requests must not delay a complete one. If unfinished requests together exceed the memory limit,
-/// the service must reject some with status 503, but not a small complete request. Bytes of an unfinished header count like
-/// those of a picture. SIGTERM ends the service in order.
+/// the service must reject some with status 503, but not a small complete request. Bytes of an unfinished header count
+/// like those of a picture. SIGTERM ends the service in order.
 #[test]
 fn unfinished_requests_use_memory_but_no_work_slot() {
     let mut service = Service::start_small(MOST_PER_ADDRESS, 16);
@@ -115,9 +116,9 @@ fn complete_requests_wait_for_a_slot() {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-/// Connections without a complete request head must not keep out other clients, neither if they use up the descriptors of
-/// the process, nor if they use up the connections of the service or of their address. They must not end a request that
-/// arrives meanwhile, and they must not end a live stream.
+/// Connections without a complete request head must not keep out other clients, neither if they use up the descriptors
+/// of the process, nor if they use up the connections of the service or of their address. They must not end a request
+/// that arrives meanwhile, and they must not end a live stream.
 #[test]
 fn idle_connections_make_room() {
     let cases = [(128, MOST, 300), (1024, MOST, 700), (1024, MOST_PER_ADDRESS, 300)];
@@ -142,7 +143,8 @@ fn idle_connections_make_room() {
     }
 }
 
-/// One client address has a limited number of connections with requests. Its idle connections make room for its new ones.
+/// One client address has a limited number of connections with requests. Its idle connections make room for its new
+/// ones.
 #[test]
 fn one_address_cannot_use_all_connections() {
     let service = Service::start_small(8, 256);
