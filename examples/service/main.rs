@@ -30,7 +30,8 @@ fn main() -> Result {
     let device: DeviceName = arguments.next().as_deref().unwrap_or("auto").parse()?;
     let device = device.open()?;
     let per_address = arguments.next().map_or(Ok(MOST_PER_ADDRESS), |most| most.parse())?;
-    let memory = arguments.next().map_or(Ok(MAX_MEMORY >> 20), |mib| mib.parse::<usize>())?;
+    let memory =
+        arguments.next().map_or(Ok(MAX_MEMORY >> 20), |mib| mib.parse::<u16>().map(usize::from))?;
 
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let still = Still::new(&device, geometry.as_deref())?.with_memory(memory << 20);

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::net::TcpStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::{Picture, PictureFormat};
@@ -100,6 +100,7 @@ fn unread_responses_make_room() {
 fn complete_requests_wait_for_a_slot() {
     let service = Service::start();
     let form = noise();
+    let start = Instant::now();
     let waiting: Vec<_> = (0..10).map(|_| post(&service, &form)).collect();
     for mut stream in waiting {
         let mut start = [0; 12];
@@ -107,13 +108,16 @@ fn complete_requests_wait_for_a_slot() {
         stream.read_exact(&mut start).unwrap();
         assert_eq!(&start, b"HTTP/1.0 200");
     }
-    let gone: Vec<_> = (0..40).map(|_| post(&service, &form)).collect();
+    let time_of_ten = start.elapsed();
+    let gone: Vec<_> = (0..30).map(|_| post(&service, &form)).collect();
     thread::sleep(Duration::from_millis(300));
     drop(gone);
-    thread::sleep(Duration::from_millis(300));
+    let start = Instant::now();
     let [left, right] = pictures().map(|picture| png(&picture));
     let answer = service.post(&[("left", &left), ("right", &right)]);
     assert_eq!(answer.status, 200, "{}", answer.text());
+    // At most 4 requests were in a work slot.
+    assert!(start.elapsed() < time_of_ten * 2, "{:?} {time_of_ten:?}", start.elapsed());
 }
 
 /// Connections without a complete request head must not keep out other clients, neither if they use up the descriptors
