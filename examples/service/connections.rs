@@ -1,163 +1,106 @@
-//! Accepts connections, up to [`MOST`]. If there is no room for another one, closes a connection that waits for nothing:
-//! first those without a request, and of these the one that has been idle for the longest time. So clients that open
-//! connections and send nothing do not keep others out.
+//! Accepts connections, up to [`MOST`] in total and up to a limit for each client address. If there is no room for a
+//! new connection, closes the one that has been idle for the longest time. A connection is idle while it has neither a
+//! complete request head nor a response in progress. So clients that open connections and send nothing do not keep
+//! others out, and they do not end the requests of others.
 
-use std::io;
-use std::net::SocketAddr;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use axum::serve::Listener;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, timeout};
+use axum::Router;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::connection::{Activity, serve};
 
 /// Maximum number of open connections. Processes usually have at least 1,024 descriptors.
-const MOST: usize = 512;
+pub const MOST: usize = 512;
 
-/// The time to wait for a closed connection before another one is closed.
+/// Maximum number of open connections of one client address, unless the operator sets another one. Several addresses
+/// can be served at once, and a browser opens at most 6 connections.
+pub const MOST_PER_ADDRESS: usize = MOST / 4;
+
+/// The time after which an idle connection may be closed for a connection from another address. A client sends its
+/// request within this time.
+const SPARED: Duration = Duration::from_secs(1);
+
+/// The time to wait before the service looks for an idle connection again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A listener with a limit on the number of connections.
+/// The open connections.
 pub(crate) struct Connections {
-    listener: TcpListener,
-    room: Arc<Semaphore>,
-    open: Vec<Weak<Mutex<Activity>>>,
+    per_address: usize,
+    open: Vec<(IpAddr, Weak<Activity>)>,
 }
 
-/// The activity of a connection.
-struct Activity {
-    /// Whether bytes were received after the last response, so that the client waits for a response.
-    asks: bool,
-    /// The time of the last byte in either direction.
-    last: Instant,
-    closed: bool,
-    /// Wakes the task that reads.
-    reader: Option<Waker>,
-}
-
-/// An open connection.
-pub(crate) struct Connection {
-    stream: TcpStream,
-    activity: Arc<Mutex<Activity>>,
-    _room: OwnedSemaphorePermit,
-}
-
-fn lock(activity: &Mutex<Activity>) -> MutexGuard<'_, Activity> {
-    activity.lock().unwrap_or_else(PoisonError::into_inner)
+/// Returns the address that identifies a client. An IPv6 client usually owns a whole /64 network.
+fn client(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address => address,
+    }
 }
 
 impl Connections {
-    pub(crate) fn new(listener: TcpListener) -> Self {
-        Self { listener, room: Arc::new(Semaphore::new(MOST)), open: Vec::new() }
+    pub(crate) fn new(per_address: usize) -> Self {
+        Self { per_address, open: Vec::new() }
     }
 
-    /// Waits for room for a connection, and closes others to make room.
-    async fn room(&mut self) -> OwnedSemaphorePermit {
+    /// Accepts and serves connections. Never returns.
+    pub(crate) async fn accept(
+        mut self,
+        listener: TcpListener,
+        router: Router,
+        stopped: watch::Receiver<()>,
+    ) {
+        let router = TowerToHyperService::new(router);
         loop {
-            if let Ok(room) = Arc::clone(&self.room).try_acquire_owned() {
-                return room;
-            }
-            self.close_one();
-            if let Ok(Ok(room)) = timeout(PAUSE, Arc::clone(&self.room).acquire_owned()).await {
-                return room;
-            }
-        }
-    }
-
-    /// Closes the connection that is missed the least.
-    fn close_one(&mut self) {
-        self.open.retain(|activity| activity.strong_count() > 0);
-        let open = self.open.iter().filter_map(Weak::upgrade);
-        let idle = open.filter(|activity| !lock(activity).closed).min_by_key(|activity| {
-            let activity = lock(activity);
-            (activity.asks, activity.last)
-        });
-        if let Some(activity) = idle {
-            let mut activity = lock(&activity);
-            activity.closed = true;
-            if let Some(reader) = activity.reader.take() {
-                reader.wake();
-            }
-        }
-    }
-}
-
-impl Listener for Connections {
-    type Io = Connection;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
-        loop {
-            let room = self.room().await;
-            match self.listener.accept().await {
+            match listener.accept().await {
                 Ok((stream, address)) => {
-                    let (last, reader) = (Instant::now(), None);
-                    let activity = Activity { asks: false, last, closed: false, reader };
-                    let activity = Arc::new(Mutex::new(activity));
-                    self.open.retain(|activity| activity.strong_count() > 0);
-                    self.open.push(Arc::downgrade(&activity));
-                    return (Connection { stream, activity, _room: room }, address);
+                    if let Some(activity) = self.admit(client(address.ip())).await {
+                        tokio::spawn(serve(stream, activity, router.clone(), stopped.clone()));
+                    }
                 }
                 // The process has no more descriptors, or the client has closed the connection already.
                 Err(_) => {
-                    self.close_one();
+                    self.close_idle(SPARED, |_| true);
                     sleep(PAUSE).await;
                 }
             }
         }
     }
 
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        {
-            let mut activity = lock(&self.activity);
-            if activity.closed {
-                return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
-            }
-            activity.reader = Some(context.waker().clone());
+    /// Waits for room for a connection from `client`. Returns `None` if the client has too many connections in use.
+    async fn admit(&mut self, client: IpAddr) -> Option<Arc<Activity>> {
+        let is_same = |address: &IpAddr| *address == client;
+        self.open.retain(|(_, activity)| activity.strong_count() > 0);
+        let same = self.open.iter().filter(|(address, _)| is_same(address)).count();
+        if same >= self.per_address && !self.close_idle(Duration::ZERO, is_same) {
+            return None;
         }
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if buffer.filled().len() > before {
-            let mut activity = lock(&self.activity);
-            (activity.asks, activity.last) = (true, Instant::now());
+        while self.open.len() >= MOST && !self.close_idle(SPARED, |_| true) {
+            sleep(PAUSE).await;
+            self.open.retain(|(_, activity)| activity.strong_count() > 0);
         }
-        read
+        let activity = Activity::new();
+        self.open.push((client, Arc::downgrade(&activity)));
+        Some(activity)
     }
-}
 
-impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        if let Poll::Ready(Ok(1..)) = written {
-            let mut activity = lock(&self.activity);
-            (activity.asks, activity.last) = (false, Instant::now());
+    /// Closes the connection that has been idle for the longest time, and at least for `least`, among those of the
+    /// clients `which`. Returns whether there was one.
+    fn close_idle(&mut self, least: Duration, which: impl Fn(&IpAddr) -> bool) -> bool {
+        let of_clients = self.open.iter().enumerate().filter(|(_, (address, _))| which(address));
+        let idle = of_clients.filter_map(|(index, (_, activity))| {
+            let since = activity.upgrade()?.idle_since()?;
+            (since.elapsed() >= least).then_some((since, index))
+        });
+        let Some((_, index)) = idle.min() else { return false };
+        if let Some(activity) = self.open.swap_remove(index).1.upgrade() {
+            activity.closer.0.notify_one();
         }
-        written
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        true
     }
 }

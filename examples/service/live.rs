@@ -115,7 +115,10 @@ async fn watch(State(live): State<Arc<Live>>) -> Response {
     if let Err(error) = live.stitcher.health() {
         return (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response();
     }
-    let parts = stream::unfold(live.newest.clone(), |mut newest| async move {
+    let mut newest = live.newest.clone();
+    // The newest panorama may be old, because the task publishes none without viewers.
+    newest.mark_unchanged();
+    let parts = stream::unfold(newest, |mut newest| async move {
         newest.changed().await.ok()?;
         let part = newest.borrow_and_update().clone();
         Some((Ok::<_, Infallible>(part), newest))

@@ -50,10 +50,28 @@ pub(crate) enum Refusal {
     Broken,
 }
 
+/// Returns the start of a name, so that an error message has no length of the client's choice.
+fn cut(name: &str) -> String {
+    match name.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
 impl Refusal {
+    pub(crate) fn unknown(name: &str) -> Self {
+        Self::Unknown(cut(name))
+    }
+
+    pub(crate) fn twice(name: &str) -> Self {
+        Self::Twice(cut(name))
+    }
+
     fn status(&self) -> StatusCode {
         match self {
             Self::NotAForm(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            // The body ended early, or its chunks are invalid.
+            Self::Form(error) if error.status().is_server_error() => StatusCode::BAD_REQUEST,
             // `error.status()` distinguishes a syntax error in the form from a form with too many bytes.
             Self::Form(error) => error.status(),
             Self::Missing(_) | Self::Unknown(_) | Self::Twice(_) => StatusCode::BAD_REQUEST,

@@ -2,21 +2,26 @@
 //! `homography`, which overrides the service's geometry. The response is the panorama as PNG.
 //!
 //! A request takes one of the [`AT_ONCE`] work slots only after it has arrived completely, so a slow sender does not
-//! block other requests. All bytes received so far, those of the form's headers included, count against [`MAX_BODIES`], the
-//! memory limit for all requests together. A request must arrive within [`ARRIVAL`], so that senders that stop do not keep
-//! their share of it.
+//! block other requests. Complete requests wait for a slot in the order of their arrival. All bytes of requests, those
+//! of the form's headers included, and of responses count against the memory limit (`memory`). A response returns its
+//! memory when its last byte has been sent or the connection ends.
+//!
+//! If the client closes the sending side of its connection before it has the response, the service cancels the request,
+//! so that requests of clients that have gone away leave the queue.
 //!
 //! The module `refusal` defines the errors and their HTTP status.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::future::pending;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Multipart, Request, State};
 use axum::http::header;
 use axum::response::IntoResponse;
 use futures_util::StreamExt;
+use futures_util::future::{Either, select};
 use panoweave::device::Device;
 use panoweave::geometry::homography::Homography;
 use panoweave::geometry::rig::Rig;
@@ -28,6 +33,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+use super::connection::Closer;
+use super::memory::{Memory, OutOfMemory, Share};
 use super::refusal::Refusal;
 use crate::geometry;
 
@@ -43,9 +50,15 @@ const ARRIVAL: Duration = Duration::from_secs(60);
 /// Maximum number of requests that are stitched at once. Each of them may need up to 1.7 GiB of memory.
 const AT_ONCE: usize = 4;
 
-/// Maximum number of bytes in all requests together: requests that are still arriving and requests that are being
-/// stitched.
-const MAX_BODIES: usize = AT_ONCE * MAX_BODY;
+/// Maximum number of complete requests that wait for a work slot.
+const WAITING: usize = 32;
+
+/// Maximum time that a complete request waits for a work slot. The largest pictures take several seconds each. A client
+/// that gives up earlier leaves the queue.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Maximum number of bytes in all requests and responses together, unless the operator sets another one.
+pub const MAX_MEMORY: usize = AT_ONCE * MAX_BODY;
 
 /// The state that all `POST /stitch` requests share.
 pub struct Still {
@@ -54,9 +67,10 @@ pub struct Still {
     /// Maximum number of pixels in a panorama.
     most: u64,
     /// Permits for the [`AT_ONCE`] work slots. A request holds one permit while it is stitched.
-    room: Arc<Semaphore>,
-    /// Permits for the bytes that all requests together may still receive.
-    bodies: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
+    /// Permits for the [`WAITING`] places in the queue for a work slot.
+    queue: Semaphore,
+    memory: Arc<Memory>,
 }
 
 /// The geometry for requests that do not contain a homography: the warp of a rig, or a homography.
@@ -73,29 +87,15 @@ struct Form {
     homography: Option<Vec<u8>>,
 }
 
-/// The permits for the bytes of a request, out of [`MAX_BODIES`]. They are returned when the request is done.
-struct Share {
-    all: Arc<Semaphore>,
-    own: Mutex<Option<OwnedSemaphorePermit>>,
-    /// Whether there were too few permits.
-    is_short: AtomicBool,
+/// An encoded panorama and its share of the memory.
+struct Png {
+    file: Vec<u8>,
+    _share: Arc<Share>,
 }
 
-impl Share {
-    /// Takes permits for received bytes. Returns an error if there are too few.
-    fn take(&self, bytes: usize) -> Result<(), Refusal> {
-        let busy = || {
-            self.is_short.store(true, Ordering::Relaxed);
-            Refusal::Busy
-        };
-        let bytes = u32::try_from(bytes).map_err(|_| busy())?;
-        let more = Arc::clone(&self.all).try_acquire_many_owned(bytes).map_err(|_| busy())?;
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *own {
-            Some(own) => own.merge(more),
-            own => *own = Some(more),
-        }
-        Ok(())
+impl AsRef<[u8]> for Png {
+    fn as_ref(&self) -> &[u8] {
+        &self.file
     }
 }
 
@@ -120,15 +120,28 @@ impl Still {
                 )?))
             }
         };
-        let (room, bodies) = (Semaphore::new(AT_ONCE), Semaphore::new(MAX_BODIES));
-        let (room, bodies) = (Arc::new(room), Arc::new(bodies));
-        Ok(Self { device: device.clone(), usual, most: MAX_PIXELS, room, bodies })
+        let (slots, queue) = (Arc::new(Semaphore::new(AT_ONCE)), Semaphore::new(WAITING));
+        let memory = Memory::new(MAX_MEMORY);
+        Ok(Self { device: device.clone(), usual, most: MAX_PIXELS, slots, queue, memory })
     }
 
     /// Limits panoramas to `most` pixels.
     #[must_use]
     pub fn with_limit(self, most: u64) -> Self {
         Self { most, ..self }
+    }
+
+    /// Limits all requests and responses together to `bytes`.
+    #[must_use]
+    pub fn with_memory(self, bytes: usize) -> Self {
+        Self { memory: Memory::new(bytes), ..self }
+    }
+
+    /// Waits for a work slot.
+    async fn slot(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        let _place = self.queue.try_acquire().map_err(|_| Refusal::Busy)?;
+        let slot = timeout(PATIENCE, Arc::clone(&self.slots).acquire_owned()).await;
+        slot.map_err(|_| Refusal::Busy)?.map_err(|_| Refusal::Busy)
     }
 
     /// Decodes the pictures, stitches them, and encodes the panorama as PNG. Blocks the thread until it is done.
@@ -165,14 +178,20 @@ impl Still {
     }
 }
 
-/// Reads the parts of a form, each at most once and in any order. Takes permits for all bytes of the request.
+/// Reads the parts of a form, each at most once and in any order. Takes memory for all bytes of the request.
 async fn read(request: Request, share: &Arc<Share>) -> Result<Form, Refusal> {
-    let counts = Arc::clone(share);
+    let share = Arc::clone(share);
     let request = request.map(|body| {
-        Body::from_stream(body.into_data_stream().map(move |chunk| {
-            let chunk = chunk?;
-            counts.take(chunk.len()).map_err(axum::Error::new)?;
-            Ok::<_, axum::Error>(chunk)
+        Body::from_stream(body.into_data_stream().then(move |chunk| {
+            let share = Arc::clone(&share);
+            async move {
+                let chunk = chunk?;
+                if let Err(OutOfMemory) = share.take(chunk.len()).await {
+                    share.end();
+                    pending().await
+                }
+                Ok::<_, axum::Error>(chunk)
+            }
         }))
     });
     let mut parts = Multipart::from_request(request, &()).await?;
@@ -183,10 +202,10 @@ async fn read(request: Request, share: &Arc<Share>) -> Result<Form, Refusal> {
             "left" => &mut form.left,
             "right" => &mut form.right,
             "homography" => &mut form.homography,
-            _ => return Err(Refusal::Unknown(name)),
+            _ => return Err(Refusal::unknown(&name)),
         };
         if place.is_some() {
-            return Err(Refusal::Twice(name));
+            return Err(Refusal::twice(&name));
         }
         let content = place.insert(Vec::new());
         while let Some(chunk) = part.chunk().await? {
@@ -201,21 +220,31 @@ pub(crate) async fn stitch(
     State(still): State<Arc<Still>>,
     request: Request,
 ) -> Result<impl IntoResponse, Refusal> {
-    let share = Arc::new(Share {
-        all: Arc::clone(&still.bodies),
-        own: Mutex::default(),
-        is_short: AtomicBool::default(),
-    });
-    let form = match timeout(ARRIVAL, read(request, &share)).await {
-        Err(_) => return Err(Refusal::Slow),
-        // The form reports the error of the missing permits as one of its own.
-        Ok(Err(_)) if share.is_short.load(Ordering::Relaxed) => return Err(Refusal::Busy),
-        Ok(form) => form?,
+    let closer = request.extensions().get::<Closer>().cloned().unwrap_or_default();
+    let share = still.memory.share(Arc::default());
+    let arrival = async {
+        let form = timeout(ARRIVAL, read(request, &share)).await.map_err(|_| Refusal::Slow)??;
+        Ok::<_, Refusal>((form, still.slot().await?))
     };
-    let room = Arc::clone(&still.room).try_acquire_owned().map_err(|_| Refusal::Busy)?;
-    // The work continues even if the client closes the connection, so the closure owns the work slot and the permits until it
-    // is done.
-    let work = spawn_blocking(move || (still.stitch(&form), room, share).0);
-    let png = work.await.map_err(|_| Refusal::Broken)??;
+    let (form, slot) = match select(pin!(share.ended()), pin!(arrival)).await {
+        Either::Left(_) => return Err(Refusal::Busy),
+        Either::Right((arrived, _)) => arrived?,
+    };
+    share.work().map_err(|OutOfMemory| Refusal::Busy)?;
+    // The work continues even if the client closes the connection, so the closure owns the work slot and the memory
+    // until it is done.
+    let memory = Arc::clone(&still.memory);
+    let work = spawn_blocking(move || {
+        let png = still.stitch(&form);
+        drop((form, share));
+        (png, slot)
+    });
+    let (png, slot) = work.await.map_err(|_| Refusal::Broken)?;
+    let file = png?;
+    // Keep the slot until the response has its memory.
+    let share = memory.share(closer.0);
+    share.take(file.capacity()).await.map_err(|OutOfMemory| Refusal::Busy)?;
+    drop(slot);
+    let png = Bytes::from_owner(Png { file, _share: share });
     Ok(([(header::CONTENT_TYPE, "image/png")], png))
 }

@@ -19,6 +19,18 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
+/// Returns the body of a form with the boundary `X`.
+pub(crate) fn form(parts: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut form = Vec::new();
+    for (name, content) in parts {
+        let disposition = format!("form-data; name=\"{name}\"; filename=\"a\"");
+        let head = format!("--X\r\nContent-Disposition: {disposition}\r\n\r\n");
+        form.extend([head.as_bytes(), content, b"\r\n"].concat());
+    }
+    form.extend(b"--X--\r\n");
+    form
+}
+
 impl Answer {
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
@@ -28,20 +40,27 @@ impl Answer {
 impl Service {
     /// Starts the service on the CPU device and a free port. Waits until it prints its address.
     pub(crate) fn start() -> Self {
-        Self::start_with(Command::new(env!("CARGO_BIN_EXE_service")))
+        Self::start_with(Command::new(env!("CARGO_BIN_EXE_service")), &[])
     }
 
-    /// Starts the service like [`start`](Self::start), with a limit on the number of its descriptors.
-    pub(crate) fn start_limited(descriptors: u32) -> Self {
+    /// Starts the service with limits: the number of connections of one address, and the memory in MiB.
+    pub(crate) fn start_small(per_address: usize, memory: usize) -> Self {
+        let command = Command::new(env!("CARGO_BIN_EXE_service"));
+        Self::start_with(command, &[per_address.to_string(), memory.to_string()])
+    }
+
+    /// Starts the service like [`start`](Self::start), with limits on the number of its descriptors and on the number
+    /// of connections of one address.
+    pub(crate) fn start_limited(descriptors: u32, per_address: usize) -> Self {
         let mut command = Command::new("sh");
         let service = env!("CARGO_BIN_EXE_service");
         let script = format!("ulimit -n {descriptors}; exec {service} \"$@\"");
         command.args(["-c", &script, "sh"]);
-        Self::start_with(command)
+        Self::start_with(command, &[per_address.to_string()])
     }
 
-    fn start_with(mut command: Command) -> Self {
-        command.args(["127.0.0.1:0", "", "cpu"]).stdout(Stdio::piped());
+    fn start_with(mut command: Command, limits: &[String]) -> Self {
+        command.args(["127.0.0.1:0", "", "cpu"]).args(limits).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -82,6 +101,29 @@ impl Service {
         TcpStream::connect(&self.address).unwrap()
     }
 
+    /// Opens a connection, and sends bytes.
+    pub(crate) fn send(&self, bytes: &[u8]) -> TcpStream {
+        let mut stream = self.connect();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        // Ignore an error, because the service may close the connection before it has read everything.
+        drop(stream.write_all(bytes));
+        stream
+    }
+
+    /// Opens a connection from the client address 127.0.0.2, and returns the status line of a response.
+    pub(crate) fn get_from_elsewhere(&self, path: &str) -> String {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+        let connecting = socket.connect(self.address.parse().unwrap());
+        let mut stream = runtime.block_on(connecting).unwrap().into_std().unwrap();
+        stream.set_nonblocking(false).unwrap();
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line
+    }
+
     /// Starts a `POST /stitch` request without finishing it. The head announces a form of `length` bytes, but only the
     /// bytes `sent` follow.
     pub(crate) fn begin(&self, length: usize, sent: &[u8]) -> TcpStream {
@@ -101,14 +143,7 @@ impl Service {
     }
 
     pub(crate) fn post(&self, parts: &[(&str, &[u8])]) -> Answer {
-        let mut form = Vec::new();
-        for (name, content) in parts {
-            let disposition = format!("form-data; name=\"{name}\"; filename=\"a\"");
-            let head = format!("--X\r\nContent-Disposition: {disposition}\r\n\r\n");
-            form.extend([head.as_bytes(), content, b"\r\n"].concat());
-        }
-        form.extend(b"--X--\r\n");
-        self.post_raw(&form)
+        self.post_raw(&form(parts))
     }
 
     pub(crate) fn post_raw(&self, form: &[u8]) -> Answer {
@@ -119,8 +154,8 @@ impl Service {
         Answer { status, kind, body }
     }
 
-    /// Sends a signal, of which Ctrl-C is `-INT`, and returns the exit status. Panics if the service takes longer than 20
-    /// seconds to end.
+    /// Sends a signal, of which Ctrl-C is `-INT`, and returns the exit status. Panics if the service takes longer than
+    /// 20 seconds to end.
     pub(crate) fn end(&mut self, signal: &str) -> ExitStatus {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());

@@ -1,10 +1,11 @@
 //! Tests the service over HTTP: panoramas must equal those of the library's `stitch_pictures`. Further tests cover
-//! rejected requests, fast and slow live viewers, and shutdown.
+//! rejected requests, fast and slow live viewers, shutdown, and the limits of the service.
 
 mod client;
+mod limits;
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use panoweave::device::Device;
@@ -98,68 +99,31 @@ fn hostile_requests_are_refused_and_the_service_goes_on() {
         assert_eq!(answer.status, status, "{reason}: {}", answer.text());
         assert!(answer.text().contains(reason), "{reason}: {}", answer.text());
     }
+    // An error message contains only the start of a name.
+    let name = "n".repeat(1 << 20);
+    for parts in [&[(&*name, b"".as_slice())][..], &[("left", &left), (&name, b"")]] {
+        let answer = service.post(parts);
+        assert!(answer.status == 400 && answer.body.len() < 200, "{} bytes", answer.body.len());
+    }
     let cut = b"--X\r\nContent-Disposition: form-data; name=\"left\"\r\n\r\nabc";
     assert_eq!(service.post_raw(cut).status, 400);
     assert_eq!(service.post_raw(b"").status, 400);
+    // The connection ends before the form, or a chunk has no valid length.
+    let mut early = service.begin(1 << 20, cut);
+    early.shutdown(Shutdown::Write).unwrap();
+    let kind = "Content-Type: multipart/form-data; boundary=X";
+    let head = format!("POST /stitch HTTP/1.1\r\nHost: a\r\n{kind}\r\nTransfer-Encoding: chunked");
+    let mut chunk = service.send(format!("{head}\r\n\r\nzz\r\n").as_bytes());
+    for stream in [&mut early, &mut chunk] {
+        let mut answer = String::new();
+        drop(stream.read_to_string(&mut answer));
+        assert!(answer[8..].starts_with(" 400 "), "{answer}");
+    }
     assert_eq!(service.get("/stitch").status, 405);
     assert_eq!(service.get("/nothing").status, 404);
     let flood = vec![0; 80 << 20];
     assert_eq!(service.post(&[("left", &flood), ("right", &right)]).status, 413);
     assert_eq!(service.post(&[("left", &left), ("right", &right)]).status, 200);
-}
-
-/// Twenty unfinished requests must not delay a complete one. If unfinished requests together exceed the memory limit,
-/// the service must reject some with status 503. Bytes of an unfinished header count like those of a picture. SIGTERM ends
-/// the service in order.
-#[test]
-fn unfinished_requests_use_memory_but_no_work_slot() {
-    let mut service = Service::start();
-    let pair = pictures();
-    let [left, right] = [png(&pair[0]), png(&pair[1])];
-    let good = |service: &Service| service.post(&[("left", &left), ("right", &right)]);
-    let head = b"--X\r\nContent-Disposition: form-data; name=\"left\"\r\n\r\nabc";
-    let slow: Vec<_> = (0..20).map(|_| service.begin(1 << 20, head)).collect();
-    std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(good(&service).status, 200);
-    // Six unfinished requests with 50 MiB each exceed the memory limit of 256 MiB.
-    let header = b"--X\r\nContent-Disposition: form-data; name=\"";
-    let refused = |stream: &mut TcpStream| {
-        let mut answer = String::new();
-        stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
-        drop(stream.read_to_string(&mut answer));
-        answer.contains(" 503 ")
-    };
-    for start in [head.as_slice(), header] {
-        let much = [start, &vec![b'a'; 50 << 20]].concat();
-        let mut large: Vec<_> = (0..6).map(|_| service.begin(60 << 20, &much)).collect();
-        assert!(large.iter_mut().map(refused).filter(|refused| *refused).count() > 0);
-        drop(large);
-        std::thread::sleep(Duration::from_millis(500));
-    }
-    drop(slow);
-    assert_eq!(good(&service).status, 200);
-    assert!(service.end("-TERM").success());
-}
-
-/// Idle connections must not keep out other clients, neither if they use up the descriptors of the process, nor if they use
-/// up the connections of the service. They must not end a request that arrives meanwhile.
-#[test]
-fn idle_connections_make_room() {
-    for (descriptors, idle) in [(128, 300), (1024, 700)] {
-        let service = Service::start_limited(descriptors);
-        let pair = pictures();
-        let [left, right] = [png(&pair[0]), png(&pair[1])];
-        let head = b"--X\r\nContent-Disposition: form-data; name=\"left\"\r\n\r\nabc";
-        let mut slow = service.begin(1 << 20, head);
-        std::thread::sleep(Duration::from_millis(100));
-        let idle: Vec<_> = (0..idle).map(|_| service.connect()).collect();
-        assert_eq!(service.get("/health").status, 200);
-        assert_eq!(service.post(&[("left", &left), ("right", &right)]).status, 200);
-        slow.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-        let waits = slow.read(&mut [0]).unwrap_err().kind();
-        assert!(matches!(waits, std::io::ErrorKind::WouldBlock), "{waits}");
-        drop(idle);
-    }
 }
 
 /// Returns the checksum of a PNG chunk.
@@ -218,6 +182,18 @@ fn live_viewers_share_a_stitcher_that_waits_for_none_and_ends_on_ctrl_c() {
         std::thread::sleep(Duration::from_millis(50));
         part(&mut viewers[0]);
     }
+    // A new viewer sees no panorama that an earlier viewer has seen.
+    let [mut first, second] = viewers;
+    drop((asleep, second));
+    first.get_ref().shutdown(Shutdown::Write).unwrap();
+    let mut seen = Vec::new();
+    first.read_to_end(&mut seen).unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let mut later = watch();
+    let mut fresh = vec![0; 20_000];
+    later.read_exact(&mut fresh).unwrap();
+    assert!(!seen.windows(fresh.len()).any(|window| window == fresh), "an old panorama");
+
     let health = health(&service);
     assert_eq!(health["failure"], Value::Null);
     assert_eq!(health["device"], "CPU");
@@ -228,6 +204,5 @@ fn live_viewers_share_a_stitcher_that_waits_for_none_and_ends_on_ctrl_c() {
 
     assert!(service.end("-INT").success());
     let mut rest = Vec::new();
-    viewers[1].read_to_end(&mut rest).unwrap();
-    drop(asleep);
+    later.read_to_end(&mut rest).unwrap();
 }
