@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// half as wide as --window.
     #[arg(long, value_name = "PIXELS", default_value = "24")]
     border: u32,
-    /// Standard deviation in pixels, from 0.1 to 1000, of the Gaussian whose derivatives compute the gradients.
+    /// Standard deviation in pixels, from 0.1 to 32, of the Gaussian whose derivatives compute the gradients.
     #[arg(long, value_name = "PIXELS", value_parser = sigma, default_value = "1")]
     gradient_sigma: f32,
     /// Does not smooth the picture before the gradients are computed. By default, a Gaussian smooths the picture. Its

@@ -120,7 +120,12 @@ const MISMATCH: f32 = 20.0;
 /// Logs warnings about a panorama. `masked` states whether masks were given.
 fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, map: &WarpSource, masked: bool) {
     let homography = map.is_homography();
-    if coverage.overlap == 0.0 && masked {
+    if coverage.any == 0.0 {
+        tracing::warn!(
+            "the panorama is black, because no picture covers it; check that the pictures are not transparent, and that \
+             masks are white where their pictures are used",
+        );
+    } else if coverage.overlap == 0.0 && masked {
         tracing::warn!(
             "the pictures do not overlap in this panorama; check that the masks are white where their pictures are used, \
              and that the order of the pictures is that of the cameras",

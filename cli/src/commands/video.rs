@@ -60,6 +60,9 @@ HDR metadata is not copied. --depth 8 selects 8 bits.
 H.264 and HEVC need even sizes, so an odd last column or row is cut off. The panorama ends with the video that ends first. With
 --sync, it begins when all cameras record.
 
+If a video fails midway, the panoramas before the failure are written and replace an old output. The command fails, and
+its message says after which panorama the output ends.
+
 Ctrl-C, SIGTERM or SIGHUP completes the file with the frames so far and exits with code 130. A second signal aborts, and
 so does the end of --finish-limit.
 See panoweave --help for exit codes and errors as JSON.";

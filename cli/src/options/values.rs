@@ -183,7 +183,7 @@ pub(crate) fn smoothing(text: &str) -> Result<f64, ValueError> {
     if (0.0..=MAX_SMOOTHING).contains(&seconds) { Ok(seconds) } else { Err(ValueError::Smoothing) }
 }
 
-/// Parses the standard deviation of a Gaussian: a number of pixels from 0.1 to 1000.
+/// Parses the standard deviation of a Gaussian: a number of pixels from 0.1 to `MAX_GRADIENT_SIGMA`.
 pub(crate) fn sigma(text: &str) -> Result<f32, ValueError> {
     let sigma: f32 = text.parse().map_err(|_| ValueError::Sigma)?;
     if (0.1..=MAX_GRADIENT_SIGMA).contains(&sigma) { Ok(sigma) } else { Err(ValueError::Sigma) }

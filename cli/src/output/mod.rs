@@ -10,6 +10,7 @@ pub(crate) mod plot;
 pub(crate) mod report;
 pub(crate) mod stages;
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::os::unix::fs::MetadataExt;
@@ -19,9 +20,28 @@ use serde::Serialize;
 
 use crate::output::failure::Failure;
 
-/// Prints to stdout. A reader that closes the pipe early (`| head`) is not an error.
+/// Prints text to stdout with [`escaped`] control characters. A reader that closes the pipe early (`| head`) is not an
+/// error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    print_with(|out| out.write_all(text.as_bytes()))
+    print_with(|out| out.write_all(escaped(text).as_bytes()))
+}
+
+/// Escapes control characters except line ends and tabs, because text from a file, such as a camera's name, could
+/// control the terminal. Also escapes the characters that reverse the direction of writing.
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| match c {
+        '\n' | '\t' => true,
+        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => false,
+        c => !c.is_control(),
+    };
+    if text.chars().all(is_plain) {
+        return text.into();
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_plain(c) { escaped.push(c) } else { escaped.extend(c.escape_default()) }
+    }
+    escaped.into()
 }
 
 /// Calls `write` with a buffered stdout, and flushes it. Like [`print()`], does not fail if the reader has closed the
@@ -40,7 +60,7 @@ pub(crate) fn print_with(
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
     text.push('\n');
-    print(&text)
+    print_with(|out| out.write_all(text.as_bytes()))
 }
 
 /// Checks that `file` can be written: it is a regular file or does not exist yet, its folder exists, and it is not one

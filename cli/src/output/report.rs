@@ -26,7 +26,7 @@ pub(crate) fn failure(failure: &Failure, as_json: bool) -> ExitCode {
     let snippet = Snippet::of(failure);
     match snippet.as_ref().and_then(Snippet::render) {
         Some(text) => complain(&text),
-        None => complain(&format!("error: {failure}\n")),
+        None => complain(&format!("error: {}\n", output::escaped(&failure.to_string()))),
     }
     finish(failure.kind(), &failure.to_string(), as_json)
 }
@@ -98,7 +98,11 @@ impl<'a> Snippet<'a> {
             return None;
         }
         let place = start + before..start + end.max(before);
-        Some(Self { failure, source: NamedSource::new(file.display().to_string(), text), place })
+        Some(Self {
+            failure,
+            source: NamedSource::new(output::escaped(&file.display().to_string()), text),
+            place,
+        })
     }
 
     fn render(&self) -> Option<String> {
@@ -128,7 +132,7 @@ fn read_again(file: &Path) -> Option<String> {
 
 impl fmt::Display for Snippet<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.failure)
+        write!(f, "error: {}", output::escaped(&self.failure.to_string()))
     }
 }
 

@@ -150,6 +150,7 @@ fn a_gradient_sigma_has_a_limit() {
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.stderr.contains("a number of pixels from 0.1 to 32"), "{done:?}");
     folder.quiet("features squares.png --device cpu --gradient-sigma 32");
+    assert!(folder.quiet("features --help").contains("from 0.1 to 32"));
 }
 
 #[test]

@@ -279,6 +279,27 @@ fn an_error_in_a_text_file_is_shown_in_its_place() {
     "#);
 }
 
+/// Text from a file must not control the terminal.
+#[test]
+fn control_characters_of_files_are_escaped() {
+    let folder = Folder::new();
+    let named = crate::RIG.replace("\"left\"", r#""\u001b[31mred\u202e""#);
+    folder.write("named.toml", named);
+    let text = folder.quiet("rig named.toml");
+    assert!(text.contains(r"1 \u{1b}[31mred\u{202e} "), "{text}");
+    folder.write("round.toml", crate::RIG.replace("cylindrical", r"\u001b[31mround"));
+    folder.write("a.y4m", "YUV4MPEG2 W40 H30 F30:1 C\u{1b}[31m\n");
+    for line in [
+        "warp --rig round.toml -o o.safetensors --device cpu",
+        "video a.y4m a.y4m --homography shift.txt --device cpu -o o.y4m",
+    ] {
+        let done = folder.words(line);
+        check(&done, line);
+        assert!(done.stderr.contains(r"\u{1b}[31m"), "{line}: {done:?}");
+        assert!(!done.stderr.contains('\u{1b}'), "{line}: {done:?}");
+    }
+}
+
 #[test]
 fn inputs_are_never_outputs() {
     let folder = Folder::new();

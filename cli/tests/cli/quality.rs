@@ -77,6 +77,35 @@ fn pictures_are_stitched_and_measured() {
     assert_eq!(ratio(&turned), ratio(&left_alone));
 }
 
+/// The stitch ignores transparent pixels, so their colours do not count.
+#[test]
+fn transparent_pixels_are_not_measured() {
+    let folder = folder(0);
+    let mut right = folder.picture("r.png");
+    let hidden = |i: usize, rows: usize| i % 160 < 60 && i / 160 < rows;
+    let mut hide = |rows| {
+        for (i, pixel) in right.pixels_mut().iter_mut().enumerate() {
+            if hidden(i, rows) {
+                *pixel = Rgba8 { r: 0, g: 0, b: 255, a: 0 };
+            }
+        }
+        right.save(folder.path("r.png")).unwrap();
+    };
+    let overlap = |found: &Value| found["overlap"].as_f64().unwrap();
+    let whole = measured(&folder, "l.png r.png --no-colour");
+    // The upper half of the overlap is transparent.
+    hide(60);
+    for line in ["l.png r.png --no-colour", "l.png r.png", "p.png --cameras l.png r.png"] {
+        folder.quiet(&format!("stitch l.png r.png {MAP} -o p.png"));
+        let found = measured(&folder, line);
+        assert!(found["colour"]["before"]["mean"].as_f64().unwrap() < 0.01, "{line}: {found}");
+        assert!((overlap(&found) / overlap(&whole) - 0.5).abs() < 0.05, "{line}: {found}");
+    }
+    hide(120);
+    let none = folder.words(&format!("quality l.png r.png --no-colour {MAP} --json")).json();
+    assert!(none["colour"].is_null() && none["overlap"].is_null(), "{none}");
+}
+
 #[test]
 fn a_panorama_alone_is_measured_where_the_map_hands_over() {
     let folder = folder(0);

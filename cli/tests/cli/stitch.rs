@@ -423,6 +423,16 @@ fn black_parts_of_a_mask_are_ignored() {
     assert!(done.json()["warnings"][0].as_str().unwrap().contains(said), "{done:?}");
 }
 
+#[test]
+fn a_panorama_of_transparent_pictures_is_said_to_be_black() {
+    let folder = Folder::new();
+    let clear = Picture::filled(40, 30, Rgba8 { r: 9, g: 9, b: 9, a: 0 });
+    clear.save(folder.path("clear.png")).unwrap();
+    let done = folder.words("stitch clear.png clear.png --rig rig.toml --device cpu -o p.png");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    insta::assert_snapshot!(done.stderr, @" WARN the panorama is black, because no picture covers it; check that the pictures are not transparent, and that masks are white where their pictures are used");
+}
+
 /// Pixels that a mask hides do not influence the panorama, however it is blended.
 #[test]
 fn hidden_pixels_have_no_influence() {

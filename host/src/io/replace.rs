@@ -29,6 +29,9 @@ const MAX_LINKS: usize = 40;
 /// The start and the end of the names of temporary files.
 const NAME: [&str; 2] = [".panoweave-", ".tmp"];
 
+/// The number of random letters and digits between them.
+const RANDOM: usize = 6;
+
 /// The time without a change after which a temporary file that has no lock counts as left over. It is much longer than the
 /// time between the creation of a file and its lock.
 const LEFT_OVER: Duration = Duration::from_secs(60);
@@ -71,7 +74,7 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTemp
     // new file the mode 0666 without the bits of the umask.
     let kept = old.map(|found| Permissions::from_mode(found.permissions().mode() & 0o777));
     let mut builder = tempfile::Builder::new();
-    builder.prefix(NAME[0]).suffix(NAME[1]);
+    builder.prefix(NAME[0]).suffix(NAME[1]).rand_bytes(RANDOM);
     builder.permissions(kept.clone().unwrap_or(Permissions::from_mode(0o666)));
     // Hold the lock while creating and listing the file, so that `remove_unfinished` cannot run in between and miss it.
     let mut list = unfinished();
@@ -125,6 +128,14 @@ pub fn remove_unfinished() {
     std::mem::forget(list);
 }
 
+/// Returns whether [`temporary_beside`] makes such names. A user's file may have a similar name.
+fn is_temporary(name: &str) -> bool {
+    let random = name.strip_prefix(NAME[0]).and_then(|name| name.strip_suffix(NAME[1]));
+    random.is_some_and(|random| {
+        random.len() == RANDOM && random.bytes().all(|b| b.is_ascii_alphanumeric())
+    })
+}
+
 /// Removes the temporary files in a folder that a program has left there when it was killed. Examines each folder only
 /// once, because a folder may have many files.
 fn remove_left_over(folder: &Path) {
@@ -135,7 +146,7 @@ fn remove_left_over(folder: &Path) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.starts_with(NAME[0]) && name.ends_with(NAME[1]) && is_left_over(&entry) {
+        if is_temporary(&name) && is_left_over(&entry) {
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -226,16 +237,21 @@ mod tests {
             file.set_modified(std::time::SystemTime::now() - 2 * LEFT_OVER).unwrap();
             (path, file)
         };
-        let (left, _) = old(".panoweave-a.tmp");
-        let (locked, file) = old(".panoweave-b.tmp");
+        let (left, _) = old(".panoweave-aB3aaa.tmp");
+        let (locked, file) = old(".panoweave-bbbbbb.tmp");
         file.lock().unwrap();
-        let (other, _) = old(".other.tmp");
-        let fresh = folder.path().join(".panoweave-c.tmp");
+        let others =
+            [".other.tmp", ".panoweave-notes.tmp", ".panoweave-a-b-cd.tmp", ".panoweave-.tmp"];
+        let others = others.map(|name| old(name).0);
+        let fresh = folder.path().join(".panoweave-cccccc.tmp");
         File::create(&fresh).unwrap();
         write(&folder.path().join("out"), "content").unwrap();
         assert!(!left.exists());
-        assert!(locked.exists() && other.exists() && fresh.exists());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+        assert!(locked.exists() && fresh.exists());
+        for other in &others {
+            assert!(other.exists(), "{}", other.display());
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3 + others.len());
     }
 
     #[test]

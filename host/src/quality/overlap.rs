@@ -15,6 +15,7 @@ use shared_types::yuv::YuvToRgb;
 use super::{QualityError, check_size};
 use crate::device::Stream;
 use crate::frame::{Frame, PixelFormat};
+use crate::io::picture::{Picture, Pixel, is_masked};
 use crate::ops::colour::{Colours, Overlap};
 use crate::ops::stitch::Vignettes;
 use crate::warp::DeviceWarp;
@@ -88,6 +89,32 @@ impl OverlapMeter {
         let pixels: Vec<_> = pixels.into_iter().step_by(step).collect();
         let sources = cameras.map(|camera| warp.sources()[camera]);
         Ok((!pixels.is_empty()).then_some(Self { cameras, sources, share, pixels }))
+    }
+
+    /// Leaves out the pixels at which one of the two cameras' pictures is transparent, because stitching ignores them
+    /// (see [`Picture::mask`]). `pictures` contains one picture per camera of the warp. Returns `None` if no pixel
+    /// remains.
+    ///
+    /// # Errors
+    /// Returns [`QualityError::Size`] if a picture does not have the size of its camera's picture.
+    pub fn unmasked<P: Pixel>(
+        mut self,
+        pictures: &[Picture<P>],
+    ) -> Result<Option<Self>, QualityError> {
+        let [Some(left), Some(right)] = self.cameras.map(|camera| pictures.get(camera)) else {
+            let (found, last) = (pictures.len(), self.cameras[0].max(self.cameras[1]));
+            return Err(QualityError::Frames { found, expected: last + 1 });
+        };
+        check_size("first camera's picture", left.size(), self.sources[0])?;
+        check_size("second camera's picture", right.size(), self.sources[1])?;
+        let all = self.pixels.len();
+        let shown = |picture: &Picture<P>, [x, y]: [u16; 2]| {
+            let at = usize::from(y) * picture.width() as usize + usize::from(x);
+            !is_masked(&picture.pixels()[at])
+        };
+        self.pixels.retain(|pixel| shown(left, pixel.left) && shown(right, pixel.right));
+        self.share *= self.pixels.len() as f64 / all as f64;
+        Ok((!self.pixels.is_empty()).then_some(self))
     }
 
     /// Returns the fraction of the panorama's pixels in the overlap, 0 to 1.

@@ -1,5 +1,7 @@
 //! The error type of stitching video files.
 
+use std::path::PathBuf;
+
 use crate::io::video::VideoError;
 use crate::live::LiveError;
 use crate::ops::refine::RefineError;
@@ -16,4 +18,14 @@ pub enum VideoStitchError {
     /// The warp could not be refined.
     #[error(transparent)]
     Refine(#[from] RefineError),
+    /// An input failed after the first panoramas, which were written to the output.
+    #[error("{source}; {} was written, but ends after panorama {written}", output.display())]
+    Incomplete {
+        /// The path of the output.
+        output: PathBuf,
+        /// The number of panoramas in the output.
+        written: u64,
+        /// The error of the input.
+        source: Box<Self>,
+    },
 }

@@ -120,8 +120,9 @@ impl Stages {
 /// sink's picture size.
 ///
 /// Calls `progress` after every panorama. If a source fails, the panoramas so far are written and the output is closed
-/// before the error is returned. If the sink or the stitcher fails, the sources' [`Stop`] is set, because a source may
-/// be blocked while it waits for data from a pipe.
+/// before [`VideoStitchError::Incomplete`] is returned. So they replace an older file with the name of the output. If
+/// the sink or the stitcher fails, the sources' [`Stop`] is set, because a source may be blocked while it waits for data
+/// from a pipe.
 ///
 /// # Errors
 /// Returns [`VideoStitchError`] if a source, the sink or the stitcher fails.
@@ -206,10 +207,14 @@ pub fn stitch_video(
             summary.filled
         );
     }
-    if summary.written > 0 {
+    let (name, written) = (sink.name().to_owned(), summary.written);
+    if written > 0 {
         sink.finish()?;
     }
-    fed?;
+    fed.map_err(|source| match written {
+        0 => source,
+        _ => VideoStitchError::Incomplete { output: name, written, source: source.into() },
+    })?;
     tracing::debug!("{}", summary.stages.per_panorama(summary.written));
     Ok(Summary { read, unpaired, repeated, ended_first, stopped, time, live, ..summary })
 }

@@ -202,13 +202,7 @@ impl Job<'_> {
             let sizes: Vec<_> = cameras.iter().map(Picture::size).collect();
             Ok((panorama, cameras, reference, args.plan(&sizes, files)?))
         })?;
-        // The stitch ignores transparent pixels of the cameras. Their comparison, without a stitch, ignores opacity.
-        for (file, camera) in files.iter().zip(&cameras) {
-            match file_of_panorama {
-                Some(_) => conversions.add_opaque(file, camera),
-                None => conversions.add_pictures(&[file], [camera]),
-            }
-        }
+        conversions.add_pictures(files, &cameras);
         let measured = file_of_panorama.zip(panorama.as_ref());
         let reference_file = args.reference.as_deref();
         for (file, picture) in measured.into_iter().chain(reference_file.zip(reference.as_ref())) {
@@ -256,7 +250,11 @@ impl Job<'_> {
             let line = SeamLine::new(&owners, panorama.size())?;
             figures.add_seam(0, line.visibility(&Levels::of_picture(&panorama))?);
             if !cameras.is_empty() {
-                let meters = meters(&stream, &warp)?;
+                // As the stitch, ignore the transparent pixels of the cameras.
+                let meters = meters(&stream, &warp)?.into_iter();
+                let meters =
+                    meters.map(|meter| meter.unmasked(&cameras)).filter_map(Result::transpose);
+                let meters = meters.collect::<Result<Vec<_>, _>>()?;
                 let corrected = stitched.as_ref().and_then(|(pictures, ..)| pictures.as_deref());
                 let corrected = corrected.map(frames).transpose()?;
                 let after = stitched.as_ref().map(|&(_, colours, vignettes)| Corrected {

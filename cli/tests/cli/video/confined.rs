@@ -34,6 +34,44 @@ fn a_text_that_names_another_video_is_refused() {
     }
 }
 
+/// Frames that are larger than the size that the file states must not exceed the limit either.
+#[test]
+fn frames_that_become_too_large_are_refused() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    let mut joined = Vec::new();
+    for size in ["40x30", "400x300"] {
+        let input = format!("-f lavfi -i testsrc2=s={size}:r=30 -t 1");
+        ffmpeg.run(&folder, &format!("{input} -c:v libx264 -pix_fmt yuv420p a.ts"));
+        joined.extend(folder.read("a.ts"));
+    }
+    folder.write("joined.ts", joined);
+    ffmpeg.run(&folder, "-i joined.ts -map 0:v -frames:v 5 -c copy small.mp4");
+    let line = |left: &str, limit: u32| {
+        format!("video {left} small.mp4 {MAP} -o p.mp4 --frames 40 --max-input-pixels {limit}")
+    };
+    let said = |left: &str, limit: u32| {
+        let done = folder.words(&line(left, limit));
+        assert_eq!(done.code, Some(2), "{done:?}");
+        done.stderr
+    };
+    let large = said("joined.ts", 100_000);
+    // A decoder may round the sides up.
+    assert!(large.contains("joined.ts: a frame has about 4"), "{large}");
+    assert!(large.contains("at most 100000 are allowed; raise"), "{large}");
+    assert!(large.contains("--max-input-pixels"), "{large}");
+    // The stated size has its own check, which is exact.
+    let stated = said("small.mp4", 1199);
+    assert!(
+        stated.contains("small.mp4: the frames are 40×30 pixels, but at most 1199"),
+        "{stated}"
+    );
+    for (left, limit) in [("small.mp4", 1200), ("joined.ts", 200_000)] {
+        let done = folder.words(&line(left, limit));
+        assert_eq!(done.code, Some(0), "{done:?}");
+    }
+}
+
 /// Returns whether the process whose number is in the file `pid` runs.
 fn runs(folder: &Folder) -> bool {
     let pid = String::from_utf8(folder.read("pid")).unwrap();

@@ -141,15 +141,15 @@ fn streams_that_break_off() {
         let _ = std::fs::remove_file(folder.path("p.rgba"));
         refused(&folder, &format!("video {left}.y4m a.y4m {MAP} -o p.rgba"))
     };
-    insta::assert_snapshot!(said("short"), @"error: short.y4m: truncated: frame 2 has only 1799 of 1800 bytes; check the size and the pixel format, or create the video again");
+    insta::assert_snapshot!(said("short"), @"error: short.y4m: truncated: frame 2 has only 1799 of 1800 bytes; check the size and the pixel format, or create the video again; p.rgba was written, but ends after panorama 2");
     assert_eq!(
         folder.read("p.rgba").len(),
         2 * 65 * 32 * 4,
         "the frames before the failure are kept"
     );
-    insta::assert_snapshot!(said("text"), @"error: text.y4m: invalid or unsupported Y4M: a header line is truncated or longer than 1024 bytes");
+    insta::assert_snapshot!(said("text"), @"error: text.y4m: invalid or unsupported Y4M: a header line is truncated or longer than 1024 bytes; p.rgba was written, but ends after panorama 2");
     assert_eq!(folder.read("p.rgba").len(), 2 * 65 * 32 * 4);
-    insta::assert_snapshot!(said("garbage"), @"error: garbage.y4m: invalid or unsupported Y4M: there is no FRAME line before frame 3");
+    insta::assert_snapshot!(said("garbage"), @"error: garbage.y4m: invalid or unsupported Y4M: there is no FRAME line before frame 3; p.rgba was written, but ends after panorama 3");
     insta::assert_snapshot!(said("empty"), @"error: empty.y4m: no frames; use a video or picture sequence with at least one frame");
     insta::assert_snapshot!(said("none"), @"error: none.y4m: no frames; use a video or picture sequence with at least one frame");
     insta::assert_snapshot!(said("wide"), @"error: wide.y4m: the frames are 99999×30 pixels; each side must be 1 to 16384 pixels");
@@ -171,10 +171,10 @@ fn picture_sequences_with_gaps_and_strangers() {
     insta::assert_snapshot!(refused(&folder, &line), @"error: l3.png: this picture is missing, but the sequence continues up to l4.png; add the picture, or number the others without a gap");
     std::fs::copy(folder.path("l1.png"), folder.path("l3.png")).unwrap();
     folder.write("r3.png", "no picture");
-    insta::assert_snapshot!(refused(&folder, &line), @"error: r3.png: not a picture; use a PNG or JPEG file");
+    insta::assert_snapshot!(refused(&folder, &line), @"error: r3.png: not a picture; use a PNG or JPEG file; p%d.png was written, but ends after panorama 2");
     assert!(folder.path("p2.png").exists() && !folder.path("p3.png").exists());
     folder.quiet(&format!("stitch l1.png r1.png {MAP} -o r3.png"));
-    insta::assert_snapshot!(refused(&folder, &line), @"error: r3.png: the picture is 65×32 pixels, but the first picture of the sequence is 40×30; use pictures of one size");
+    insta::assert_snapshot!(refused(&folder, &line), @"error: r3.png: the picture is 65×32 pixels, but the first picture of the sequence is 40×30; use pictures of one size; p%d.png was written, but ends after panorama 2");
 }
 
 #[test]
@@ -228,6 +228,22 @@ fn broken_programs_are_blamed() {
     }
     insta::assert_snapshot!(run("./unlinked"), @"error: l.mp4: the program ./unlinked does not work; it said: libavdevice.so.59: cannot open; install ffmpeg (apt install ffmpeg), or set PANOWEAVE_FFPROBE to the path of a working program");
     insta::assert_snapshot!(run("./shift.txt"), @"error: l.mp4: the program ./shift.txt cannot be started: Permission denied (os error 13); check the program, or set PANOWEAVE_FFPROBE to the path of another one");
+}
+
+#[test]
+fn a_description_that_is_too_long_names_the_cause() {
+    let folder = Folder::new();
+    folder.write("l.mp4", "");
+    folder.write("a.y4m", flat("30:1", 0..2));
+    folder.write("long", "#!/bin/sh\nexec yes '{\"streams\": []}'\n");
+    std::fs::set_permissions(folder.path("long"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = folder.command();
+    command.args(format!("video l.mp4 a.y4m {MAP} -o p.y4m").split(' '));
+    command.env("PANOWEAVE_FFPROBE", "./long");
+    let said = failed(&Done::from(command.output().unwrap()), "long");
+    let start =
+        "error: l.mp4: cannot be read: ffprobe's description of the file has more than 4 MiB;";
+    assert!(said.starts_with(start), "{said}");
 }
 
 /// The rate of the output, not the video, is the reason why no frame is left.
@@ -399,7 +415,7 @@ fn a_decoder_that_does_not_end_is_said_to_have_been_stopped() {
     ffmpeg.pair(&folder, 0.5);
     let hang = "head -c 3600 /dev/zero; exec >&-; sleep 60";
     let said = failed(&instead(&folder, &ffmpeg, "left.mp4*pipe:1", hang, "-o p.y4m"), hang);
-    insta::assert_snapshot!(said, @"error: left.mp4: ffmpeg did not end within 10 s while decoding and was killed");
+    insta::assert_snapshot!(said, @"error: left.mp4: ffmpeg did not end within 10 s while decoding and was killed; p.y4m was written, but ends after panorama 2");
 }
 
 #[test]

@@ -444,37 +444,3 @@ fn a_damaged_video_that_ends_early_is_said_to() {
     let done = folder.words(&line("whole"));
     assert_eq!((&done.json()["cameras"][0]["frames"], &*done.stderr), (&120.into(), ""));
 }
-
-#[test]
-fn sound_is_copied_or_encoded_again() {
-    let Some(ffmpeg) = Ffmpeg::find() else { return };
-    let folder = Folder::new();
-    ffmpeg.run(
-        &folder,
-        "-f lavfi -i testsrc2=s=40x30:r=30 -f lavfi -i sine -t 0.5 -c:v libx264 -pix_fmt yuv420p -c:a wmav2 l.mkv",
-    );
-    // If the sound is shorter than the video, the output must still contain the whole video.
-    ffmpeg.run(
-        &folder,
-        "-f lavfi -i testsrc2=s=40x30:r=30 -t 0.5 -c:v libx264 -pix_fmt yuv420p r.mp4",
-    );
-    ffmpeg.run(&folder, "-i r.mp4 -f lavfi -t 0.1 -i sine -c:v copy -c:a aac short.mp4");
-    for (left, output, codec, note) in [
-        ("l.mkv", "p.mp4", "aac", true),
-        ("l.mkv", "p.mkv", "wmav2", false),
-        ("short.mp4", "p.m4v", "aac", false),
-    ] {
-        let done = folder.words(&format!("video {left} r.mp4 {MAP} -o {output}"));
-        assert_eq!(done.code, Some(0), "{done:?}");
-        assert_eq!(done.stderr.contains("encoding it as AAC"), note, "{done:?}");
-        let probe = ffmpeg.probe(&folder, output);
-        assert_eq!(probe.frames(), 15, "{output}");
-        assert_eq!(probe.stream("audio").unwrap()["codec_name"], codec, "{output}");
-    }
-    let done = folder.words(&format!("video r.mp4 l.mkv {MAP} -o p.mp4"));
-    assert_eq!(done.stderr, "");
-    assert!(
-        ffmpeg.probe(&folder, "p.mp4").stream("audio").is_none(),
-        "sound comes from the left video or not at all"
-    );
-}

@@ -6,6 +6,7 @@
 //! | `files` | files that ffmpeg reads and writes |
 //! | `failures` | errors |
 //! | `signals` | Ctrl-C and other signals |
+//! | `sound` | the sound of the output |
 //! | `sync` | recordings that did not start together |
 //! | `confined` | what ffmpeg may do |
 //! | `view` | virtual cameras |
@@ -16,6 +17,7 @@ mod failures;
 mod files;
 mod library;
 mod signals;
+mod sound;
 mod streams;
 mod sync;
 mod view;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::{Ffmpeg, MAP, flat, luma};
 use crate::{Done, Folder};
 
-fn start(folder: &Folder, line: &str) -> Child {
+pub(super) fn start(folder: &Folder, line: &str) -> Child {
     start_with(folder, line, &[])
 }
 

@@ -14,6 +14,7 @@ use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use serde_json::{Value, json};
 
+use super::signals::{end, start};
 use super::{MAP, flat, gray, levels, luma, rgba, y4m};
 use crate::{Folder, pattern};
 
@@ -172,6 +173,24 @@ fn y4m_goes_through_pipes() {
         panorama.download(&stream, &mut expected).unwrap();
         assert!(found == expected[..65 * 32]);
     }
+}
+
+/// A program may open all of its pipes before it writes to the first one.
+#[test]
+fn one_program_may_write_two_pipes() {
+    let folder = Folder::new();
+    let names = ["l.y4m", "r.y4m"].map(|name| folder.path(name));
+    assert!(Command::new("mkfifo").args(&names).status().unwrap().success());
+    let child = start(&folder, &format!("video l.y4m r.y4m {MAP} -o p.y4m"));
+    let frames = flat("30:1", [50, 60, 70]);
+    // Opening a pipe waits for panoweave. If this test fails, the thread stays until the test program ends.
+    std::thread::spawn(move || {
+        let pipes = names.map(|name| std::fs::File::create(name).unwrap());
+        pipes.into_iter().for_each(|mut pipe| pipe.write_all(&frames).unwrap());
+    });
+    let done = end(child);
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
+    assert!(done.stdout.starts_with("p.y4m: 3 frames"), "{done:?}");
 }
 
 /// Tests which left frame is stitched with which right frame. Each frame of a video has a different level, so the

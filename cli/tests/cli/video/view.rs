@@ -239,6 +239,11 @@ fn views_that_are_refused() {
         ("@ --view-smooth 1 -o v.rgba", "usage", "--view"),
         ("@ --view track.csv --view-size 0x18 -o v.rgba", "usage", "1 to 16384 pixels"),
         ("@ --view track.csv --view-size 32 -o v.rgba", "usage", "--view-size"),
+        (
+            "@ --view track.csv --view-size 16384x16384 -o v.mp4",
+            "output",
+            "v.mp4: the panorama is 16384×16384 pixels, which ffmpeg does not encode; give a smaller size",
+        ),
         ("@ --view track.csv --view-smooth 61 -o v.rgba", "usage", "seconds from 0 to 60"),
         ("@ --view track.csv --view-smooth=-1 -o v.rgba", "usage", "seconds from 0 to 60"),
         ("@ --view track.csv --view-smooth nan -o v.rgba", "usage", "seconds from 0 to 60"),

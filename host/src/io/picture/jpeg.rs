@@ -4,8 +4,13 @@
 //! camera picture must not be stitched. Therefore this module runs the decoder in strict mode. Before decoding, it
 //! reads the markers up to the end marker, and rejects a file that is too short for its claimed number of pixels.
 //!
+//! The decoder reads zeros after the end marker, also in strict mode. In a file with one scan that is not progressive,
+//! this module therefore inserts bytes before the end marker that are not a code. They are an error if the decoder
+//! needs them, and complete files end before them.
+//!
 //! JPEG has no checksum, so two faults stay undetected: damaged data that decodes without error, and data that is
-//! missing just before the end marker.
+//! missing just before the end marker. The latter is the case in a progressive JPEG, in one with several scans, after a
+//! complete restart interval, and if only the last few bytes are missing.
 
 use std::io::Read;
 use std::path::Path;
@@ -25,6 +30,21 @@ use crate::io::picture::{MAX_SIDE, Picture, PictureError};
 /// The maximum number of bytes of a JPEG file.
 const MAX_BYTES: u64 = memory::<Rgba8>() / 4;
 
+/// Bytes to insert before the end marker. In the Huffman codes of JPEG, no code consists of ones only. The zeros accept
+/// files that lack a few bits, which is not visible.
+const GUARD: [u8; 36] = {
+    let mut guard = [0; 36];
+    let mut i = 4;
+    while i < guard.len() {
+        guard[i] = 0xFF;
+        i += 2;
+    }
+    guard
+};
+
+/// The end marker.
+const END: [u8; 2] = [0xFF, 0xD9];
+
 /// Reads and decodes a JPEG of `bytes` bytes. Error messages name `path`.
 pub(crate) fn decode_jpeg(
     path: &Path,
@@ -35,7 +55,7 @@ pub(crate) fn decode_jpeg(
         let reason = format!("the file has {bytes} bytes; a JPEG must have at most {MAX_BYTES}");
         return Err(corrupt_because(path, reason));
     }
-    let mut content = Vec::with_capacity(bytes as usize);
+    let mut content = Vec::with_capacity(bytes as usize + GUARD.len());
     reader
         .take(bytes)
         .read_to_end(&mut content)
@@ -59,8 +79,20 @@ pub(crate) fn decode_jpeg(
         let reason = format!("{bytes} bytes cannot hold {width}×{height} pixels");
         return Err(corrupt_because(path, reason));
     }
-    let decoded =
-        decode(&content, width, height).map_err(|reason| corrupt_because(path, reason))?;
+    content.truncate(frame.end);
+    let is_guarded = !frame.progressive && frame.scans == 1;
+    if is_guarded {
+        content.extend(GUARD);
+    }
+    content.extend(END);
+    let decoded = decode(&content, width, height).map_err(|reason| {
+        content.truncate(frame.end);
+        content.extend(END);
+        match is_guarded && decode(&content, width, height).is_ok() {
+            true => PictureError::Truncated { file: path.to_owned() },
+            false => corrupt_because(path, reason),
+        }
+    })?;
     drop(content);
     convert(path, decoded)
 }
@@ -104,6 +136,8 @@ struct Frame {
     first_is_finest: bool,
     /// The number of scans in the file.
     scans: u32,
+    /// The position of the end marker.
+    end: usize,
     /// The number of bytes outside segments. These are entropy-coded data and padding.
     entropy: usize,
 }
@@ -135,6 +169,7 @@ fn walk(content: &[u8]) -> Option<Frame> {
         progressive: false,
         first_is_finest: true,
         scans: 0,
+        end: 0,
         entropy: 0,
     };
     let mut at = 2; // after the start-of-image marker
@@ -145,7 +180,7 @@ fn walk(content: &[u8]) -> Option<Frame> {
         frame.entropy += data;
         at += data + 1;
         match content.get(at)? {
-            0xD9 => return Some(frame),
+            0xD9 => return Some(Frame { end: at - 1, ..frame }),
             0xFF => {}
             0x00 | 0x01 | 0xD0..=0xD8 => {
                 frame.entropy += 2;
@@ -167,6 +202,76 @@ fn walk(content: &[u8]) -> Option<Frame> {
                 frame.scans += u32::from(*kind == 0xDA);
                 at += 1 + usize::from(u16::from_be_bytes([high, low])).max(2);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use image::ExtendedColorType;
+    use image::codecs::jpeg::JpegEncoder;
+
+    use super::*;
+
+    /// Returns a JPEG of 40×32 pixels with the levels of `level`.
+    fn jpeg(colour: ExtendedColorType, level: impl Fn(usize) -> u8) -> Vec<u8> {
+        let mut file = Vec::new();
+        let bytes = 40 * 32 * usize::from(colour.bits_per_pixel() / 8);
+        let levels: Vec<_> = (0..bytes).map(level).collect();
+        JpegEncoder::new(&mut file).encode(&levels, 40, 32, colour).unwrap();
+        file
+    }
+
+    fn open(file: &[u8]) -> Result<Picture, PictureError> {
+        decode_jpeg(Path::new("a.jpg"), file, file.len() as u64)
+    }
+
+    /// Returns the position after the bytes `marker` and the segment that they begin.
+    fn after_segment(file: &[u8], marker: [u8; 2]) -> usize {
+        let at = file.windows(2).position(|two| two == marker).unwrap() + 2;
+        at + usize::from(u16::from_be_bytes([file[at], file[at + 1]]))
+    }
+
+    #[test]
+    fn data_before_the_end_marker_must_be_complete() {
+        let noise = |i: usize| (i * i * 7919 % 251) as u8;
+        for colour in [ExtendedColorType::L8, ExtendedColorType::Rgb8] {
+            let whole = jpeg(colour, noise);
+            assert!(open(&whole).is_ok());
+            // The zeros of the guard can complete the last 8×8 pixels, which are up to 54 bytes here.
+            let data = after_segment(&whole, [0xFF, 0xDA]);
+            for length in data..whole.len() - 64 {
+                let cut = [&whole[..length], &END].concat();
+                assert!(open(&cut).is_err(), "{colour:?}: {length} of {}", whole.len());
+            }
+            let half = [&whole[..whole.len() / 2], &END].concat();
+            assert!(matches!(open(&half), Err(PictureError::Truncated { .. })), "{colour:?}");
+            // A height that was increased needs more data.
+            let mut high = whole.clone();
+            let frame = whole.windows(2).position(|two| two == [0xFF, 0xC0]).unwrap();
+            high[frame + 5..frame + 7].copy_from_slice(&[0, 64]);
+            assert!(matches!(open(&high), Err(PictureError::Truncated { .. })), "{colour:?}");
+        }
+    }
+
+    #[test]
+    fn unusual_but_complete_files_open() {
+        let level = |i: usize| (i / 40 % 17 * 15) as u8;
+        let gray = jpeg(ExtendedColorType::L8, level);
+        let expected = open(&gray).unwrap();
+        // Fill bytes before the end marker, and bytes after it.
+        let end = gray.len() - 2;
+        let filled = [&gray[..end], &[0xFF; 3], &END, b"more"].concat();
+        // The sampling factors do not count if there is one component.
+        let mut sampled = gray.clone();
+        let frame = gray.windows(2).position(|two| two == [0xFF, 0xC0]).unwrap();
+        sampled[frame + 11] = 0x22;
+        for file in [filled, sampled] {
+            assert_eq!(open(&file).unwrap(), expected);
+        }
+        // The blocks of a picture of one colour have the fewest bits.
+        for colour in [ExtendedColorType::L8, ExtendedColorType::Rgb8] {
+            assert!(open(&jpeg(colour, |_| 0)).is_ok(), "{colour:?}");
         }
     }
 }

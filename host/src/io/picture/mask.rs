@@ -79,7 +79,7 @@ impl Mask {
 }
 
 /// Returns whether the opacity of a pixel is less than half.
-fn is_masked<P: Pixel>(pixel: &P) -> bool {
+pub(crate) fn is_masked<P: Pixel>(pixel: &P) -> bool {
     let Rgba8 { a, .. } = (*pixel).into();
     a < OPAQUE
 }

@@ -12,7 +12,7 @@ mod pixel;
 mod png;
 mod stored;
 
-pub(crate) use mask::Mask;
+pub(crate) use mask::{Mask, is_masked};
 pub use pixel::Pixel;
 pub(crate) use pixel::{RgbaView, RgbaViewMut};
 pub use shared_types::Rgba16;

@@ -10,6 +10,7 @@ use std::io::{BufRead, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use image::codecs::png::PngDecoder;
+use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder, Limits};
 use shared_types::{Rgba8, Rgba16};
 
@@ -42,9 +43,9 @@ pub(crate) fn decode_png(
     bytes: u64,
     keep_depth: bool,
 ) -> Result<StoredPicture, PictureError> {
-    if let Some(reason) = refuse(&mut reader, bytes) {
-        return Err(corrupt_because(path, reason));
-    }
+    let late =
+        look_and_rewind(&mut reader, bytes).map_err(|reason| corrupt_because(path, reason))?;
+    let late = late.and_then(|exif| Orientation::from_exif_chunk(&exif));
     let header = read_header(path, &mut reader)?;
     let corrupt = |error| corrupt(path, error);
     let mut limits = Limits::no_limits();
@@ -54,22 +55,26 @@ pub(crate) fn decode_png(
     let space = header.and_then(|header| of_png(&header, profile.as_deref()));
     drop(profile);
     if keep_depth && bits(decoder.color_type()) > 8 {
-        return Ok(StoredPicture::Rgba16(decode_pixels(path, decoder, space)?));
+        return Ok(StoredPicture::Rgba16(decode_pixels(path, decoder, space, late)?));
     }
-    Ok(StoredPicture::Rgba8(decode_pixels(path, decoder, space)?))
+    Ok(StoredPicture::Rgba8(decode_pixels(path, decoder, space, late)?))
 }
 
-/// Decodes the pixels of a PNG.
+/// Decodes the pixels of a PNG. `late` is the orientation that the file states after the pixels, if any.
 fn decode_pixels<P: Pixel>(
     path: &Path,
     mut decoder: impl ImageDecoder,
     colour_space: Option<String>,
+    late: Option<Orientation>,
 ) -> Result<Picture<P>, PictureError> {
     let corrupt = |error| corrupt(path, error);
     let (width, height) = decoder.dimensions();
     let colour = decoder.color_type();
     admit::<P>(path, width, height, colour, 0)?;
-    let orientation = decoder.orientation().map_err(corrupt)?;
+    let orientation = match late {
+        Some(late) => late,
+        None => decoder.orientation().map_err(corrupt)?,
+    };
     if colour == P::DECODED {
         let mut pixels = vec![P::default(); width as usize * height as usize];
         decoder.read_image(bytemuck::cast_slice_mut(&mut pixels)).map_err(corrupt)?;
@@ -137,57 +142,62 @@ fn check_palette(
     Ok(())
 }
 
-/// Returns the reason to reject a PNG because of its chunks, or `None` if all chunks are acceptable. Rewinds the reader
-/// in both cases.
-fn refuse(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
-    let reason = look(reader, bytes);
-    match reader.rewind() {
-        Ok(()) => reason,
-        Err(e) => Some(e.to_string()),
-    }
+/// Checks the chunks of a PNG like [`look`], and rewinds the reader.
+fn look_and_rewind(reader: &mut (impl Read + Seek), bytes: u64) -> Result<Option<Vec<u8>>, String> {
+    let found = look(reader, bytes);
+    reader.rewind().map_err(|error| error.to_string())?;
+    found
 }
 
-fn look(reader: &mut (impl Read + Seek), bytes: u64) -> Option<String> {
+/// Returns the EXIF data after the pixels, if any, which the decoder ignores. Fails with the reason to reject the file
+/// if a chunk is not acceptable.
+fn look(reader: &mut (impl Read + Seek), bytes: u64) -> Result<Option<Vec<u8>>, String> {
     let (mut at, mut text) = (SIGNATURE, 0);
+    let (mut is_after_pixels, mut exif) = (false, None);
     for _ in 0..MAX_CHUNKS {
         let mut header = [0; 8];
         // Do not reject a truncated or unreadable file here, because the decoder reports it with a better message.
         if reader.seek(SeekFrom::Start(at)).is_err() || reader.read_exact(&mut header).is_err() {
-            return None;
+            return Ok(exif);
         }
         let [a, b, c, d, kind @ ..] = header;
         let length = u64::from(u32::from_be_bytes([a, b, c, d]));
         match &kind {
-            b"IEND" => return None,
+            b"IEND" => return Ok(exif),
+            b"IDAT" => is_after_pixels = true,
+            b"eXIf" if is_after_pixels && length <= MAX_TEXT => {
+                let mut content = vec![0; length as usize];
+                exif = reader.read_exact(&mut content).is_ok().then_some(content);
+            }
             b"PLTE" if length % 3 != 0 || length > 768 => {
-                return Some(format!(
+                return Err(format!(
                     "the palette has {length} bytes; it must have 3 per entry and at most 256 entries"
                 ));
             }
             b"tEXt" | b"zTXt" | b"iTXt" => text += length,
             b"iCCP" if length > MAX_TEXT => {
-                return Some(format!(
+                return Err(format!(
                     "the colour profile has {length} bytes; at most {MAX_TEXT} are allowed"
                 ));
             }
             // These chunks contain picture data and EXIF, which may be long.
-            b"IDAT" | b"fdAT" | b"eXIf" => {}
+            b"fdAT" | b"eXIf" => {}
             _ if length > MAX_TEXT => {
-                return Some(format!(
+                return Err(format!(
                     "a chunk that is not picture data has {length} bytes; at most {MAX_TEXT} are allowed"
                 ));
             }
             _ => {}
         }
         if text > MAX_TEXT {
-            return Some(format!("the texts have more than {MAX_TEXT} bytes"));
+            return Err(format!("the texts have more than {MAX_TEXT} bytes"));
         }
         at += length + FRAME;
         if at >= bytes {
-            return None;
+            return Ok(exif);
         }
     }
-    Some(format!("more than {MAX_CHUNKS} chunks"))
+    Err(format!("more than {MAX_CHUNKS} chunks"))
 }
 
 #[cfg(test)]
@@ -203,6 +213,28 @@ mod tests {
         encoder.set_palette((0..entries).flat_map(|gray| [gray; 3]).collect::<Vec<_>>());
         encoder.write_header().unwrap().write_image_data(&row.repeat(3)).unwrap();
         file
+    }
+
+    /// The EXIF data may be before or after the pixels.
+    #[test]
+    fn the_orientation_may_be_after_the_pixels() {
+        let mut file = Vec::new();
+        let mut encoder = png::Encoder::new(&mut file, 3, 2);
+        encoder.set_color(png::ColorType::Grayscale);
+        encoder.write_header().unwrap().write_image_data(&[1, 2, 3, 4, 5, 6]).unwrap();
+        // A TIFF header and one entry: the orientation (0x112) is 6, a quarter turn to the right.
+        let exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+        let mut chunk = (exif.len() as u32).to_be_bytes().to_vec();
+        chunk.extend(b"eXIf");
+        chunk.extend(exif);
+        chunk.extend(0xd667_4b69_u32.to_be_bytes());
+        let (header, end) = (SIGNATURE as usize + 13 + FRAME as usize, file.len() - FRAME as usize);
+        for at in [header, end] {
+            let file = [&file[..at], &chunk, &file[at..]].concat();
+            let picture = Picture::decode(&file, Path::new("a.png")).unwrap();
+            let levels: Vec<_> = picture.pixels().iter().map(|pixel| pixel.g).collect();
+            assert_eq!((picture.width(), levels), (2, vec![4, 1, 5, 2, 6, 3]), "{at}");
+        }
     }
 
     #[test]

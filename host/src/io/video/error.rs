@@ -361,6 +361,14 @@ pub enum VideoError {
         /// The size of the panorama in pixels.
         size: UVec2,
     },
+    /// The panorama is too large for the encoder.
+    #[error("{}: the panorama is {}×{} pixels, which ffmpeg does not encode; give a smaller size of at most about 16,000×16,000 pixels, or write .y4m, .rgba or pictures", file.display(), size.x, size.y)]
+    TooLarge {
+        /// The path of the video.
+        file: PathBuf,
+        /// The size of the panorama in pixels.
+        size: UVec2,
+    },
     /// A picture of a sequence could not be read or written.
     #[error(transparent)]
     Picture(#[from] PictureError),
@@ -450,7 +458,8 @@ impl VideoError {
             | Self::NoReader { .. }
             | Self::OutputDepth { .. }
             | Self::Nvenc { .. }
-            | Self::TooSmall { .. } => true,
+            | Self::TooSmall { .. }
+            | Self::TooLarge { .. } => true,
             Self::Ffmpeg { work, .. } | Self::TimedOut { work, .. } => {
                 matches!(work, FfmpegTask::Encoding | FfmpegTask::Sound)
             }

@@ -36,6 +36,14 @@ pub enum VideoLimitError {
         /// The limit.
         limit: u64,
     },
+    /// A frame has more pixels than the file states, and too many. ffmpeg did not decode it.
+    #[error("a frame has about {}×{} pixels, but at most {limit} are allowed; raise `VideoLimits::pixels` (--max-input-pixels)", size.x, size.y)]
+    Frame {
+        /// The size of the frame, whose sides the decoder may have rounded up.
+        size: UVec2,
+        /// The limit.
+        limit: u64,
+    },
     /// The file has too many streams.
     #[error(
         "the file has {streams} streams, but at most {limit} are allowed; raise `VideoLimits::streams` (--max-input-streams)"

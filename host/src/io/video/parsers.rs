@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::{VideoError, ffmpeg};
+use super::{VideoError, VideoLimits, ffmpeg};
 
 /// Parses ffprobe's description of the video `file`, and discards it.
 pub fn probe(answer: &[u8], file: &Path) -> Result<(), VideoError> {
-    let probe = ffmpeg::parse(answer, file)?;
+    let probe = ffmpeg::parse(answer, file, &VideoLimits::default())?;
     let encoding = probe.stored().unwrap_or_else(|| probe.encoding());
     let decoded = crate::frame::PixelFormat::Nv12(encoding);
     let _ = (probe.conversions(decoded), probe.bits(), probe.frame_duration());

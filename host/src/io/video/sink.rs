@@ -11,7 +11,7 @@ use std::{io, thread};
 
 use glam::UVec2;
 
-use super::ffmpeg::{Crf, Encoder, Sound, TenBit};
+use super::ffmpeg::{Crf, Encoder, Sound, TenBit, encodes};
 use super::gpu_encoder::GpuEncoder;
 use super::medium::{STANDARD, customary, shown};
 use super::nvenc::{self, Functions, NvencError, Settings, VideoEncoder};
@@ -132,6 +132,9 @@ impl VideoSink {
                 let encoder = GpuEncoder::start(library, device, &name, settings, sound, stop)?;
                 Writer::GpuEncoder(Box::new(encoder))
             }
+            Medium::File if !encodes(size) => {
+                return Err(VideoError::TooLarge { file: name, size });
+            }
             Medium::File => {
                 let (sound, ten_bit) = (output.sound.clone(), output.ten_bit);
                 let encoder = Encoder::start(&name, size, rate, output.crf, sound, ten_bit, stop)?;
@@ -163,6 +166,12 @@ impl VideoSink {
     #[must_use]
     pub fn takes_device_frames(&self) -> bool {
         matches!(self.writer, Writer::GpuEncoder(_))
+    }
+
+    /// Returns the video's name for messages.
+    #[must_use]
+    pub fn name(&self) -> &Path {
+        &self.name
     }
 
     /// Returns the name of the encoder of a file, `ffmpeg` or `nvenc`, or `None` for other media.

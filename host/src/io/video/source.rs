@@ -116,13 +116,23 @@ impl VideoSource {
         pixels: Option<PixelFormat>,
         stop: &Stop,
     ) -> Result<Self, VideoError> {
+        Self::open_with(input, pixels, stop, || stream::open(&input.path))
+    }
+
+    /// Opens a video like [`open`](Self::open), but calls `open` for the file of a stream.
+    fn open_with(
+        input: &VideoInput,
+        pixels: Option<PixelFormat>,
+        stop: &Stop,
+        open: impl FnOnce() -> Result<stream::Opened, VideoError>,
+    ) -> Result<Self, VideoError> {
         let name = shown(&input.path, "stdin");
         let no_rate = || VideoError::NoRate { file: name.clone() };
         let limits = &input.limits;
         let over = |source| VideoError::Limit { file: name.clone(), source };
         match &input.medium {
             Medium::File => {
-                let probe = ffmpeg::probe(&input.path, stop)?;
+                let probe = ffmpeg::probe(&input.path, limits, stop)?;
                 limits.check_streams(probe.streams).map_err(over)?;
                 limits.check_size(probe.size).map_err(over)?;
                 limits.check_duration(probe.duration).map_err(over)?;
@@ -157,7 +167,7 @@ impl VideoSource {
                 Ok(Self { sound: probe.sound, conversions, tags, ..source })
             }
             Medium::Stream(StreamFormat::Y4m) => {
-                let (file, bytes) = stream::open(&input.path)?;
+                let (file, bytes) = open()?;
                 let reader = y4m::Reader::new(&name, file)?;
                 let rate = reader.header().rate.or(input.rate).ok_or_else(no_rate)?;
                 let expected = bytes.map(|bytes| reader.frames_in(bytes));
@@ -179,7 +189,7 @@ impl VideoSource {
                 let format = FrameFormat { size, pixels: taken };
                 check(&name, format.size)?;
                 limits.check_size(size).map_err(over)?;
-                let (file, bytes) = stream::open(&input.path)?;
+                let (file, bytes) = open()?;
                 let expected = bytes.map(|bytes| bytes / format.bytes() as u64);
                 let reader = RawReader::new(&name, file);
                 Self::buffered(name, format, rate, expected, reader, stop)
@@ -202,17 +212,25 @@ impl VideoSource {
     /// # Errors
     /// Returns the [`VideoError`] of the first video that cannot be read.
     pub fn open_all(inputs: &[VideoInput], stop: &Stop) -> Result<Vec<Self>, VideoError> {
-        let Some((first, others)) = inputs.split_first() else { return Ok(Vec::new()) };
-        let first = Self::open(first, None, stop)?;
+        // Opening a named pipe blocks until another program opens it for writing. That program may open all of its
+        // pipes before it writes to the first one, so open all streams before reading the header of the first one.
+        let start = |input: &VideoInput| stream::Opening::start(&input.path, &input.medium);
+        let opening = inputs.iter().map(start).collect::<Result<Vec<_>, _>>()?;
+        let open = |(input, opening): (&VideoInput, stream::Opening), pixels| {
+            Self::open_with(input, pixels, stop, || opening.wait())
+        };
+        let mut others = inputs.iter().zip(opening);
+        let Some(first) = others.next() else { return Ok(Vec::new()) };
+        let first = open(first, None)?;
         let pixels = Some(first.format().pixels);
         let mut sources = vec![first];
         thread::scope(|scope| {
             let open = |input| {
                 let thread = thread::Builder::new().name("open".into());
-                thread.spawn_scoped(scope, move || Self::open(input, pixels, stop))
+                thread.spawn_scoped(scope, move || open(input, pixels))
             };
             // Start all threads before waiting for the first one.
-            let opening: Vec<_> = others.iter().map(open).collect();
+            let opening: Vec<_> = others.map(open).collect();
             for thread in opening {
                 let opened = thread.map_err(VideoError::Thread)?.join();
                 sources.push(opened.unwrap_or_else(|panic| resume_unwind(panic))?);

@@ -5,15 +5,20 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
 use super::VideoError;
-use super::medium::{STANDARD, shown};
+use super::medium::{Medium, STANDARD, shown};
 use crate::frame::Frame;
 use crate::io::video::read_frame::ReadFrame;
 
+/// An open input, and its length in bytes if it is a regular file.
+pub(super) type Opened = (File, Option<u64>);
+
 /// Opens an input for reading. Also returns its length in bytes if it is a regular file. Opening a named pipe blocks
 /// until another program opens it for writing.
-pub(super) fn open(path: &Path) -> Result<(File, Option<u64>), VideoError> {
+pub(super) fn open(path: &Path) -> Result<Opened, VideoError> {
     let opened = if path == Path::new(STANDARD) {
         // Open standard input as a `File`, because `Stdin` has a buffer, which would add a copy of each frame.
         io::stdin().as_fd().try_clone_to_owned().map(File::from)
@@ -28,6 +33,36 @@ pub(super) fn open(path: &Path) -> Result<(File, Option<u64>), VideoError> {
         Ok((file, metadata.is_file().then_some(metadata.len())))
     });
     sized.map_err(|source| VideoError::Unreadable { file: shown(path, "stdin"), source })
+}
+
+/// An input that a thread opens, so that it does not block the caller.
+pub(super) struct Opening {
+    path: PathBuf,
+    opened: Receiver<Result<Opened, VideoError>>,
+}
+
+impl Opening {
+    /// Starts to open an input if it is a stream. Other media are opened later. The thread is not joined, because
+    /// it may block forever on a named pipe.
+    pub(super) fn start(path: &Path, medium: &Medium) -> Result<Self, VideoError> {
+        let (send, opened) = channel();
+        let path = path.to_owned();
+        if let Medium::Stream(_) = medium {
+            let path = path.clone();
+            let work = move || {
+                // The receiver is gone if another input could not be opened.
+                let _ = send.send(open(&path));
+            };
+            thread::Builder::new().name("open".into()).spawn(work).map_err(VideoError::Thread)?;
+        }
+        Ok(Self { path, opened })
+    }
+
+    /// Waits until the stream is open.
+    pub(super) fn wait(self) -> Result<Opened, VideoError> {
+        let panicked = |_| Err(VideoError::Panicked { file: shown(&self.path, "stdin") });
+        self.opened.recv().unwrap_or_else(panicked)
+    }
 }
 
 /// Returns standard output as a `File`, because `Stdout` has a line buffer, which is slow for frames.

@@ -7,7 +7,7 @@
 //!
 //! If the size or the pixel format changes within the file, ffmpeg converts all frames to the size and format of the
 //! first one. If the timestamps of two consecutive frames differ by more than 600 s, decoding fails, because ffmpeg
-//! would fill the gap with repeated frames.
+//! would fill the gap with repeated frames. Decoding also fails at a frame that exceeds [`MaxPixels`].
 
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::probe::Probe;
 use super::process::{Child, EXIT_LIMIT, Killer};
-use super::{FFMPEG, input, range_and_matrix};
+use super::{FFMPEG, MaxPixels, input, range_and_matrix};
 use crate::frame::Rate;
 use crate::frame::{FrameFormat, PixelFormat, YuvEncoding};
 use crate::io::video::constant_rate::MAX_HOLE;
@@ -32,6 +32,7 @@ pub(in crate::io::video) struct Decoder {
     read: u64,
     /// The duration of the file, if the rate is below that of the file.
     slowed: Option<Duration>,
+    max_pixels: MaxPixels,
     file: PathBuf,
     stop: Stop,
 }
@@ -60,7 +61,7 @@ impl Decoder {
             // size. By default, ffmpeg would initialise all filters again, and `setpts` would restart the timestamps at
             // 0.
             .args(["-reinit_filter", "0"]);
-        input(&mut command, path);
+        input(&mut command, path, probe.max_pixels);
         command
             .arg("-map")
             .arg(format!("0:{}", probe.index))
@@ -73,8 +74,8 @@ impl Decoder {
         let frames = RawReader::new(path, child.output()?);
         let is_slowed = probe.rate.is_some_and(|own| rate.per_second() < own.per_second());
         let slowed = probe.duration.filter(|_| is_slowed);
-        let (file, stop) = (path.to_owned(), stop.clone());
-        Ok(Self { child, frames, rate, read: 0, slowed, file, stop })
+        let (file, stop, max_pixels) = (path.to_owned(), stop.clone(), probe.max_pixels);
+        Ok(Self { child, frames, rate, read: 0, slowed, max_pixels, file, stop })
     }
 
     /// Returns a handle that kills ffmpeg when the handle is dropped.
@@ -106,6 +107,14 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
 }
 
 impl Decoder {
+    /// Returns the error for a frame that ffmpeg has refused so far because it is too large, if any.
+    fn exceeded(&self) -> Result<(), VideoError> {
+        match self.max_pixels.exceeded(&self.child.lines_so_far()) {
+            Some(source) => Err(VideoError::Limit { file: self.file.clone(), source }),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the first jump that ffmpeg has printed so far, or `None` if it has printed none.
     fn jump(&self) -> Option<Jump> {
         let number = |line: &String| line.rsplit("] ").next().and_then(|text| text.parse().ok());
@@ -143,6 +152,8 @@ impl Decoder {
 
 impl ReadFrame for Decoder {
     fn read_frame(&mut self, frame: &mut [u8]) -> Result<bool, VideoError> {
+        // ffmpeg would repeat the frame before the one that is too large.
+        self.exceeded().inspect_err(|_| self.child.kill())?;
         if let Some(jump) = self.jump().filter(|jump| self.is_past(jump)) {
             // Kill ffmpeg now. Otherwise it would fill the gap with repeated frames before it exits.
             self.child.kill();
@@ -158,6 +169,7 @@ impl ReadFrame for Decoder {
             ended => {
                 let waited = self.child.wait(Some(EXIT_LIMIT));
                 let said = self.child.said();
+                self.exceeded()?;
                 if let Some(jump) = self.jump() {
                     return Err(self.jumped(&jump));
                 }

@@ -80,6 +80,12 @@ pub struct TenBit {
     pub tags: ColourTags,
 }
 
+/// Returns whether ffmpeg accepts frames of this size (`av_image_check_size`).
+pub(in crate::io::video) fn encodes(size: UVec2) -> bool {
+    let [x, y] = size.to_array().map(|side| u64::from(side) + 128);
+    x * y < i32::MAX as u64 / 8
+}
+
 /// An ffmpeg process that encodes frames to a file.
 pub(in crate::io::video) struct Encoder(OutputFile);
 

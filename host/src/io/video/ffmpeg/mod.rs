@@ -18,10 +18,10 @@ mod sound;
 use std::ffi::OsString;
 use std::path::Path;
 
-use confine::input;
+use confine::{MaxPixels, input};
 pub(super) use decode::Decoder;
 pub use encode::{Crf, TenBit};
-pub(super) use encode::{Encoder, mux};
+pub(super) use encode::{Encoder, encodes, mux};
 pub(super) use output::OutputFile;
 pub(super) use packets::{Packets, TransportStream};
 pub use probe::Sound;

@@ -191,11 +191,14 @@ impl OutputFile {
                 command.args(["-ss", &seconds(sound.start)]);
             }
             command.args(["-t", &seconds(end)]);
-            input(&mut command, &sound.file);
+            input(&mut command, &sound.file, sound.max_pixels);
             command
                 .args(["-map", "0:v", "-map", "1:a", "-c:v", "copy", "-c:a", codec])
                 // Without this option, copied sound begins at the key frame before `start`.
                 .args(["-copypriorss:a", "0"])
+                // ffmpeg would copy the chapters of the whole input, and the container would state their end as its
+                // duration.
+                .args(["-map_chapters", "-1"])
                 .args(["-f", self.format])
                 .arg(url(&whole))
                 .stdin(Stdio::null())

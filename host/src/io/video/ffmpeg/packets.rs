@@ -55,7 +55,7 @@ impl Packets {
     ) -> Result<Self, VideoError> {
         let mut command = FFMPEG.command();
         command.args(["-nostdin", "-hide_banner", "-loglevel", "error"]);
-        input(&mut command, path);
+        input(&mut command, path, probe.max_pixels);
         command
             .arg("-map")
             .arg(format!("0:{}", probe.index))
@@ -195,6 +195,7 @@ mod tests {
 
     use super::super::FFPROBE;
     use super::*;
+    use crate::io::video::VideoLimits;
     use crate::io::video::constant_rate::TICKS;
 
     /// Returns transport packets with one picture.
@@ -303,7 +304,7 @@ mod tests {
         for name in ["a.mp4", "cut.mp4", "b.mkv", "c.ts"] {
             let stop = Stop::default();
             let path = folder.path().join(name);
-            let probe = super::super::probe(&path, &stop).unwrap();
+            let probe = super::super::probe(&path, &VideoLimits::default(), &stop).unwrap();
             let mut packets = Packets::start(&path, &probe, &stop).unwrap();
             let mut found = Vec::new();
             while let Some(packet) = packets.next().unwrap() {

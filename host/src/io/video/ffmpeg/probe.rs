@@ -1,6 +1,7 @@
 //! Reads the properties of a video file with ffprobe: stream index, size, rate, duration, colour encoding, colour tags,
 //! pixel format and sound.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,13 +10,13 @@ use glam::UVec2;
 use serde::Deserialize;
 
 use super::process::{Child, EXIT_LIMIT};
-use super::{FFPROBE, input};
+use super::{FFPROBE, MaxPixels, input};
 use crate::frame::Rate;
 use crate::frame::{ColourTags, PixelFormat, Primaries, Range, Transfer, YuvEncoding, YuvMatrix};
 use crate::io::Conversion;
 use crate::io::video::constant_rate::TICKS;
 use crate::io::video::medium::customary;
-use crate::io::video::{FfmpegTask, Stop, VideoError};
+use crate::io::video::{FfmpegTask, Stop, VideoError, VideoLimits};
 
 /// The maximum time in which ffprobe must describe a file. It reads 5 MB of the file, which may be on a slow disk.
 const PROBE_LIMIT: Duration = Duration::from_secs(60);
@@ -41,6 +42,7 @@ pub(in crate::io::video) struct Probe {
     pub(in crate::io::video) size: UVec2,
     pub(in crate::io::video) rate: Option<Rate>,
     pub(in crate::io::video) duration: Option<Duration>,
+    pub(super) max_pixels: MaxPixels,
     pub(in crate::io::video) sound: Option<Sound>,
     /// The colour encoding of the stored frames. `None` if they are not Y'CbCr, or their matrix is not BT.601, BT.709 or
     /// BT.2020 with non-constant luminance.
@@ -116,6 +118,7 @@ pub struct Sound {
     /// The time from the input video's first frame to the output video's first frame. The output omits the sound of
     /// this time.
     pub(super) start: Duration,
+    pub(super) max_pixels: MaxPixels,
 }
 
 impl Sound {
@@ -178,8 +181,13 @@ impl Probe {
     }
 }
 
-/// Runs ffprobe on a file and returns its properties.
-pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, VideoError> {
+/// Runs ffprobe on a file and returns its properties. ffprobe decodes no frame that exceeds the number of pixels in
+/// `limits`.
+pub(in crate::io::video) fn probe(
+    path: &Path,
+    limits: &VideoLimits,
+    stop: &Stop,
+) -> Result<Probe, VideoError> {
     let metadata = std::fs::metadata(path)
         .map_err(|source| VideoError::Unreadable { file: path.to_owned(), source })?;
     // Reject a pipe, because probing it would consume its data.
@@ -188,23 +196,33 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
     }
     let mut command = FFPROBE.command();
     command
-        .args([
-            "-hide_banner",
-            "-loglevel",
-            "error",
-            "-show_streams",
-            "-show_format",
-            // The pixel formats that ffmpeg knows, with their bit depths and flags.
-            "-show_pixel_formats",
-            "-of",
-            "json",
-        ])
+        .args(["-hide_banner", "-loglevel", "error", "-show_streams", "-show_format"])
+        // The pixel formats that ffmpeg knows, with their bit depths and flags.
+        .args(["-show_pixel_formats", "-of", "json"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
-    input(&mut command, path);
+    let max_pixels = MaxPixels::of_file(limits);
+    input(&mut command, path, max_pixels);
     let child = Child::start(FFPROBE, &mut command, path, FfmpegTask::Probing, stop)?;
     let answer = child.answer(MAX_ANSWER, PROBE_LIMIT)?;
-    match child.wait(Some(EXIT_LIMIT)) {
+    if answer.len() as u64 == MAX_ANSWER {
+        child.kill();
+        let long = "ffprobe's description of the file has more than 4 MiB; remove tags and streams, for example with ffmpeg -i FILE -map 0:v:0 -map_metadata -1 -c copy FILE.mkv";
+        return Err(VideoError::Unreadable {
+            file: path.to_owned(),
+            source: io::Error::other(long),
+        });
+    }
+    let exited = child.wait(Some(EXIT_LIMIT));
+    // ffprobe does not know the size of a video if all of its frames are too large.
+    let lines = child.lines_so_far();
+    let sized = || parse(&answer, path, limits).is_ok_and(|probe| probe.size.min_element() > 0);
+    if let Some(source) = max_pixels.exceeded(&lines)
+        && (exited.is_err() || !sized())
+    {
+        return Err(VideoError::Limit { file: path.to_owned(), source });
+    }
+    match exited {
         // An exit code means that ffprobe did not recognise the format. There is no exit code if a signal killed
         // ffprobe.
         Err(VideoError::Ffmpeg { file, status, said, .. }) if status.code().is_some() => {
@@ -218,7 +236,7 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
         }
         done => done?,
     }
-    parse(&answer, path).or_else(|error| {
+    parse(&answer, path, limits).or_else(|error| {
         if let VideoError::NotVideo { .. } = error {
             FFPROBE.check(path, stop)?;
         }
@@ -227,9 +245,13 @@ pub(in crate::io::video) fn probe(path: &Path, stop: &Stop) -> Result<Probe, Vid
 }
 
 /// Parses the output of ffprobe for the file `path`.
-pub(in crate::io::video) fn parse(answer: &[u8], path: &Path) -> Result<Probe, VideoError> {
+pub(in crate::io::video) fn parse(
+    answer: &[u8],
+    path: &Path,
+    limits: &VideoLimits,
+) -> Result<Probe, VideoError> {
     match serde_json::from_slice::<Answer>(answer) {
-        Ok(answer) => answer.probe(path),
+        Ok(answer) => answer.probe(path, limits),
         Err(error) => Err(VideoError::NotVideo { file: path.to_owned(), said: error.to_string() }),
     }
 }
@@ -290,7 +312,7 @@ struct SideData {
 }
 
 impl Answer {
-    fn probe(self, path: &Path) -> Result<Probe, VideoError> {
+    fn probe(self, path: &Path, limits: &VideoLimits) -> Result<Probe, VideoError> {
         let is = |stream: &Stream, kind| stream.codec_type.as_deref() == Some(kind);
         let sounds = self.streams.iter().any(|stream| is(stream, "audio"));
         let video = self.streams.iter().find(|s| is(s, "video") && s.disposition.attached_pic == 0);
@@ -300,10 +322,12 @@ impl Answer {
         let start = |text: &Option<String>| text.as_deref().and_then(|t| t.parse::<f64>().ok());
         let offset = start(&video.start_time).zip(start(&self.format.start_time));
         let offset = seconds(offset.map_or(0.0, |(video, file)| video - file));
+        let max_pixels = MaxPixels::of_video(limits, video.index, size);
         let sound = sounds.then(|| Sound {
             file: path.to_owned(),
             offset: offset.unwrap_or_default(),
             start: Duration::ZERO,
+            max_pixels,
         });
         let duration = [&video.duration, &self.format.duration].into_iter().find_map(start);
         Ok(Probe {
@@ -312,6 +336,7 @@ impl Answer {
             size,
             rate: video.rate(),
             duration: duration.and_then(seconds),
+            max_pixels,
             sound,
             encoding: video.encoding(),
             tags: video.tags(),
@@ -413,7 +438,10 @@ mod tests {
                   "pix_fmt": "yuv420p", "start_time": "1.5", {stream}}}],
               "format": {{"start_time": "1.0", "duration": "9.0"}}}}"#
         );
-        serde_json::from_str::<Answer>(&text).unwrap().probe(Path::new("a")).unwrap()
+        serde_json::from_str::<Answer>(&text)
+            .unwrap()
+            .probe(Path::new("a"), &VideoLimits::default())
+            .unwrap()
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! ffmpeg mixes the channels of the first sound track, resamples them, and fills gaps in the timestamps with silence,
 //! so that a sample's number gives its time. Sample 0 is at the time of the first video frame.
 
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -30,7 +29,7 @@ impl Sound {
     ) -> Result<Option<Vec<f32>>, VideoError> {
         let file = self.file.as_path();
         let unreadable = |source| VideoError::Unreadable { file: file.to_owned(), source };
-        let child = start(file, rate, self.offset + most, stop)?;
+        let child = self.start(rate, self.offset + most, stop)?;
         let mut stdout = child.output()?;
         // The sound before the first video frame.
         let mut before = (self.offset.as_secs_f64() * f64::from(rate)).round() as usize;
@@ -53,23 +52,23 @@ impl Sound {
         child.wait(Some(EXIT_LIMIT))?;
         Ok(Some(samples))
     }
-}
 
-/// Starts an ffmpeg process that writes the first `most` of the sound to a pipe.
-fn start(file: &Path, rate: u32, most: Duration, stop: &Stop) -> Result<Child, VideoError> {
-    // `first_pts` and `async` fill the time before the first sample and gaps with silence. 1 stands for neither
-    // stretching nor squeezing the sound, which would hide the drift of the recorder's clock.
-    let filters = format!(
-        "aresample={rate}:async=1:first_pts=0,aformat=sample_fmts=flt:channel_layouts=mono"
-    );
-    let mut command = FFMPEG.command();
-    command
-        .args(["-nostdin", "-hide_banner", "-loglevel", "error", "-t"])
-        .arg(format!("{:.6}", most.as_secs_f64()));
-    input(&mut command, file);
-    command
-        .args(["-map", "0:a:0", "-vn", "-af", &filters, "-f", "f32le", "pipe:1"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped());
-    Child::start(FFMPEG, &mut command, file, FfmpegTask::Listening, stop)
+    /// Starts an ffmpeg process that writes the first `most` of the sound to a pipe.
+    fn start(&self, rate: u32, most: Duration, stop: &Stop) -> Result<Child, VideoError> {
+        // `first_pts` and `async` fill the time before the first sample and gaps with silence. 1 stands for neither
+        // stretching nor squeezing the sound, which would hide the drift of the recorder's clock.
+        let filters = format!(
+            "aresample={rate}:async=1:first_pts=0,aformat=sample_fmts=flt:channel_layouts=mono"
+        );
+        let mut command = FFMPEG.command();
+        command
+            .args(["-nostdin", "-hide_banner", "-loglevel", "error", "-t"])
+            .arg(format!("{:.6}", most.as_secs_f64()));
+        input(&mut command, &self.file, self.max_pixels);
+        command
+            .args(["-map", "0:a:0", "-vn", "-af", &filters, "-f", "f32le", "pipe:1"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        Child::start(FFMPEG, &mut command, &self.file, FfmpegTask::Listening, stop)
+    }
 }
