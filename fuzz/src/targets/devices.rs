@@ -66,12 +66,12 @@ fn name() -> DeviceName {
 /// A shift in pixels. Kernels interpolate coordinates in a tile with an error of up to 1/256.
 const SHIFT: f32 = 1.0 / 128.0;
 
-/// Checks that each sample is close to the judge's. The fractions of source coordinates have 8 bits, so a rounding error in
-/// a coordinate may change a sample of noise by a level of 8 bits along each axis. `slope` is the factor by which later
-/// steps may multiply this difference.
+/// Checks that each sample is close to the judge's. The fractions of source coordinates have 8 bits, so a rounding
+/// error in a coordinate may change a sample of noise by a level of 8 bits along each axis. `slope` is the factor by
+/// which later steps may multiply this difference.
 ///
-/// At an edge, a small error decides whether a pixel is inside. If a sample is not close, `shifted` computes the judge's
-/// samples for coordinates that are shifted by [`SHIFT`], and the sample must be in the range of the results.
+/// At an edge, a small error decides whether a pixel is inside. If a sample is not close, `shifted` computes the
+/// judge's samples for coordinates that are shifted by [`SHIFT`], and the sample must be in the range of the results.
 fn close(
     format: FrameFormat,
     [own, judge]: [Vec<u16>; 2],
