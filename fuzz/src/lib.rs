@@ -2,8 +2,8 @@
 //!
 //! - `fuzz_targets/` has a program for each target. `cargo fuzz` and `cargo xtask fuzz` build it with libFuzzer.
 //!   Without libFuzzer, the program runs the files that are its arguments, for debuggers.
-//! - `corpus/NAME/` has inputs that together reach all known branches of a target, and inputs that failed once
-//!   (`found-…`). `tests/replay.rs` runs them.
+//! - `corpus/NAME/` has inputs that together reach all code of a target that fuzzing has reached, and inputs that
+//!   failed once (`found-…`). `tests/replay.rs` runs them.
 //! - `dictionaries/NAME.dict` has the words of a text format.
 //!
 //! A target panics if the code under test breaks a promise. For valid input, the targets of parsers also check that the
