@@ -1,8 +1,8 @@
 //! The inputs of the fault tests, the commands that write files, and the check of their outputs.
 //!
 //! Each command runs in an empty folder in which its outputs already exist with an old content. After the command, each
-//! output must have its old content or the content of an undisturbed run. A program writes a Y4M stream in place,
-//! so it may also contain the first part of the new content.
+//! output must have its old content or the content of an undisturbed run. The program writes a Y4M stream in place, so
+//! this output may also contain the first part of the new content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
