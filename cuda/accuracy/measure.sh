@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 out=target/maths-accuracy
 mkdir -p "$out"
-cargo run -q -p cargo-cuda -- cuda ptx --package maths-accuracy --arch sm_90 > "$out/registers.txt"
+cargo run -q -p stable-cargo-cuda -- cuda ptx --package maths-accuracy --arch sm_90 > "$out/registers.txt"
 g++ -O2 -c cuda/accuracy/reference.cpp -o "$out/reference.o"
 nvcc -O2 -std=c++17 -arch=native ${NVCC_FLAGS-} cuda/accuracy/compare.cu "$out/reference.o" -lquadmath -o "$out/compare"
 "$out/compare" target/cargo-cuda/maths-accuracy.sm_90.ptx > "$out/errors.txt"

@@ -1,9 +1,9 @@
 //! Limits on the time and memory that an input may take.
 //!
 //! Time is the CPU time of the process, so that other load does not fail a test. libFuzzer's `-timeout` finds inputs
-//! that wait for ever. Memory is first counted as allocated bytes, which costs nothing. An input that exceeds a limit runs
-//! again, and only the second run counts: the first one may have created what a process creates once, and pages that are
-//! allocated but not written take no memory.
+//! that wait for ever. Memory is first counted as allocated bytes, which costs nothing. An input that exceeds a limit
+//! runs again, and only the second run counts: the first one may have created what a process creates once, and pages
+//! that are allocated but not written take no memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;

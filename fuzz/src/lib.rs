@@ -1,9 +1,9 @@
 //! Fuzz targets: functions that pass arbitrary bytes to a parser, a decoder or a kernel, and check the result.
 //!
-//! - `fuzz_targets/` has a program for each target. `cargo fuzz` and `cargo xtask fuzz` build it with libFuzzer. Without
-//!   libFuzzer, the program runs the files that are its arguments, for debuggers.
-//! - `corpus/NAME/` has inputs that together reach all known branches of a target, and inputs that failed once (`found-…`).
-//!   `tests/replay.rs` runs them.
+//! - `fuzz_targets/` has a program for each target. `cargo fuzz` and `cargo xtask fuzz` build it with libFuzzer.
+//!   Without libFuzzer, the program runs the files that are its arguments, for debuggers.
+//! - `corpus/NAME/` has inputs that together reach all code of a target that fuzzing has reached, and inputs that
+//!   failed once (`found-…`). `tests/replay.rs` runs them.
 //! - `dictionaries/NAME.dict` has the words of a text format.
 //!
 //! A target panics if the code under test breaks a promise. For valid input, the targets of parsers also check that the
@@ -48,8 +48,8 @@ targets! {
     warp: raw_planes, warp;
 }
 
-/// Runs every input in `corpus/NAME/` of the folder of a fuzz package. There must be at least five, so that the code behind
-/// the first checks is reached.
+/// Runs every input in `corpus/NAME/` of the folder of a fuzz package. There must be at least five, so that the code
+/// behind the first checks is reached.
 ///
 /// # Panics
 /// Panics if an input fails, a file cannot be read, or there are too few inputs.

@@ -23,6 +23,9 @@
 //! | `leak` | deliberate leaks |
 //! | `report` | printed output |
 //!
+//! The exit code is 0 if the run passed, 4 if it exceeded a limit or lost a frame, and another one if the soak could not
+//! run.
+//!
 //! The soak checks neither the pixels of the panoramas, which the tests check, nor the speed, which the benches
 //! measure.
 
@@ -114,11 +117,15 @@ struct Document<'a> {
     record: &'a Record,
 }
 
+/// The exit code of a run that was judged and failed. A panic ends with 101, wrong arguments with 2, and a sanitizer's
+/// report with 66.
+const FAILED: u8 = 4;
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match soak(&arguments) {
         Ok(verdict) if verdict.faults.is_empty() => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
+        Ok(_) => ExitCode::from(FAILED),
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::FAILURE

@@ -43,7 +43,10 @@ fn end(soak: Soak) -> (bool, Vec<String>) {
     assert_eq!(json["record"]["rows"].as_array().map(Vec::len), Some(6));
     let faults = json["verdict"]["faults"].as_array().unwrap();
     let text = |fault: &Value| fault.as_str().unwrap().to_owned();
-    (output.status.success(), faults.iter().map(text).collect())
+    let faults: Vec<_> = faults.iter().map(text).collect();
+    // `cargo xtask sanitize` relies on this code.
+    assert_eq!(output.status.code(), Some(if faults.is_empty() { 0 } else { 4 }), "{faults:?}");
+    (output.status.success(), faults)
 }
 
 /// Runs one soak without a leak and one soak for each kind of leak. All soaks run at the same time, because each takes
@@ -82,10 +85,17 @@ fn random_faults_lose_no_frame_and_hide_no_leak() {
 }
 
 #[test]
+fn a_run_that_is_too_short_to_judge_fails() {
+    let _running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let arguments = ["--seconds", "1", "--device", "cpu"];
+    let output = Command::new(env!("CARGO_BIN_EXE_soak")).args(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+}
+
+#[test]
 fn invalid_arguments_are_rejected() {
     for arguments in [
-        &["--seconds", "1", "--device", "cpu"][..],
-        &["--seconds", "-1"],
+        &["--seconds", "-1"][..],
         &["--minutes", "inf"],
         &["--fps", "0", "--device", "cpu"],
         &["--seconds", "12", "--faults", "--device", "cpu"],

@@ -78,9 +78,12 @@ pub(crate) fn run(arguments: &[&str]) -> Result {
     println!("|---|---|---|---|---|---|");
     let mut failed = Vec::new();
     for (i, row) in rows {
-        let (line, passed) = row?;
+        let name = &*targets[i].name;
+        // The rows of the other targets are worth printing if one of them could not run.
+        let (line, passed) =
+            row.unwrap_or_else(|error| (format!("| `{name}` | ? | ? | ? | ? | {error} |"), false));
         println!("{line}");
-        failed.extend((!passed).then_some(&*targets[i].name));
+        failed.extend((!passed).then_some(name));
     }
     if !failed.is_empty() {
         let logs = work().display().to_string();
@@ -237,7 +240,10 @@ impl Programs {
         // Without counters, an input is kept only if it reaches new code, not if it reaches code more often.
         command.args(["-set_cover_merge=1", "-use_counters=0"]);
         command.arg(&smaller).arg(&kept).arg(work().join("corpus").join(&target.name));
-        cargo::run(command.stdout(Stdio::null()).stderr(Stdio::null()))?;
+        let log = work().join(format!("{}.minimise.log", target.name));
+        let output = File::create(&log)?;
+        command.stdout(output.try_clone()?).stderr(output);
+        cargo::run(&mut command).map_err(|e| format!("{e}; the log is {}", log.display()))?;
         for entry in fs::read_dir(&kept)? {
             let entry = entry?;
             if !entry.file_name().as_encoded_bytes().starts_with(FAILED) {

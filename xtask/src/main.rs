@@ -25,8 +25,6 @@ mod test;
 use std::error::Error;
 use std::process::ExitCode;
 
-use package::After;
-
 /// The result of a command. `main` prints the error as text.
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
@@ -54,7 +52,8 @@ usage: cargo xtask COMMAND
            --target TRIPLE  build for another target: aarch64-unknown-linux-gnu for arm64, or
                             x86_64-unknown-linux-musl for a static program, which cannot use GPUs
            --check  also build in a second folder; fail if the two packages differ in a byte
-           --try    also install the package in a fresh Debian 12 and use it there; needs root and debootstrap
+           --try    build nothing; install the Debian package of an earlier call in a fresh Debian 12 and use it
+                    there; needs debootstrap, and root: `sudo target/debug/xtask package --try`
   gst ARGUMENTS...
            run cargo with an environment in which GStreamer is found, for the plugin in gst/";
 
@@ -73,11 +72,11 @@ fn main() -> ExitCode {
         ["sanitize", tool, ref filter @ ..] => sanitize::run(tool, filter),
         ["bundle"] => bundle::run(None),
         ["bundle", "--target", triple] => bundle::run(Some(triple)),
-        ["package"] => package::run(None, After::Nothing),
-        ["package", "--check"] => package::run(None, After::Check),
-        ["package", "--try"] => package::run(None, After::Install),
-        ["package", "--target", triple] => package::run(Some(triple), After::Nothing),
-        ["package", "--target", triple, "--check"] => package::run(Some(triple), After::Check),
+        ["package"] => package::run(None, false),
+        ["package", "--check"] => package::run(None, true),
+        ["package", "--try"] => package::install(),
+        ["package", "--target", triple] => package::run(Some(triple), false),
+        ["package", "--target", triple, "--check"] => package::run(Some(triple), true),
         ["gst", ref rest @ ..] if !rest.is_empty() => gstreamer::command(rest),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

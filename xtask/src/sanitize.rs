@@ -8,6 +8,7 @@ use std::process::Command;
 
 use crate::Result;
 use crate::cargo::{host, root, target};
+use crate::test::Counts;
 
 /// Tests of one package, or a run of a program.
 struct Suite {
@@ -59,11 +60,17 @@ const SOAK: Suite = Suite {
     arguments: &["--seconds", "60", "--fps", "10", "--device", "cpu", "--faults", "--seed", "1"],
 };
 
+/// The exit code of a soak that was judged and failed.
+const SOAK_FAILED: i32 = 4;
+
 /// Returns cargo with a tool for these arguments.
 type Prepare = fn(&[&str]) -> Result<Command>;
 
 /// Runs the tests of a tool. With `filter`, runs the tests whose names contain one of these texts instead of the tool's
 /// own selection.
+///
+/// # Errors
+/// Returns an error if a test fails, if a sanitizer reports an error, or if no test runs.
 pub(crate) fn run(tool: &str, filter: &[&str]) -> Result {
     let (suites, command): (&[Suite], Prepare) = match tool {
         "miri" => (&MIRI, miri),
@@ -71,7 +78,7 @@ pub(crate) fn run(tool: &str, filter: &[&str]) -> Result {
         "thread" => (&THREAD, thread),
         _ => return Err(format!("unknown tool `{tool}`; use miri, address or thread").into()),
     };
-    let mut failed = Vec::new();
+    let (mut failed, mut tests) = (Vec::new(), 0);
     for suite in suites {
         let is_test = suite.cargo[0] == "test";
         if !filter.is_empty() && !is_test {
@@ -79,14 +86,31 @@ pub(crate) fn run(tool: &str, filter: &[&str]) -> Result {
         }
         let mut command = command(suite.cargo)?;
         command.arg("--").args(if filter.is_empty() { suite.arguments } else { filter });
-        // The instrumented soak takes more time and memory than its own limits allow, and then ends with code 1. A
-        // report of a sanitizer ends a program with another code.
-        let status = command.status().map_err(|e| format!("cannot run {command:?}: {e}"))?;
-        if !status.success() && (is_test || status.code() != Some(1)) {
+        let (status, counts) = Counts::of(&mut command)?;
+        let ran = counts.passed + counts.failed;
+        tests += ran;
+        if !passes(is_test, status.code()) {
             failed.push(format!("{command:?}: {status}"));
+        } else if is_test && filter.is_empty() && ran == 0 {
+            failed.push(format!(
+                "{command:?}: no test ran; correct the names in xtask/src/sanitize.rs"
+            ));
         }
     }
+    if tests == 0 && failed.is_empty() {
+        let names = filter.join(", ");
+        return Err(format!(
+            "no test has a name with {names}; `cargo test -- --list` prints all names"
+        )
+        .into());
+    }
     if failed.is_empty() { Ok(()) } else { Err(failed.join("\n").into()) }
+}
+
+/// Returns whether tests or a soak with this exit code had no report. The instrumented soak takes more time and memory
+/// than its own limits allow. A report of a sanitizer ends it with another code.
+fn passes(is_test: bool, code: Option<i32>) -> bool {
+    code == Some(0) || !is_test && code == Some(SOAK_FAILED)
 }
 
 /// Returns a command of the nightly toolchain that runs in the root folder of the workspace.
@@ -126,4 +150,19 @@ fn thread(arguments: &[&str]) -> Result<Command> {
     command.args(&arguments[..1]).args(["-Zbuild-std", "--target", &host()?]).args(&arguments[1..]);
     command.env("RUSTFLAGS", "-Zsanitizer=thread").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::passes;
+
+    #[test]
+    fn only_a_soak_that_ran_may_exceed_its_limits() {
+        assert!(passes(true, Some(0)) && passes(false, Some(0)) && passes(false, Some(4)));
+        // A failed build, wrong arguments, a report of a sanitizer, and a signal.
+        for code in [Some(1), Some(2), Some(101), Some(66), None] {
+            assert!(!passes(false, code), "{code:?}");
+        }
+        assert!(!passes(true, Some(4)));
+    }
 }

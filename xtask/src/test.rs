@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind};
-use std::process::Stdio;
+use std::process::{Command, ExitStatus, Stdio};
 
 use crate::Result;
 use crate::cargo::{cargo, target};
@@ -16,7 +16,7 @@ use crate::{ffmpeg, gstreamer, ptxas};
 
 /// The expected number of tests. `cargo xtask test` fails if another number of tests runs, for example because cargo
 /// did not find some of them. Increase this number with every new test.
-const TESTS: u64 = 2305;
+const TESTS: u64 = 2329;
 
 /// The expected number of tests of the GStreamer plugin.
 const PLUGIN_TESTS: u64 = 45;
@@ -49,14 +49,7 @@ pub(crate) fn run() -> Result {
     }
     let ffmpeg = ffmpeg::provide();
     tests.envs(ffmpeg.iter().map(|(name, file)| (name, file)));
-    let mut child = tests.stdout(Stdio::piped()).spawn()?;
-    let mut total = Counts::default();
-    for line in BufReader::new(child.stdout.take().ok_or("cargo has no stdout")?).lines() {
-        let line = line?;
-        total.add(&line);
-        println!("{line}");
-    }
-    let status = child.wait()?;
+    let (status, total) = Counts::of(&mut tests)?;
     print!("{}", list(&fs::read_to_string(&skipped).unwrap_or_default()));
     println!("{} passed, {} failed", total.passed, total.failed);
     if !status.success() {
@@ -94,12 +87,25 @@ fn list(skipped: &str) -> String {
 
 /// The numbers of passed and failed tests, added up over all test executables.
 #[derive(Default)]
-struct Counts {
-    passed: u64,
-    failed: u64,
+pub(crate) struct Counts {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
 }
 
 impl Counts {
+    /// Runs `cargo test`, prints its output and counts the tests.
+    pub(crate) fn of(tests: &mut Command) -> Result<(ExitStatus, Self)> {
+        let child = tests.stdout(Stdio::piped()).spawn();
+        let mut child = child.map_err(|error| format!("cannot run {tests:?}: {error}"))?;
+        let mut total = Self::default();
+        for line in BufReader::new(child.stdout.take().ok_or("cargo has no stdout")?).lines() {
+            let line = line?;
+            total.add(&line);
+            println!("{line}");
+        }
+        Ok((child.wait()?, total))
+    }
+
     /// Adds the numbers in an output line such as `test result: ok. 3 passed; 0 failed; …`. Ignores other lines.
     fn add(&mut self, line: &str) {
         let Some(result) = line.strip_prefix("test result: ") else { return };

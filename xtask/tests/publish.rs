@@ -8,12 +8,12 @@ use serde_json::Value;
 /// The packages that are published. All others have `publish = false`: tests, benches, examples and tools of the
 /// repository.
 const PUBLISHED: [&str; 14] = [
-    "cargo-cuda",
     "gst-plugin-panoweave",
     "kernels-gpu",
     "panoweave",
     "panoweave-cli",
     "shared-types",
+    "stable-cargo-cuda",
     "stable-cuda-builder",
     "stable-cuda-cpu",
     "stable-cuda-std",

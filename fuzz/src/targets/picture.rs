@@ -32,8 +32,8 @@ pub(crate) fn jpeg(data: &[u8]) {
     }
 }
 
-/// A segment of metadata in a valid JPEG: EXIF or an ICC profile, as the first byte selects. It may turn the picture, but
-/// may not change the number of pixels or make the file unreadable.
+/// A segment of metadata in a valid JPEG: EXIF or an ICC profile, as the first byte selects. It may turn the picture,
+/// but may not change the number of pixels or make the file unreadable.
 pub(crate) fn metadata(data: &[u8]) {
     static PLAIN: OnceLock<Vec<u8>> = OnceLock::new();
     let plain = PLAIN.get_or_init(|| {

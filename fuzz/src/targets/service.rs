@@ -16,8 +16,8 @@ use tokio::time::timeout;
 /// Maximum number of pixels in a panorama, so that a valid request stays within the limits of an input.
 const PIXELS: u64 = 1 << 18;
 
-/// The time without a response after which the client closes its side. The clock is simulated: it stands still while the
-/// service works, and advances at once if all tasks wait.
+/// The time without a response after which the client closes its side. The clock is simulated: it stands still while
+/// the service works, and advances at once if all tasks wait.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 /// The simulated time in which the service must close the connection after the client has closed its side.

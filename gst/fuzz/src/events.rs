@@ -1,9 +1,9 @@
 //! The target of events, buffers, queries and changes of state, in any order.
 //!
 //! A thread for each camera pushes events and buffers, as an element upstream would. Another thread sends events and
-//! queries from downstream, and changes the state. The element may refuse each of them, but may not panic, and stops when
-//! the application stops it. Its panoramas have the size of its caps. It reads all cameras to their end, unless the input
-//! flushes, removes a camera, changes the state, or has times of years, whose gap takes as many panoramas.
+//! queries from downstream, and changes the state. The element may refuse each of them, but may not panic, and stops
+//! when the application stops it. Its panoramas have the size of its caps. It reads all cameras to their end, unless
+//! the input flushes, removes a camera, changes the state, or has times of years, whose gap takes as many panoramas.
 
 use std::sync::mpsc::channel;
 use std::thread;

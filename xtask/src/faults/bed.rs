@@ -1,8 +1,8 @@
 //! The inputs of the fault tests, the commands that write files, and the check of their outputs.
 //!
 //! Each command runs in an empty folder in which its outputs already exist with an old content. After the command, each
-//! output must have its old content or the content of an undisturbed run. A stream, such as Y4M, is written in place,
-//! so it may also contain the first part of the new content.
+//! output must have its old content or the content of an undisturbed run. The program writes a Y4M stream in place, so
+//! this output may also contain the first part of the new content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -20,7 +20,10 @@ use crate::ffmpeg;
 const OLD: &[u8] = b"the old content of an output\n";
 
 /// The maximum time that a command may take, with all its children.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(super) const LIMIT: Duration = Duration::from_secs(60);
+
+/// The exit code of a shell that cannot set a limit.
+pub(super) const NO_LIMIT: i32 = 98;
 
 /// A command that writes files.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +39,11 @@ pub(super) struct Job {
 }
 
 impl Job {
-    const fn new(name: &'static str, line: &'static str, outputs: &'static [&'static str]) -> Self {
+    pub(super) const fn new(
+        name: &'static str,
+        line: &'static str,
+        outputs: &'static [&'static str],
+    ) -> Self {
         Self { name, line, outputs, is_stream: false, has_device: true }
     }
 
@@ -44,7 +51,7 @@ impl Job {
         Self { has_device: false, ..self }
     }
 
-    const fn stream(self) -> Self {
+    pub(super) const fn stream(self) -> Self {
         Self { is_stream: true, ..self }
     }
 }
@@ -163,22 +170,33 @@ impl Bed {
             (0..200).map(|i| format!("{},{},{}\n", f64::from(i) * 0.1, i * i, 7 * i)).collect();
         fs::write(at("path.csv"), path)?;
         let cut = |x: u32| format!("crop=320:240:{x}:0");
-        let fade = |x: u32| {
-            format!(
-                "loop=11:1:0,setpts=N/25/TB,crop=320:240:{x}:0,eq=brightness=0.02*sin(n):eval=frame"
-            )
-        };
         for (name, x) in [("l", 0), ("r", 160)] {
             let (png, y4m, mp4) =
                 (format!("{name}.png"), format!("{name}.y4m"), format!("{name}.mp4"));
             self.ffmpeg(&["-vf", &cut(x), &png])?;
-            self.ffmpeg(&["-vf", &fade(x), "-r", "25", "-pix_fmt", "yuv420p", &y4m])?;
-            self.ffmpeg(&["-vf", &fade(x), "-r", "25", "-pix_fmt", "yuv420p", "-crf", "10", &mp4])?;
+            self.video(12, x, &[], &y4m)?;
+            self.video(12, x, &["-crf", "10"], &mp4)?;
         }
         let mut warp = self.program_with(
             "warp --homography h.txt --left l.png --right r.png --device cpu -o h.safetensors",
         );
         cargo::output(warp.current_dir(&self.inputs)).map(drop)
+    }
+
+    /// Makes the video `name` of a camera that sees the scene from the column `x`. Its brightness changes.
+    fn video(&self, frames: u32, x: u32, options: &[&str], name: &str) -> Result {
+        let filter = format!(
+            "loop={}:1:0,setpts=N/25/TB,crop=320:240:{x}:0,eq=brightness=0.02*sin(n):eval=frame",
+            frames - 1
+        );
+        let format = ["-vf", &filter, "-r", "25", "-pix_fmt", "yuv420p"];
+        self.ffmpeg(&[&format, options, &[name]].concat())
+    }
+
+    /// Makes two videos `long_l.y4m` and `long_r.y4m` with this number of frames.
+    pub(super) fn make_long_videos(&self, frames: u32) -> Result {
+        self.video(frames, 0, &[], "long_l.y4m")?;
+        self.video(frames, 160, &[], "long_r.y4m")
     }
 
     /// Runs ffmpeg on the scene, in the folder of the inputs.
@@ -219,11 +237,12 @@ impl Bed {
         self.program_with(&self.line(job))
     }
 
-    /// Returns a command that runs the job after the shell commands `before`, such as `ulimit`.
+    /// Returns a command that runs the job after the shell commands `before`, such as `ulimit`. Without starting the job,
+    /// it exits with [`NO_LIMIT`] if they fail.
     pub(super) fn limited(&self, job: Job, before: &str) -> Command {
         let mut command = Command::new("sh");
         self.set_up(&mut command);
-        command.args(["-c", &format!("{before}; exec \"$0\" \"$@\"")]).arg(&self.program);
+        command.args(["-c", &after(before)]).arg(&self.program);
         command.args(self.line(job).split_whitespace());
         command
     }
@@ -249,7 +268,7 @@ impl Bed {
         for _ in 0..3 {
             self.reset(job)?;
             let start = Instant::now();
-            let output = self.command(job).output()?;
+            let output = finish(self.command(job).spawn()?)?;
             let time = start.elapsed();
             if !output.status.success() {
                 return Err(format!("{}: {}: {}", job.name, output.status, said(&output)).into());
@@ -353,6 +372,11 @@ impl Bed {
     }
 }
 
+/// Returns a shell script that runs `before`, and then its arguments.
+fn after(before: &str) -> String {
+    format!("{{ {before}; }} || exit {NO_LIMIT}; exec \"$0\" \"$@\"")
+}
+
 fn is_temporary(name: &str) -> bool {
     name.starts_with(".panoweave-") && name.ends_with(".tmp")
 }
@@ -444,3 +468,22 @@ lens = "pinhole"
 matrix = { fx = 240.0, fy = 240.0, cx = 159.5, cy = 119.5 }
 yaw = 20.0
 "#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_without_its_limit_does_not_start() {
+        let run = |before: &str| {
+            let output =
+                Command::new("sh").args(["-c", &after(before), "echo", "started"]).output();
+            let Output { status, stdout, .. } = output.unwrap();
+            (status.code(), String::from_utf8(stdout).unwrap())
+        };
+        assert_eq!(run("trap '' XFSZ; ulimit -f 8"), (Some(0), "started\n".to_owned()));
+        for before in ["ulimit -f wrong", "echo $$ > /no/such/cgroup.procs", "false"] {
+            assert_eq!(run(before), (Some(NO_LIMIT), String::new()), "{before}");
+        }
+    }
+}

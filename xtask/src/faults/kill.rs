@@ -4,10 +4,10 @@
 //! command must then succeed and remove the temporary files of the killed run.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Run;
-use super::bed::{JOBS, State, is_killed, said};
+use super::bed::{JOBS, LIMIT, State, finish, is_killed, said};
 use crate::Result;
 
 const NAME: &str = "kill";
@@ -22,7 +22,13 @@ pub(super) fn run(run: &mut Run) -> Result {
                 thread::sleep(reference.time.mul_f64(1.1 * run.rng.f64()));
             } else {
                 // Most of the time, a command reads and computes. Half of the kills aim at the time in which it writes.
+                let start = Instant::now();
                 while run.bed.temporary()? == 0 && child.try_wait()?.is_none() {
+                    if start.elapsed() > LIMIT {
+                        let text = format!("neither writes nor ends in {} s", LIMIT.as_secs());
+                        run.fail(NAME, job.name, text);
+                        break;
+                    }
                     thread::sleep(Duration::from_micros(200));
                 }
                 thread::sleep(Duration::from_micros(run.rng.u64(0..5000)));
@@ -46,7 +52,13 @@ pub(super) fn run(run: &mut Run) -> Result {
                 run.count(NAME, job.name, "left a temporary file");
             }
             run.bed.age()?;
-            let output = run.bed.command(job).output()?;
+            let output = match finish(run.bed.command(job).spawn()?) {
+                Ok(output) => output,
+                Err(error) => {
+                    run.fail(NAME, job.name, format!("the next run: {error}"));
+                    continue;
+                }
+            };
             match run.bed.state(job, &reference) {
                 Ok((State::New, 0)) if output.status.success() => {}
                 found => {

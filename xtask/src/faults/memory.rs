@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::Run;
-use super::bed::{JOBS, Job, Reference, State, error_kind, finish, is_killed, said};
+use super::bed::{JOBS, Job, NO_LIMIT, Reference, State, error_kind, finish, is_killed, said};
 use crate::Result;
 
 const NAME: &str = "memory";
@@ -51,7 +51,8 @@ fn trial_of(run: &mut Run, job: Job, reference: &Reference, before: &str) -> Res
     run.bed.await_children()?;
     let found = run.bed.state(job, reference);
     // The shell itself may have too little memory to start the program.
-    let (code, has_started) = (output.status.code(), output.status.code() != Some(127));
+    let code = output.status.code();
+    let has_started = code != Some(127) && (code == Some(NO_LIMIT) || !starts_not(&output.stderr));
     match (found, error_kind(&output)) {
         (Ok((State::New, 0)), None) if code == Some(0) => {
             run.count(NAME, job.name, "runs with the new output")
@@ -62,7 +63,7 @@ fn trial_of(run: &mut Run, job: Job, reference: &Reference, before: &str) -> Res
         (Ok((state, _)), None) if is_killed(output.status) => {
             run.count(NAME, job.name, format!("ended by a signal {}", state.text()));
         }
-        (Ok((State::Old, 0)), None) if !has_started || starts_not(&output.stderr) => {
+        (Ok((State::Old, 0)), None) if !has_started => {
             run.count(NAME, job.name, "did not start");
         }
         (found, kind) => {

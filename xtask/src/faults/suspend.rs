@@ -2,6 +2,7 @@
 //!
 //! The program must write the same bytes as an undisturbed run, or end with a typed error and leave the old outputs.
 
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -12,10 +13,15 @@ use crate::Result;
 
 const NAME: &str = "suspend";
 
-/// Sends a signal to a process, which may have ended already.
-fn signal(name: &str, process: i32) -> Result {
-    Command::new("kill").args(["-s", name, &process.to_string()]).output()?;
-    Ok(())
+/// Sends a signal to a process. Returns `false` if the process has already ended.
+fn signal(name: &str, process: i32) -> Result<bool> {
+    let output = Command::new("kill").args(["-s", name, &process.to_string()]).output();
+    let output = output.map_err(|error| format!("cannot run `kill`: {error}"))?;
+    if !output.status.success() && Path::new("/proc").join(process.to_string()).exists() {
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(format!("cannot send SIG{name} to process {process}: {}", text.trim()).into());
+    }
+    Ok(output.status.success())
 }
 
 pub(super) fn run(run: &mut Run) -> Result {
@@ -34,7 +40,9 @@ pub(super) fn run(run: &mut Run) -> Result {
                 else {
                     break;
                 };
-                signal("STOP", process)?;
+                if !signal("STOP", process)? {
+                    continue;
+                }
                 thread::sleep(Duration::from_millis(run.rng.u64(20..400)));
                 signal("CONT", process)?;
                 let whom = if process == program { "program" } else { "ffmpeg" };

@@ -93,27 +93,39 @@ Suggests: bash-completion, libcuda1
 Section: graphics
 Priority: optional
 Description: stitches pictures and videos of several cameras into one panorama
- panoweave stitches the pictures or videos of 2 to 64 cameras into one panorama
- on NVIDIA GPUs, and on the CPU of machines without one. It calibrates cameras
- from their pictures, matches their colours, finds seams and scores panoramas.
+ panoweave stitches the pictures of 2 to 64 cameras, or the videos of 2 to 16
+ cameras, into one panorama on NVIDIA GPUs, and on the CPU of machines without
+ one. It calibrates cameras from their pictures, matches their colours, finds
+ seams and scores panoramas.
  .
  A GPU needs NVIDIA's driver for CUDA 12 or newer. Videos need ffmpeg.
 "
         ),
     )?;
     tree::set_modes(stage)?;
-    let file = folder.join(format!("panoweave_{VERSION}-{REVISION}_{architecture}.deb"));
-    // One thread, because more threads would split the data differently.
+    let file = folder.join(file_name(architecture));
+    // One thread needs the least memory. dpkg-deb older than 1.21.9, as in Ubuntu 22.04, ignores the variable, and has no
+    // option for it. The number of threads does not change the bytes, because the size of xz's blocks is fixed.
     run(Command::new("dpkg-deb")
-        .env("SOURCE_DATE_EPOCH", &place.epoch)
-        .args(["--root-owner-group", "--threads-max=1", "-Zxz", "--build"])
+        .envs([("SOURCE_DATE_EPOCH", &*place.epoch), ("DPKG_DEB_THREADS_MAX", "1")])
+        .args(["--root-owner-group", "-Zxz", "--build"])
         .arg(stage)
         .arg(&file))?;
     Ok(file)
 }
 
-/// Returns the maintainer from Debian's usual environment variables.
+/// Returns the name of the package's file for a Debian architecture.
+pub(super) fn file_name(architecture: &str) -> String {
+    format!("panoweave_{VERSION}-{REVISION}_{architecture}.deb")
+}
+
+/// Returns the maintainer from Debian's usual environment variables. Prints a warning if there is no address.
 fn maintainer() -> String {
+    if std::env::var_os("DEBEMAIL").is_none() {
+        eprintln!(
+            "warning: the package has no address of a maintainer; set DEBFULLNAME and DEBEMAIL for a release"
+        );
+    }
     let variable =
         |name, otherwise: &str| std::env::var(name).unwrap_or_else(|_| otherwise.to_owned());
     let name = variable("DEBFULLNAME", "The panoweave authors");

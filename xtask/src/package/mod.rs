@@ -14,6 +14,8 @@ mod debian;
 mod install;
 mod tree;
 
+pub(crate) use install::run as install;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,28 +25,15 @@ use crate::cargo::{self, output, root};
 /// The version of the program, the library and the packages.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What to do after the package is built.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum After {
-    Nothing,
-    /// Build the package again in another folder, and compare the bytes.
-    Check,
-    /// Install the package in a fresh Debian, and use it there.
-    Install,
-}
-
-/// Builds the package for a target, by default for this machine.
-pub(crate) fn run(triple: Option<&str>, after: After) -> Result {
+/// Builds the package for a target, by default for this machine. With `checks`, builds it again in another folder, and
+/// compares the bytes.
+pub(crate) fn run(triple: Option<&str>, checks: bool) -> Result {
     let host = cargo::host()?;
     let triple = triple.unwrap_or(&host);
     let place = Place { root: root(), target: cargo::target(), epoch: epoch()? };
     let package = make(&place, triple)?;
     println!("{}  {}", sha256(&package)?, package.display());
-    match after {
-        After::Nothing => Ok(()),
-        After::Check => check::run(&place, triple, &package),
-        After::Install => install::run(&place, &package),
-    }
+    if checks { check::run(&place, triple, &package) } else { Ok(()) }
 }
 
 /// The folders of a build, and the time that its files state.

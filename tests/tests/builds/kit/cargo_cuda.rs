@@ -10,7 +10,7 @@ use crate::kit::project;
 pub(crate) fn program() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
     let mut build =
-        project::cargo(project::root(), &["build", "--quiet", "--package", "cargo-cuda"]);
+        project::cargo(project::root(), &["build", "--quiet", "--package", "stable-cargo-cuda"]);
     build.args(["--profile", "test"]).env("CARGO_TARGET_DIR", target);
     build.env_remove("CARGO_PROFILE_DEV_DEBUG");
     project::run(build);
