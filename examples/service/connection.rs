@@ -3,10 +3,11 @@
 //! hyper closes a connection that sends no complete request head within [`HEAD`]. The [`Socket`] fails if the client
 //! does not read for [`STALL`]. `POST /stitch` limits the time in which a body must arrive.
 
+use std::future::pending;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -38,10 +39,19 @@ const BUFFER: usize = 64 << 10;
 #[derive(Clone, Default)]
 pub(crate) struct Closer(pub(crate) Arc<Notify>);
 
+#[derive(Clone, Copy)]
+enum State {
+    /// The connection has neither a complete request head nor a response since this time.
+    Idle(Instant),
+    /// A response is pending.
+    Busy,
+    /// The connection ends. It must not begin a request.
+    Closing,
+}
+
 /// The activity of a connection.
 pub(crate) struct Activity {
-    /// The time from which the connection has no request. `None` while a response is pending.
-    idle: Mutex<Option<Instant>>,
+    state: Mutex<State>,
     /// Whether the service waits until the client reads.
     blocked: AtomicBool,
     pub(crate) closer: Closer,
@@ -49,18 +59,41 @@ pub(crate) struct Activity {
 
 impl Activity {
     pub(crate) fn new() -> Arc<Self> {
-        let (idle, blocked) = (Mutex::new(Some(Instant::now())), AtomicBool::new(false));
-        Arc::new(Self { idle, blocked, closer: Closer::default() })
+        let (state, blocked) = (Mutex::new(State::Idle(Instant::now())), AtomicBool::new(false));
+        Arc::new(Self { state, blocked, closer: Closer::default() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the time from which the connection has neither a complete request head nor a response.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
-        let idle = *self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.filter(|_| !self.blocked.load(Ordering::Relaxed))
+        match *self.state() {
+            State::Idle(since) if !self.blocked.load(Ordering::Relaxed) => Some(since),
+            _ => None,
+        }
     }
 
-    fn set_idle(&self, since: Option<Instant>) {
-        *self.idle.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    /// Ends the connection if it is idle. Returns whether it is.
+    pub(crate) fn close(&self) -> bool {
+        let mut state = self.state();
+        let is_idle = matches!(*state, State::Idle(_));
+        if is_idle {
+            *state = State::Closing;
+            self.closer.0.notify_one();
+        }
+        is_idle
+    }
+
+    /// Begins a request. Returns false if the connection ends.
+    fn begin(&self) -> bool {
+        let mut state = self.state();
+        let may_begin = !matches!(*state, State::Closing);
+        if may_begin {
+            *state = State::Busy;
+        }
+        may_begin
     }
 }
 
@@ -69,7 +102,10 @@ struct InProgress(Arc<Activity>);
 
 impl Drop for InProgress {
     fn drop(&mut self) {
-        self.0.set_idle(Some(Instant::now()));
+        let mut state = self.0.state();
+        if let State::Busy = *state {
+            *state = State::Idle(Instant::now());
+        }
     }
 }
 
@@ -81,11 +117,14 @@ pub(crate) async fn serve(
     mut stopped: watch::Receiver<()>,
 ) {
     let service = service_fn(|mut request: Request<Incoming>| {
-        activity.set_idle(None);
-        let in_progress = InProgress(Arc::clone(&activity));
+        let in_progress = activity.begin().then(|| InProgress(Arc::clone(&activity)));
         request.extensions_mut().insert(activity.closer.clone());
         let response = router.call(request);
         async move {
+            if in_progress.is_none() {
+                // The connection is about to be dropped.
+                pending::<()>().await;
+            }
             let response = response.await?;
             // The stream owns `in_progress` until its end.
             Ok::<_, std::convert::Infallible>(response.map(|body| {

@@ -92,15 +92,20 @@ impl Connections {
     /// Closes the connection that has been idle for the longest time, and at least for `least`, among those of the
     /// clients `which`. Returns whether there was one.
     fn close_idle(&mut self, least: Duration, which: impl Fn(&IpAddr) -> bool) -> bool {
-        let of_clients = self.open.iter().enumerate().filter(|(_, (address, _))| which(address));
-        let idle = of_clients.filter_map(|(index, (_, activity))| {
-            let since = activity.upgrade()?.idle_since()?;
-            (since.elapsed() >= least).then_some((since, index))
-        });
-        let Some((_, index)) = idle.min() else { return false };
-        if let Some(activity) = self.open.swap_remove(index).1.upgrade() {
-            activity.closer.0.notify_one();
+        loop {
+            let of_clients =
+                self.open.iter().enumerate().filter(|(_, (address, _))| which(address));
+            let idle = of_clients.filter_map(|(index, (_, activity))| {
+                let since = activity.upgrade()?.idle_since()?;
+                (since.elapsed() >= least).then_some((since, index))
+            });
+            let Some((_, index)) = idle.min() else { return false };
+            // A request may have begun on it meanwhile.
+            let activity = self.open[index].1.upgrade();
+            if activity.is_none_or(|activity| activity.close()) {
+                self.open.swap_remove(index);
+                return true;
+            }
         }
-        true
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Each request and each response has a [`Share`] of the memory. When the memory runs out, the service ends the
 //! transfer that has occupied the most bytes for the longest time. So a client that stops sending a request or reading
-//! a response does not keep its memory, and a small request is never the one that makes room for others.
+//! a response does not keep its memory. A transfer with less memory than the one that needs it, and with less than the
+//! average, does not end.
 
+use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -24,6 +26,8 @@ pub(crate) struct OutOfMemory;
 
 /// The memory for all requests and responses.
 pub(crate) struct Memory {
+    /// The number of bytes for all transfers together.
+    total: usize,
     free: Arc<Semaphore>,
     shares: Mutex<Vec<Weak<Share>>>,
 }
@@ -31,14 +35,22 @@ pub(crate) struct Memory {
 /// The memory of one request or response. Dropping it returns the memory.
 pub(crate) struct Share {
     memory: Arc<Memory>,
-    since: Instant,
     held: Mutex<Held>,
-    end: Arc<Notify>,
+    /// Ends the transfer. `None` if nothing can end it.
+    end: Option<Arc<Notify>>,
 }
 
 struct Held {
     permits: Option<OwnedSemaphorePermit>,
+    /// The time of the first permit.
+    since: Option<Instant>,
     state: State,
+}
+
+impl Held {
+    fn bytes(&self) -> usize {
+        self.permits.as_ref().map_or(0, OwnedSemaphorePermit::num_permits)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -57,13 +69,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Memory {
     pub(crate) fn new(bytes: usize) -> Arc<Self> {
-        Arc::new(Self { free: Arc::new(Semaphore::new(bytes)), shares: Mutex::default() })
+        let free = Arc::new(Semaphore::new(bytes));
+        Arc::new(Self { total: bytes, free, shares: Mutex::default() })
     }
 
-    /// Adds a transfer without bytes. The memory notifies `end` to end the transfer.
-    pub(crate) fn share(self: &Arc<Self>, end: Arc<Notify>) -> Arc<Share> {
-        let held = Mutex::new(Held { permits: None, state: State::Transfer });
-        let share = Share { memory: Arc::clone(self), since: Instant::now(), held, end };
+    /// Adds a transfer without bytes. The memory notifies `end` to end the transfer, if there is one.
+    pub(crate) fn share(self: &Arc<Self>, end: Option<Arc<Notify>>) -> Arc<Share> {
+        let held = Mutex::new(Held { permits: None, since: None, state: State::Transfer });
+        let share = Share { memory: Arc::clone(self), held, end };
         let share = Arc::new(share);
         let mut shares = lock(&self.shares);
         shares.retain(|share| share.strong_count() > 0);
@@ -71,25 +84,27 @@ impl Memory {
         share
     }
 
-    /// Ends the transfer that has occupied the most bytes for the longest time, unless another one is about to end.
-    fn make_room(&self) {
+    /// Ends the transfer that has occupied the most bytes for the longest time, unless another one is about to end. The
+    /// memory is for a transfer that needs `bytes` in total.
+    fn make_room(&self, bytes: usize) {
         let shares: Vec<_> = lock(&self.shares).iter().filter_map(Weak::upgrade).collect();
         if shares.iter().any(|share| lock(&share.held).state == State::Ending) {
             return;
         }
-        let used = |share: &Arc<Share>| {
+        let least = bytes.min(self.total / shares.len().max(1));
+        let used = |share: &Share| {
             let held = lock(&share.held);
-            let bytes = held.permits.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-            let age = share.since.elapsed();
-            let may_end = held.state == State::Transfer && bytes > 0 && age >= SPARED;
-            may_end.then(|| bytes as u128 * age.as_millis())
+            let age = held.since?.elapsed();
+            let may_end = held.state == State::Transfer && held.bytes() >= least && age >= SPARED;
+            may_end.then(|| held.bytes() as u128 * age.as_millis())
         };
-        let most = shares.iter().filter_map(|share| Some((used(share)?, share)));
-        if let Some((_, share)) = most.max_by_key(|(used, _)| *used) {
+        let most =
+            shares.iter().filter_map(|share| Some((used(share)?, share, share.end.as_ref()?)));
+        if let Some((_, share, end)) = most.max_by_key(|(used, ..)| *used) {
             let mut held = lock(&share.held);
             if held.state == State::Transfer {
                 held.state = State::Ending;
-                share.end.notify_one();
+                end.notify_one();
             }
         }
     }
@@ -98,19 +113,25 @@ impl Memory {
 impl Share {
     /// Takes memory for `bytes`. Waits and ends other transfers if there is too little.
     pub(crate) async fn take(&self, bytes: usize) -> Result<(), OutOfMemory> {
+        let whole = lock(&self.held).bytes().saturating_add(bytes);
+        if whole > self.memory.total {
+            return Err(OutOfMemory);
+        }
         let bytes = u32::try_from(bytes).map_err(|_| OutOfMemory)?;
         // One future for all pauses keeps its place among the transfers that wait.
         let mut taken = Box::pin(Arc::clone(&self.memory.free).acquire_many_owned(bytes));
         for _ in 0..PAUSES {
             if let Ok(permits) = timeout(PAUSE, taken.as_mut()).await {
                 let permits = permits.map_err(|_| OutOfMemory)?;
-                match &mut lock(&self.held).permits {
+                let mut held = lock(&self.held);
+                held.since.get_or_insert_with(Instant::now);
+                match &mut held.permits {
                     Some(held) => held.merge(permits),
                     none => *none = Some(permits),
                 }
                 return Ok(());
             }
-            self.memory.make_room();
+            self.memory.make_room(whole);
         }
         Err(OutOfMemory)
     }
@@ -118,12 +139,15 @@ impl Share {
     /// Ends the transfer.
     pub(crate) fn end(&self) {
         lock(&self.held).state = State::Ending;
-        self.end.notify_one();
+        self.end.iter().for_each(|end| end.notify_one());
     }
 
     /// Waits until the transfer must end.
     pub(crate) async fn ended(&self) {
-        self.end.notified().await;
+        match &self.end {
+            Some(end) => end.notified().await,
+            None => pending().await,
+        }
     }
 
     /// Keeps the memory until the share is dropped. Returns an error if the transfer must end.

@@ -6,8 +6,8 @@
 //! of the form's headers included, and of responses count against the memory limit (`memory`). A response returns its
 //! memory when its last byte has been sent or the connection ends.
 //!
-//! If the client closes the sending side of its connection before it has the response, the service cancels the request,
-//! so that requests of clients that have gone away leave the queue.
+//! If the client closes the sending side of its connection before it has the response, and has sent nothing after the
+//! request, the service cancels the request, so that requests of clients that have gone away leave the queue.
 //!
 //! The module `refusal` defines the errors and their HTTP status.
 
@@ -220,8 +220,8 @@ pub(crate) async fn stitch(
     State(still): State<Arc<Still>>,
     request: Request,
 ) -> Result<impl IntoResponse, Refusal> {
-    let closer = request.extensions().get::<Closer>().cloned().unwrap_or_default();
-    let share = still.memory.share(Arc::default());
+    let closer = request.extensions().get::<Closer>().cloned();
+    let share = still.memory.share(Some(Arc::default()));
     let arrival = async {
         let form = timeout(ARRIVAL, read(request, &share)).await.map_err(|_| Refusal::Slow)??;
         Ok::<_, Refusal>((form, still.slot().await?))
@@ -240,9 +240,10 @@ pub(crate) async fn stitch(
         (png, slot)
     });
     let (png, slot) = work.await.map_err(|_| Refusal::Broken)?;
-    let file = png?;
+    let mut file = png?;
+    file.shrink_to_fit();
     // Keep the slot until the response has its memory.
-    let share = memory.share(closer.0);
+    let share = memory.share(closer.map(|Closer(closer)| closer));
     share.take(file.capacity()).await.map_err(|OutOfMemory| Refusal::Busy)?;
     drop(slot);
     let png = Bytes::from_owner(Png { file, _share: share });

@@ -7,8 +7,8 @@ use panoweave::io::video::VideoLimits;
 /// The limits on input videos.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct InputLimits {
-    /// Maximum number of pixels of a frame of an input video. A larger frame is an error, even if the file states a
-    /// smaller size. The default is 16384×8192.
+    /// Maximum number of pixels of a frame of an input video. If ffmpeg decodes, a larger frame is an error even if the
+    /// file states a smaller size; NVDEC scales it down. The default is 16384×8192.
     #[arg(long, value_name = "N", default_value_t = VideoLimits::default().pixels)]
     max_input_pixels: u64,
     /// Maximum number of streams of an input file: pictures, sound, subtitles and data.

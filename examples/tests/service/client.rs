@@ -127,12 +127,11 @@ impl Service {
     /// Starts a `POST /stitch` request without finishing it. The head announces a form of `length` bytes, but only the
     /// bytes `sent` follow.
     pub(crate) fn begin(&self, length: usize, sent: &[u8]) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        write!(stream, "POST /stitch HTTP/1.0\r\nContent-Length: {length}\r\n").unwrap();
-        stream.write_all(b"Content-Type: multipart/form-data; boundary=X\r\n\r\n").unwrap();
-        // Ignore an error, because the service may reject the request before it has read all of it.
-        drop(stream.write_all(sent));
-        stream
+        let head = format!(
+            "POST /stitch HTTP/1.0\r\nContent-Length: {length}\r\n\
+             Content-Type: multipart/form-data; boundary=X\r\n\r\n"
+        );
+        self.send(&[head.as_bytes(), sent].concat())
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
