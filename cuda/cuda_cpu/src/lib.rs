@@ -243,7 +243,9 @@ impl Launch<'_> {
 pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
     let id = next_id();
     let result = run(launch, id, thread);
-    if let (Err(fault), true) = (&result, stops::take(id)) {
+    if let Err(fault) = &result
+        && stops::take(id)
+    {
         eprintln!("{fault}");
         eprintln!("the process ends, because only `launch_stoppable` can return this fault");
         std::process::abort();
@@ -277,9 +279,9 @@ pub unsafe fn launch_stoppable(
     thread: &(impl Fn() + Sync),
 ) -> Result<(), Fault> {
     let id = next_id();
-    let result = run(launch, id, thread);
-    stops::take(id);
-    result
+    run(launch, id, thread).inspect_err(|_| {
+        stops::take(id);
+    })
 }
 
 /// Returns the number of a new launch.
