@@ -2,6 +2,9 @@
 //!
 //! hyper closes a connection that sends no complete request head within [`HEAD`]. The [`Socket`] fails if the client
 //! does not read for [`STALL`]. `POST /stitch` limits the time in which a body must arrive.
+//!
+//! A response may end a request whose body has not arrived completely. The socket then discards bytes for up to
+//! [`LINGER`] before it closes: if a socket closes with unread bytes, the client's system discards the response.
 
 use std::future::pending;
 use std::io;
@@ -31,6 +34,9 @@ const HEAD: Duration = Duration::from_secs(5);
 
 /// Maximum time without progress while the service writes. A client that loses its network for a few seconds recovers.
 const STALL: Duration = Duration::from_secs(60);
+
+/// Maximum time in which the client of an ended connection can send the rest of its request and read the response.
+const LINGER: Duration = Duration::from_secs(2);
 
 /// The size of hyper's buffers for a connection. It also limits the size of a request head.
 const BUFFER: usize = 64 << 10;
@@ -137,7 +143,7 @@ pub(crate) async fn serve(
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
-    let socket = Socket { stream, activity: Arc::clone(&activity), stall: None };
+    let socket = Socket { stream, activity: Arc::clone(&activity), stall: None, linger: None };
     let mut connection = pin!(http.serve_connection(TokioIo::new(socket), service));
     let mut closed = pin!(activity.closer.0.notified());
     let ended = select(connection.as_mut(), closed.as_mut());
@@ -149,11 +155,14 @@ pub(crate) async fn serve(
     }
 }
 
-/// A socket whose writes fail if the client does not read for [`STALL`].
+/// A socket whose writes fail if the client does not read for [`STALL`], and that discards what arrives while it
+/// closes.
 struct Socket {
     stream: TcpStream,
     activity: Arc<Activity>,
     stall: Option<Pin<Box<Sleep>>>,
+    /// The end of the time to discard bytes.
+    linger: Option<Pin<Box<Sleep>>>,
 }
 
 impl Socket {
@@ -213,6 +222,21 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let Self { stream, linger, .. } = &mut *self;
+        if linger.is_none() {
+            ready!(Pin::new(&mut *stream).poll_shutdown(context))?;
+        }
+        let linger = linger.get_or_insert_with(|| Box::pin(sleep(LINGER)));
+        let mut bytes = [0; 8 << 10];
+        loop {
+            if linger.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            let mut rest = ReadBuf::new(&mut bytes);
+            ready!(Pin::new(&mut *stream).poll_read(context, &mut rest))?;
+            if rest.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
     }
 }
