@@ -27,7 +27,7 @@ pub(crate) struct OutOfMemory;
 /// The memory for all requests and responses.
 pub(crate) struct Memory {
     /// The number of bytes for all transfers together.
-    total: usize,
+    pub(crate) total: usize,
     free: Arc<Semaphore>,
     shares: Mutex<Vec<Weak<Share>>>,
 }

@@ -72,7 +72,7 @@ async fn signalled() {
 
 /// Returns the route `POST /stitch`.
 pub fn stitching(still: Arc<Still>) -> Router {
-    let stitch = post(still::stitch).layer(DefaultBodyLimit::max(still::MAX_BODY));
+    let stitch = post(still::stitch).layer(DefaultBodyLimit::max(still.max_body()));
     Router::new().route("/stitch", stitch).with_state(still)
 }
 

@@ -38,8 +38,8 @@ use super::memory::{Memory, OutOfMemory, Share};
 use super::refusal::Refusal;
 use crate::geometry;
 
-/// Maximum number of bytes in a request.
-pub(crate) const MAX_BODY: usize = 64 << 20;
+/// Maximum number of bytes in a request, if the memory for all requests is not smaller.
+const MAX_BODY: usize = 64 << 20;
 
 /// Maximum number of pixels in a panorama.
 const MAX_PIXELS: u64 = 1 << 25;
@@ -135,6 +135,11 @@ impl Still {
     #[must_use]
     pub fn with_memory(self, bytes: usize) -> Self {
         Self { memory: Memory::new(bytes), ..self }
+    }
+
+    /// Returns the maximum number of bytes in a request.
+    pub(crate) fn max_body(&self) -> usize {
+        MAX_BODY.min(self.memory.total)
     }
 
     /// Waits for a work slot.

@@ -87,6 +87,16 @@ fn a_refusal_reaches_a_client_that_still_sends() {
     assert!(answer.ends_with("homography`\n"), "{answer}");
 }
 
+/// A request with more bytes than the memory limit can never be handled, so its status must not ask for another try.
+#[test]
+fn a_request_larger_than_the_memory_is_too_large() {
+    let service = Service::start_small(MOST_PER_ADDRESS, 1);
+    let picture = vec![b'a'; 2 << 20];
+    assert_eq!(service.post(&[("left", &picture)]).status, 413);
+    let small = &picture[..1 << 19];
+    assert_eq!(service.post(&[("left", small)]).status, 400);
+}
+
 /// Responses that clients do not read must not use more than the memory limit: the oldest one makes room.
 #[test]
 fn unread_responses_make_room() {

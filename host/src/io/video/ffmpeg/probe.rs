@@ -214,10 +214,8 @@ pub(in crate::io::video) fn probe(
         });
     }
     let exited = child.wait(Some(EXIT_LIMIT));
-    // Wait for its messages.
-    let _ = child.said();
     // ffprobe does not know the size of a video if all of its frames are too large.
-    let lines = child.lines_so_far();
+    let lines = child.lines();
     let sized = || parse(&answer, path, limits).is_ok_and(|probe| probe.size.min_element() > 0);
     if let Some(source) = max_pixels.exceeded(&lines)
         && (exited.is_err() || !sized())

@@ -226,10 +226,15 @@ impl Child {
 
     /// Returns the last [`QUOTED`] lines of stderr, joined by `; `. Call this after the child has ended.
     pub(super) fn said(&self) -> String {
+        let lines = self.lines();
+        lines[lines.len().saturating_sub(QUOTED)..].join("; ")
+    }
+
+    /// Returns the lines in the last [`KEPT`] bytes of stderr. Call this after the child has ended.
+    pub(super) fn lines(&self) -> Vec<String> {
         let said = lock(&self.0.said);
         let _ = said.more.recv_timeout(LAST_WORDS);
-        let lines = said.lines();
-        lines[lines.len().saturating_sub(QUOTED)..].join("; ")
+        said.lines()
     }
 
     /// Returns the lines in the last [`KEPT`] bytes that the child has written to stderr so far.
