@@ -8,6 +8,7 @@
 
 use std::future::pending;
 use std::io;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,6 +45,10 @@ const BUFFER: usize = 64 << 10;
 /// Ends a connection when notified. Each request has it as an extension.
 #[derive(Clone, Default)]
 pub(crate) struct Closer(pub(crate) Arc<Notify>);
+
+/// The address that identifies the client of a request, as an extension of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Client(pub(crate) IpAddr);
 
 #[derive(Clone, Copy)]
 enum State {
@@ -115,9 +120,10 @@ impl Drop for InProgress {
     }
 }
 
-/// Serves the requests of a connection until it ends. After `stopped` changes, serves only the request in progress.
+/// Serves the requests of a client's connection until it ends. After `stopped` changes, serves only the request in progress.
 pub(crate) async fn serve(
     stream: TcpStream,
+    client: Client,
     activity: Arc<Activity>,
     router: TowerToHyperService<Router>,
     mut stopped: watch::Receiver<()>,
@@ -125,6 +131,7 @@ pub(crate) async fn serve(
     let service = service_fn(|mut request: Request<Incoming>| {
         let in_progress = activity.begin().then(|| InProgress(Arc::clone(&activity)));
         request.extensions_mut().insert(activity.closer.clone());
+        request.extensions_mut().insert(client);
         let response = router.call(request);
         async move {
             if in_progress.is_none() {

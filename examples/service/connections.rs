@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::connection::{Activity, serve};
+use super::connection::{Activity, Client, serve};
 
 /// Maximum number of open connections. Processes usually have at least 1,024 descriptors.
 pub const MOST: usize = 512;
@@ -59,8 +59,10 @@ impl Connections {
         loop {
             match listener.accept().await {
                 Ok((stream, address)) => {
-                    if let Some(activity) = self.admit(client(address.ip())).await {
-                        tokio::spawn(serve(stream, activity, router.clone(), stopped.clone()));
+                    let client = client(address.ip());
+                    if let Some(activity) = self.admit(client).await {
+                        let (router, stopped) = (router.clone(), stopped.clone());
+                        tokio::spawn(serve(stream, Client(client), activity, router, stopped));
                     }
                 }
                 // The process has no more descriptors, or the client has closed the connection already.

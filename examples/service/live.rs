@@ -1,5 +1,5 @@
-//! Handles `GET /live` and `GET /health`: live video from one stitcher for any number of viewers, and the stitcher's
-//! state.
+//! Handles `GET /live` and `GET /health`: live video from one stitcher for up to [`MOST_VIEWERS`] viewers, and the
+//! stitcher's state.
 //!
 //! A task takes the panoramas from the stitcher as an asynchronous stream, encodes each panorama once for all viewers,
 //! and publishes the newest. A slow viewer misses some panoramas; the stitcher never waits for a viewer.
@@ -24,15 +24,22 @@ use panoweave::ops::colour::Colour;
 use panoweave::warp::DeviceWarp;
 use serde_json::json;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_blocking;
 
+use super::connections::MOST;
 use crate::{MadeUpCamera, geometry};
+
+/// Maximum number of viewers. Each of them has a connection for as long as it likes, so viewers must leave connections
+/// for other requests.
+pub const MOST_VIEWERS: usize = MOST / 2;
 
 /// A running stitcher, its newest panorama as one encoded part of the multipart stream, and the threads of its cameras.
 pub struct Live {
     stitcher: Arc<Stitcher>,
     newest: watch::Receiver<Bytes>,
+    /// Permits for the [`MOST_VIEWERS`] viewers.
+    places: Arc<Semaphore>,
     cameras: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -61,7 +68,8 @@ impl Live {
         let cameras = (0..2).zip(MadeUpCamera::pair()?).map(film).collect();
         let (newest, viewers) = watch::channel(Bytes::new());
         runtime.spawn(publish(stitcher.panoramas(), newest));
-        Ok(Self { stitcher, newest: viewers, cameras: Mutex::new(cameras) })
+        let places = Arc::new(Semaphore::new(MOST_VIEWERS));
+        Ok(Self { stitcher, newest: viewers, places, cameras: Mutex::new(cameras) })
     }
 
     /// Closes the stitcher, which ends all live streams.
@@ -115,13 +123,17 @@ async fn watch(State(live): State<Arc<Live>>) -> Response {
     if let Err(error) = live.stitcher.health() {
         return (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response();
     }
+    let Ok(place) = Arc::clone(&live.places).try_acquire_owned() else {
+        let full = format!("{MOST_VIEWERS} viewers are watching already; try again later\n");
+        return (StatusCode::SERVICE_UNAVAILABLE, full).into_response();
+    };
     let mut newest = live.newest.clone();
     // The newest panorama may be old, because the task publishes none without viewers.
     newest.mark_unchanged();
-    let parts = stream::unfold(newest, |mut newest| async move {
+    let parts = stream::unfold((newest, place), |(mut newest, place)| async move {
         newest.changed().await.ok()?;
         let part = newest.borrow_and_update().clone();
-        Some((Ok::<_, Infallible>(part), newest))
+        Some((Ok::<_, Infallible>(part), (newest, place)))
     });
     let kind = "multipart/x-mixed-replace; boundary=frame";
     ([(header::CONTENT_TYPE, kind)], Body::from_stream(parts)).into_response()

@@ -1,19 +1,25 @@
 //! Limits the memory for the bytes of all requests and responses together.
 //!
 //! Each request and each response has a [`Share`] of the memory. When the memory runs out, the service ends the
-//! transfer that has occupied the most bytes for the longest time. So a client that stops sending a request or reading
-//! a response does not keep its memory. A transfer with less memory than the one that needs it, and with less than the
-//! average, does not end.
+//! transfer that has occupied the most bytes for the longest time, of the client address that has the most bytes. So
+//! neither a client that stops sending a request or reading a response, nor one with many small transfers, keeps its
+//! memory. A young transfer does not end if it has less memory than the one that needs it and less than the average.
 
+use std::collections::BTreeMap;
 use std::future::pending;
+use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use super::connection::Client;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 /// The age from which a transfer may be ended, so that clients that transfer without a pause can finish.
 const SPARED: Duration = Duration::from_secs(1);
+
+/// The age from which a transfer may be ended although it is small.
+const OLD: Duration = Duration::from_secs(10);
 
 /// The time to wait for the memory of one transfer before another transfer is ended.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -35,6 +41,7 @@ pub(crate) struct Memory {
 /// The memory of one request or response. Dropping it returns the memory.
 pub(crate) struct Share {
     memory: Arc<Memory>,
+    client: Client,
     held: Mutex<Held>,
     /// Ends the transfer. `None` if nothing can end it.
     end: Option<Arc<Notify>>,
@@ -73,10 +80,10 @@ impl Memory {
         Arc::new(Self { total: bytes, free, shares: Mutex::default() })
     }
 
-    /// Adds a transfer without bytes. The memory notifies `end` to end the transfer, if there is one.
-    pub(crate) fn share(self: &Arc<Self>, end: Option<Arc<Notify>>) -> Arc<Share> {
+    /// Adds a transfer of `client` without bytes. The memory notifies `end` to end the transfer, if there is one.
+    pub(crate) fn share(self: &Arc<Self>, client: Client, end: Option<Arc<Notify>>) -> Arc<Share> {
         let held = Mutex::new(Held { permits: None, since: None, state: State::Transfer });
-        let share = Share { memory: Arc::clone(self), held, end };
+        let share = Share { memory: Arc::clone(self), client, held, end };
         let share = Arc::new(share);
         let mut shares = lock(&self.shares);
         shares.retain(|share| share.strong_count() > 0);
@@ -84,22 +91,30 @@ impl Memory {
         share
     }
 
-    /// Ends the transfer that has occupied the most bytes for the longest time, unless another one is about to end. The
-    /// memory is for a transfer that needs `bytes` in total.
-    fn make_room(&self, bytes: usize) {
+    /// Ends the transfer that has occupied the most bytes for the longest time, of the client that has the most bytes,
+    /// unless another transfer is about to end. The memory is for the transfer `asks`, which needs `bytes` in total.
+    fn make_room(&self, asks: &Share, bytes: usize) {
         let shares: Vec<_> = lock(&self.shares).iter().filter_map(Weak::upgrade).collect();
         if shares.iter().any(|share| lock(&share.held).state == State::Ending) {
             return;
         }
+        let mut clients = BTreeMap::new();
+        for share in &shares {
+            *clients.entry(share.client).or_insert(0) += lock(&share.held).bytes();
+        }
+        let Some(largest) = clients.into_iter().max_by_key(|(_, bytes)| *bytes) else { return };
         let least = bytes.min(self.total / shares.len().max(1));
         let used = |share: &Share| {
             let held = lock(&share.held);
             let age = held.since?.elapsed();
-            let may_end = held.state == State::Transfer && held.bytes() >= least && age >= SPARED;
+            // A client with many transfers must make room even for one with larger transfers.
+            let may_end = held.bytes() >= least || age >= OLD || share.client != asks.client;
+            let may_end = may_end && held.state == State::Transfer && age >= SPARED;
             may_end.then(|| held.bytes() as u128 * age.as_millis())
         };
-        let most =
-            shares.iter().filter_map(|share| Some((used(share)?, share, share.end.as_ref()?)));
+        let others = shares.iter().filter(|share| share.client == largest.0);
+        let others = others.filter(|share| !ptr::eq(&***share, asks));
+        let most = others.filter_map(|share| Some((used(share)?, share, share.end.as_ref()?)));
         if let Some((_, share, end)) = most.max_by_key(|(used, ..)| *used) {
             let mut held = lock(&share.held);
             if held.state == State::Transfer {
@@ -111,12 +126,17 @@ impl Memory {
 }
 
 impl Share {
+    /// Returns whether the transfer would have more memory than there is for all transfers if it took `bytes`.
+    pub(crate) fn exceeds(&self, bytes: usize) -> bool {
+        lock(&self.held).bytes().saturating_add(bytes) > self.memory.total
+    }
+
     /// Takes memory for `bytes`. Waits and ends other transfers if there is too little.
     pub(crate) async fn take(&self, bytes: usize) -> Result<(), OutOfMemory> {
-        let whole = lock(&self.held).bytes().saturating_add(bytes);
-        if whole > self.memory.total {
+        if self.exceeds(bytes) {
             return Err(OutOfMemory);
         }
+        let whole = lock(&self.held).bytes() + bytes;
         let bytes = u32::try_from(bytes).map_err(|_| OutOfMemory)?;
         // One future for all pauses keeps its place among the transfers that wait.
         let mut taken = Box::pin(Arc::clone(&self.memory.free).acquire_many_owned(bytes));
@@ -131,7 +151,7 @@ impl Share {
                 }
                 return Ok(());
             }
-            self.memory.make_room(whole);
+            self.memory.make_room(self, whole);
         }
         Err(OutOfMemory)
     }

@@ -42,7 +42,7 @@ use tokio::time::timeout;
 
 use connections::Connections;
 pub use connections::{MOST, MOST_PER_ADDRESS};
-pub use live::Live;
+pub use live::{Live, MOST_VIEWERS};
 pub use still::{MAX_MEMORY, Still};
 
 /// The maximum time for open connections to finish after a signal. Containers are killed 10 seconds after SIGTERM.

@@ -12,6 +12,7 @@
 //! The module `refusal` defines the errors and their HTTP status.
 
 use std::future::pending;
+use std::net::Ipv4Addr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +34,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::connection::Closer;
+use super::connection::{Client, Closer};
 use super::memory::{Memory, OutOfMemory, Share};
 use super::refusal::Refusal;
 use crate::geometry;
@@ -191,6 +192,10 @@ async fn read(request: Request, share: &Arc<Share>) -> Result<Form, Refusal> {
             let share = Arc::clone(&share);
             async move {
                 let chunk = chunk?;
+                // The limit of the body follows, and refuses the request at this chunk.
+                if share.exceeds(chunk.len()) {
+                    return Ok(chunk);
+                }
                 if let Err(OutOfMemory) = share.take(chunk.len()).await {
                     share.end();
                     pending().await
@@ -226,7 +231,10 @@ pub(crate) async fn stitch(
     request: Request,
 ) -> Result<impl IntoResponse, Refusal> {
     let closer = request.extensions().get::<Closer>().cloned();
-    let share = still.memory.share(Some(Arc::default()));
+    // A request that arrives without a connection is that of a test.
+    let client = request.extensions().get().copied();
+    let client = client.unwrap_or(Client(Ipv4Addr::UNSPECIFIED.into()));
+    let share = still.memory.share(client, Some(Arc::default()));
     let arrival = async {
         let form = timeout(ARRIVAL, read(request, &share)).await.map_err(|_| Refusal::Slow)??;
         Ok::<_, Refusal>((form, still.slot().await?))
@@ -248,7 +256,7 @@ pub(crate) async fn stitch(
     let mut file = png?;
     file.shrink_to_fit();
     // Keep the slot until the response has its memory.
-    let share = memory.share(closer.map(|Closer(closer)| closer));
+    let share = memory.share(client, closer.map(|Closer(closer)| closer));
     share.take(file.capacity()).await.map_err(|OutOfMemory| Refusal::Busy)?;
     drop(slot);
     let png = Bytes::from_owner(Png { file, _share: share });

@@ -377,7 +377,9 @@ impl Args {
     /// Returns the description from which the output video is opened. Fails if the output cannot be written or is also
     /// one of the inputs.
     fn output(&self, inputs: &[VideoInput], medium: Medium) -> Result<VideoOutput, Failure> {
-        let path = self.output.clone();
+        let is_stream = matches!(medium, Medium::Stream(_));
+        let to_stdout = is_stream && output::is_stdout(&self.output);
+        let path = if to_stdout { STANDARD.into() } else { self.output.clone() };
         let mut read = Vec::new();
         for input in inputs {
             read.extend(files(input)?);

@@ -13,7 +13,7 @@ pub(crate) mod stages;
 use std::borrow::Cow;
 use std::fs;
 use std::io::{self, BufWriter, StdoutLock, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -26,14 +26,19 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_with(|out| out.write_all(escaped(text).as_bytes()))
 }
 
-/// Escapes control characters except line ends and tabs, because text from a file, such as a camera's name, could
-/// control the terminal. Also escapes the characters that reverse the direction of writing.
-pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| match c {
+/// Returns whether a character of a file cannot control the terminal. Control characters except line ends and tabs can,
+/// and characters that reverse the direction of writing.
+pub(crate) fn is_plain(c: char) -> bool {
+    match c {
         '\n' | '\t' => true,
         '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => false,
         c => !c.is_control(),
-    };
+    }
+}
+
+/// Escapes the characters that are not [plain](is_plain), because text from a file, such as a camera's name, could
+/// control the terminal.
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_plain) {
         return text.into();
     }
@@ -86,6 +91,16 @@ pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
         return Err(Failure::OutputFolder { file: name(), folder: folder.to_owned() });
     }
     Ok(())
+}
+
+/// Returns whether a path is the pipe or the file of stdout, such as `/dev/stdout`. Devices do not count, because a
+/// terminal or `/dev/null` can be opened a second time.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    let found = |path: &Path| {
+        let found = fs::metadata(path).ok().filter(|found| !found.file_type().is_char_device())?;
+        Some((found.dev(), found.ino()))
+    };
+    found(path).is_some_and(|file| found(Path::new("/dev/stdout")) == Some(file))
 }
 
 /// Returns whether both paths are the same existing file or folder.

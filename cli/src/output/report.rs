@@ -41,7 +41,7 @@ pub(crate) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
         };
     }
     let text = error.to_string();
-    complain(&text);
+    complain(&output::escaped(&text));
     // clap's text consists of a sentence, an empty line, and hints. Put only the sentence into the JSON.
     let sentence = text.split("\n\n").next().unwrap_or_default();
     let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -117,13 +117,13 @@ impl<'a> Snippet<'a> {
 }
 
 /// Reads the text file that caused an error, so that the report can show a line of it. Returns `None` if the file no
-/// longer exists, is too large or is not UTF-8. Replaces control characters, which could change the terminal's state.
+/// longer exists, is too large or is not UTF-8. Replaces characters that could change the terminal's state.
 fn read_again(file: &Path) -> Option<String> {
     let there = std::fs::metadata(file).ok().filter(|m| m.is_file() && m.len() <= TEXT_LIMIT);
     let text = there.and_then(|_| std::fs::read_to_string(file).ok())?;
     let shown = |c: char| match c {
         '\n' | '\r' | '\t' => c,
-        _ if !c.is_control() => c,
+        _ if output::is_plain(c) => c,
         _ if c.is_ascii() => '?',
         _ => '¿',
     };

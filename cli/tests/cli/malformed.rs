@@ -298,6 +298,9 @@ fn control_characters_of_files_are_escaped() {
         assert!(done.stderr.contains(r"\u{1b}[31m"), "{line}: {done:?}");
         assert!(!done.stderr.contains('\u{1b}'), "{line}: {done:?}");
     }
+    // A shell pattern can supply the name of a file as an argument that does not belong there.
+    let done = folder.run(["compare", "a.png", "b.png", "\u{1b}]0;title\u{7}.png"]);
+    assert!(done.code == Some(2) && done.stderr.contains(r"\u{1b}]0;title\u{7}.png"), "{done:?}");
 }
 
 #[test]

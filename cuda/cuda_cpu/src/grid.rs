@@ -1,7 +1,7 @@
 //! Distributes the blocks of a launch over OS threads.
 //!
-//! The threads of rayon's global pool take one block after the other. After a fault, no further
-//! block starts. If all threads of all running blocks wait for other blocks, an additional OS thread
+//! The threads of a pool for launches ([`pool`]) take one block after the other. After a fault, no
+//! further block starts. If all threads of all running blocks wait for other blocks, an additional OS thread
 //! takes blocks, so that a kernel whose blocks wait for each other makes progress as on a GPU that
 //! runs them at the same time.
 
@@ -14,9 +14,10 @@ use crate::block::{self, Siblings};
 use crate::fault::Fault;
 use crate::global::GlobalMemory;
 use crate::order::Order;
+use crate::pool;
 use crate::profile::Collector;
 
-/// The maximum number of OS threads that a launch starts in addition to rayon's pool: about as many
+/// The maximum number of OS threads that a launch starts in addition to the pool: about as many
 /// blocks as a large GPU runs at once.
 const MAX_ADDED: u64 = 2048;
 
@@ -49,21 +50,21 @@ pub(crate) fn run(
         has_failed: AtomicBool::new(false),
         fault: Mutex::new(None),
     };
-    // A nested launch does not use the pool: an OS thread that waits there might start another block
-    // of the outer launch meanwhile.
-    let is_sequential = launch.checks.is_sequential() || block::is_running();
+    let is_sequential = launch.checks.is_sequential() || pool::is_in_launch();
     thread::scope(|scope| {
         let worker = Worker { grid: &grid, scope };
-        if is_sequential {
-            return worker.work();
-        }
-        let workers = count.min(rayon_core::current_num_threads() as u64);
-        rayon_core::scope(|pool| {
-            for _ in 1..workers {
-                pool.spawn(move |_| worker.work());
-            }
+        let every_thread = || {
+            let workers = count.min(rayon_core::current_num_threads() as u64);
+            rayon_core::scope(|pool| {
+                for _ in 1..workers {
+                    pool.spawn(move |_| worker.work());
+                }
+                worker.work();
+            });
+        };
+        if is_sequential || pool::in_pool(every_thread).is_err() {
             worker.work();
-        });
+        }
     });
     let fault = grid.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
     fault.map_or(Ok(()), |(_, fault)| Err(fault))

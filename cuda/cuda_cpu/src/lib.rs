@@ -53,6 +53,7 @@ mod level;
 pub mod memory;
 mod order;
 mod panics;
+mod pool;
 pub mod profile;
 mod shadow;
 mod shared;
@@ -112,6 +113,7 @@ pub use constant::ConstantBank;
 pub use fault::{AccessKind, Elsewhere, Fault, FaultKind, Index, ThreadId};
 #[cfg(target_arch = "x86_64")]
 pub use level::is_x86_64_v3;
+pub use pool::{in_pool, is_in_launch};
 pub use shared::SharedRegion;
 pub use stacks::{set_stack_bytes, stack_bytes};
 pub use warp::WarpOp;

@@ -1,6 +1,8 @@
 //! Tests of the simulator without `cuda_std`, with closures as kernels.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -130,6 +132,32 @@ fn many_cores_and_large_blocks_fit_into_the_address_space() {
     })
     .unwrap();
     assert_eq!(passed.load(Relaxed), 192 * 1024);
+}
+
+/// While a thread of a rayon pool waits for a launch, it must do no other work of its pool: that
+/// could launch the same kernel value, or wait for a lock that the thread holds.
+#[test]
+fn a_thread_of_a_pool_does_no_other_work_during_a_launch() {
+    thread_local! {
+        static LAUNCHES: Cell<bool> = const { Cell::new(false) };
+    }
+    let pool = rayon_core::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+    let (lock, threads) = (Mutex::new(()), AtomicU32::new(0));
+    pool.scope(|scope| {
+        for _ in 0..200 {
+            scope.spawn(|_| {
+                assert!(!LAUNCHES.replace(true));
+                let _guard = lock.lock().unwrap();
+                run([16, 1, 1], [32, 1, 1], || {
+                    sync_threads();
+                    threads.fetch_add(1, Relaxed);
+                })
+                .unwrap();
+                LAUNCHES.set(false);
+            });
+        }
+    });
+    assert_eq!(threads.into_inner(), 200 * 16 * 32);
 }
 
 #[test]

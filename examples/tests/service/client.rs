@@ -31,6 +31,15 @@ pub(crate) fn form(parts: &[(&str, &[u8])]) -> Vec<u8> {
     form
 }
 
+/// Returns the head of a `POST /stitch` request with a form of `length` bytes, and the bytes `sent` of its body.
+pub(crate) fn beginning(length: usize, sent: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "POST /stitch HTTP/1.0\r\nContent-Length: {length}\r\n\
+         Content-Type: multipart/form-data; boundary=X\r\n\r\n"
+    );
+    [head.as_bytes(), sent].concat()
+}
+
 impl Answer {
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
@@ -110,15 +119,21 @@ impl Service {
         stream
     }
 
-    /// Opens a connection from the client address 127.0.0.2, and returns the status line of a response.
-    pub(crate) fn get_from_elsewhere(&self, path: &str) -> String {
+    /// Opens a connection from the client address 127.0.0.2, and sends bytes.
+    pub(crate) fn send_from_elsewhere(&self, bytes: &[u8]) -> TcpStream {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let socket = tokio::net::TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
         let connecting = socket.connect(self.address.parse().unwrap());
         let mut stream = runtime.block_on(connecting).unwrap().into_std().unwrap();
         stream.set_nonblocking(false).unwrap();
-        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+        drop(stream.write_all(bytes));
+        stream
+    }
+
+    /// Returns the status line of a response to a request from the client address 127.0.0.2.
+    pub(crate) fn get_from_elsewhere(&self, path: &str) -> String {
+        let stream = self.send_from_elsewhere(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes());
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line).unwrap();
         line
@@ -127,11 +142,7 @@ impl Service {
     /// Starts a `POST /stitch` request without finishing it. The head announces a form of `length` bytes, but only the
     /// bytes `sent` follow.
     pub(crate) fn begin(&self, length: usize, sent: &[u8]) -> TcpStream {
-        let head = format!(
-            "POST /stitch HTTP/1.0\r\nContent-Length: {length}\r\n\
-             Content-Type: multipart/form-data; boundary=X\r\n\r\n"
-        );
-        self.send(&[head.as_bytes(), sent].concat())
+        self.send(&beginning(length, sent))
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {

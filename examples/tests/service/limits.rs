@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::{Picture, PictureFormat};
-use panoweave_examples::service::{GRACE, MOST, MOST_PER_ADDRESS, WORK_GRACE};
+use panoweave_examples::service::{GRACE, MOST, MOST_PER_ADDRESS, MOST_VIEWERS, WORK_GRACE};
 
-use crate::client::{Service, form};
+use crate::client::{Service, beginning, form};
 use crate::{pictures, png};
 
 // Containers are killed 10 seconds after SIGTERM.
@@ -72,6 +72,39 @@ fn unfinished_requests_use_memory_but_no_work_slot() {
     assert!(service.end("-TERM").success());
 }
 
+/// Many small requests of one client, each of which is below the average, must make room for a request of another
+/// client.
+#[test]
+fn many_small_requests_make_room_for_another_client() {
+    let service = Service::start_small(MOST_PER_ADDRESS, 16);
+    let head = b"--X\r\nContent-Disposition: form-data; name=\"left\"\r\n\r\n";
+    let small = [head.as_slice(), &vec![b'a'; 250 << 10]].concat();
+    let small: Vec<_> = (0..64).map(|_| service.begin(1 << 20, &small)).collect();
+    thread::sleep(Duration::from_millis(1500));
+    let noise = noise();
+    let mut other = service.send_from_elsewhere(&beginning(noise.len(), &noise));
+    let mut start = [0; 12];
+    other.read_exact(&mut start).unwrap();
+    assert_eq!(&start, b"HTTP/1.0 200", "{} bytes", noise.len());
+    drop(small);
+}
+
+/// Viewers must leave connections for other requests.
+#[test]
+fn viewers_leave_room() {
+    let service = Service::start_limited(1024, MOST);
+    let viewers: Vec<_> = (0..MOST_VIEWERS).map(|_| service.open("GET /live", b"")).collect();
+    assert!(viewers.iter().all(|(status, ..)| *status == 200));
+    assert_eq!(service.get("/live").status, 503);
+    assert_eq!(service.get("/health").status, 200);
+    drop(viewers);
+    let start = Instant::now();
+    while service.open("GET /live", b"").0 == 503 {
+        assert!(start.elapsed() < Duration::from_secs(20), "the places stay occupied");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
 /// A client that still sends a request when it is refused must get the whole response, also if it sends more than the
 /// buffers of a connection hold.
 #[test]
@@ -94,7 +127,7 @@ fn a_request_larger_than_the_memory_is_too_large() {
     let picture = vec![b'a'; 2 << 20];
     assert_eq!(service.post(&[("left", &picture)]).status, 413);
     let small = &picture[..1 << 19];
-    assert_eq!(service.post(&[("left", small)]).status, 400);
+    assert_eq!(service.post(&[("left", small)]).status, 415);
 }
 
 /// Responses that clients do not read must not use more than the memory limit: the oldest one makes room.

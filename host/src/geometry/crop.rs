@@ -5,7 +5,7 @@ use glam::{DVec2, UVec2, dvec2};
 use kernels_gpu::warp::{project, ray};
 use shared_types::warp::{Camera, Canvas};
 
-use super::{Geometry, inside};
+use super::Geometry;
 
 /// Maximum number of columns or rows of the search grid.
 const GRID: u32 = 1024;
@@ -13,10 +13,14 @@ const GRID: u32 = 1024;
 /// The number of times that [`covered`] halves the sides of a cell. The smallest part is 1/64 of a cell wide.
 const HALVINGS: u32 = 6;
 
-/// Returns whether a camera sees a canvas position. As in the stitch kernels, the source position must be [`inside`]
-/// the camera's picture.
+/// Returns whether a camera sees a canvas position. As in the stitch kernels, the source position must be inside the
+/// camera's picture. The kernels compute it from a moved canvas and round it to f32, which can move it across the edge
+/// of the picture, so it must be inside by this difference.
 pub(super) fn sees(camera: &Camera, canvas: &Canvas, pixel: DVec2) -> bool {
-    project(camera, camera.from_ray * ray(canvas, pixel)).is_some_and(|at| inside(at, camera.size))
+    let size = camera.size.as_dvec2();
+    let margin = size * f64::from(f32::EPSILON);
+    project(camera, camera.from_ray * ray(canvas, pixel))
+        .is_some_and(|at| at.cmpge(margin).all() && at.cmple(size - margin).all())
 }
 
 /// Returns whether any camera sees a canvas position.
@@ -186,7 +190,7 @@ fn shrink(geometry: &Geometry, mut first: UVec2, mut size: UVec2) -> (UVec2, UVe
 
 #[cfg(test)]
 mod tests {
-    use glam::DMat3;
+    use glam::{DMat3, Vec2};
     use shared_types::warp::Projection;
 
     use super::*;
@@ -236,5 +240,46 @@ mod tests {
         // grid cells of 2 pixels.
         assert!(first.y >= 40 && first.y <= 44 && first.x <= 4, "{first}");
         assert!(found.x >= 1690 && found.y >= 550 && first.y + found.y <= 600, "{found}");
+    }
+
+    /// Pictures whose edges are parallel to those of the canvas, with focal lengths for which the projection of a canvas
+    /// position at an edge is inexact. After the crop, the projection is that of a moved canvas, rounded to f32.
+    #[test]
+    fn a_crop_along_an_edge_has_no_uncovered_pixel() {
+        let size = UVec2::new(95, 70);
+        for focal in (0..300).map(|i| 70.0 + 0.37 * f64::from(i)) {
+            let camera = |x: f64| {
+                let from_ray = DMat3::from_cols_array(&[
+                    focal,
+                    0.0,
+                    0.0,
+                    0.0,
+                    focal,
+                    0.0,
+                    47.3 - x,
+                    34.7,
+                    1.0,
+                ]);
+                Camera::from_matrix(from_ray, size)
+            };
+            let canvas = Canvas {
+                centre: dvec2(47.3, 34.7),
+                scale: DVec2::splat(focal),
+                size: UVec2::new(160, 70),
+                projection: Projection::PLANAR,
+                reserved: 0,
+            };
+            let geometry = Geometry { canvas, cameras: vec![camera(0.0), camera(65.0)] };
+            let Geometry { canvas, cameras } = geometry.cropped().unwrap();
+            assert!(canvas.size.cmpge(UVec2::new(156, 66)).all(), "{}", canvas.size);
+            for (x, y) in (0..canvas.size.x).flat_map(|x| (0..canvas.size.y).map(move |y| (x, y))) {
+                let ray = ray(&canvas, UVec2::new(x, y).as_dvec2());
+                let sees = |camera: &Camera| {
+                    let at = project(camera, camera.from_ray * ray).unwrap().as_vec2();
+                    at.cmpge(Vec2::ZERO).all() && at.cmplt(camera.size.as_vec2()).all()
+                };
+                assert!(cameras.iter().any(sees), "focal length {focal}, pixel {x}, {y}");
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@
 //! so the next program that writes to the folder finds and removes those that nobody writes any more.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirEntry, File, Permissions};
+use std::fs::{self, DirEntry, File, Metadata, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -66,9 +66,8 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTemp
     if old.as_ref().is_some_and(|found| !found.is_file()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
-    if old.as_ref().is_some_and(|found| found.permissions().readonly()) {
-        let text = "the file is read-only; make it writable, or write another file";
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    if let Some(old) = &old {
+        check_writable(old)?;
     }
     // `tempfile` creates files that only their owner can read. Use the permissions of the old file instead, or for a
     // new file the mode 0666 without the bits of the umask.
@@ -91,6 +90,18 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTemp
     let path = temporary.path().to_owned();
     list.push(path.clone());
     Ok((Unfinished { path, _locked: locked }, temporary, target))
+}
+
+/// Refuses a file that is read-only. The system refuses it only for users without the rights of root.
+///
+/// # Errors
+/// Returns an error of the kind `PermissionDenied` for a read-only file.
+pub(crate) fn check_writable(file: &Metadata) -> io::Result<()> {
+    if !file.permissions().readonly() {
+        return Ok(());
+    }
+    let text = "the file is read-only; make it writable, or write another file";
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
 /// The paths of all temporary files that are being written.

@@ -406,17 +406,13 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
     let latency = complete.elapsed();
     let (buffer, format) = (output, shared.formats.output);
     let panorama = StitchedFrame { buffer, format, timestamp, latency, colours };
-    // Send and count the panorama under the lock of the tally. Then the counters always include a panorama that a
-    // reader has received, and never a panorama that was not sent.
-    let mut tally = shared.tally();
+    // `try_send` calls the wakers of readers, which may call the stitcher, so it must not run under a lock. Count before,
+    // so that the counters include each panorama that a reader has received.
+    shared.tally().panorama(latency);
     // The channel has room for all output buffers, so it is never full.
-    let sent = finished.try_send(panorama);
-    if sent.is_ok() {
-        tally.panorama(latency);
-    }
-    drop(tally);
-    if sent.is_err() {
+    if finished.try_send(panorama).is_err() {
         // The channel is closed, because the stitcher has failed in the meantime.
+        shared.tally().counters.panoramas -= 1;
         shared.count_unfinished(1);
     }
     drop((set, warp));

@@ -9,8 +9,10 @@ use panoweave::frame::{
     DeviceFrame, Frame, FrameFormat, PixelFormat, Range, Rgba8, YuvEncoding, YuvMatrix,
 };
 use panoweave::geometry::homography::Homography;
-use panoweave::ops::stitch::{Colours, Lookup, StitchOptions, stitch};
+use panoweave::io::picture::Picture;
+use panoweave::ops::stitch::{Colours, Lookup, StitchOptions, stitch, stitch_pictures};
 use panoweave::warp::DeviceWarp;
+use rayon::prelude::*;
 use shared_types::photometry::{BLOCK, Correction, FieldGrid, Response, Vignette};
 use shared_types::stitch::Colour;
 
@@ -42,6 +44,25 @@ fn panorama(device: &Device, pixels: PixelFormat, frame: &[u8], gamma: f32) -> V
         made.download(&stream, &mut all[first..]).unwrap();
     }
     all
+}
+
+/// A batch of panoramas with one warp, stitched in parallel by rayon. Launches inside share caches of the warp, for which
+/// they wait, so a thread that launches must not begin another panorama of the batch.
+#[test]
+fn rayon_stitches_a_batch_with_one_warp() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+    let stream = Device::cpu().stream().unwrap();
+    let size = UVec2::new(800, 600);
+    let map = Homography::parse("1 0 400 0 1 0 0 0 1", "a shift").unwrap();
+    let warp = DeviceWarp::render(&stream, &map.geometry(size, size).unwrap()).unwrap();
+    let picture = Picture::filled(size.x, size.y, Rgba8::opaque(9, 90, 200));
+    for lookup in [Lookup::Mesh, Lookup::Planes, Lookup::Cubic] {
+        let options = StitchOptions { lookup, ..StitchOptions::default() };
+        let one = || stitch_pictures(&stream, &[&picture, &picture], &warp, &options).unwrap();
+        let batch: Vec<_> = pool.install(|| (0..50).into_par_iter().map(|_| one()).collect());
+        let alone = one();
+        assert!(batch.iter().all(|panorama| panorama.pixels() == alone.pixels()), "{lookup:?}");
+    }
 }
 
 /// With a small gamma, black stays black although the levels next to it become bright.

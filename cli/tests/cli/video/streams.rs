@@ -113,6 +113,41 @@ fn pictures_may_have_any_number() {
     assert!(said.starts_with("p%d.png: 2 frames"), "{said}");
 }
 
+/// `/dev/stdout` must be written like `-`: once, from the beginning, and without the summary in between.
+#[test]
+fn stdout_by_another_name_is_stdout() {
+    let folder = Folder::new();
+    folder.write("a.y4m", flat("30:1", [10, 20, 30]));
+    let stdout = |path: &str| {
+        let line = format!("video a.y4m a.y4m {MAP} --no-colour --output-format y4m -o {path}");
+        let mut to_pipe = folder.command();
+        let to_pipe = to_pipe.args(line.split(' ')).output().unwrap();
+        let mut to_file = folder.command();
+        let file = std::fs::File::create(folder.path("p.y4m")).unwrap();
+        assert!(to_file.args(line.split(' ')).stdout(file).status().unwrap().success(), "{line}");
+        assert!(to_pipe.status.success(), "{to_pipe:?}");
+        assert!(to_pipe.stdout == folder.read("p.y4m"), "{line}");
+        to_pipe.stdout
+    };
+    let expected = stdout("-");
+    assert_eq!(luma(&expected).1.len(), 3);
+    assert!(["/dev/stdout", "/dev/fd/1"].map(stdout).iter().all(|found| *found == expected));
+}
+
+/// A stream replaces no read-only file, even if the user may write it, as root may.
+#[test]
+fn a_read_only_stream_stays() {
+    let folder = Folder::new();
+    folder.write("a.y4m", flat("30:1", [10]));
+    folder.write("o.y4m", "old");
+    let mut permissions = std::fs::metadata(folder.path("o.y4m")).unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(folder.path("o.y4m"), permissions).unwrap();
+    let done = folder.words(&format!("video a.y4m a.y4m {MAP} -o o.y4m"));
+    assert!(done.code == Some(2) && done.stderr.contains("read-only"), "{done:?}");
+    assert_eq!(folder.read("o.y4m"), b"old");
+}
+
 /// Reads one video from standard input and one from a named pipe, and writes the panoramas to standard output. Their
 /// luma must equal the luma that the library function `stitch` computes.
 #[test]

@@ -80,7 +80,7 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 /// A reference to the kernel value that all threads of a CPU launch share, although they run on
-/// several CPU cores.
+/// several CPU cores, none of which may be the caller's.
 struct EveryThread<'a, K>(&'a K);
 
 impl<K: Kernel> EveryThread<'_, K> {
@@ -93,10 +93,19 @@ impl<K: Kernel> EveryThread<'_, K> {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe { self.0.thread() }
     }
+
+    /// Runs the kernel's function for the whole launch.
+    ///
+    /// # Safety
+    /// The caller must meet the requirements of [`Kernel::launch_on_cpu`].
+    unsafe fn launch_on_cpu(&self, config: &LaunchConfig) -> bool {
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { self.0.launch_on_cpu(config) }
+    }
 }
 
-// SAFETY: the contract of `Kernel` requires that threads only copy arguments out of the kernel
-// value. The kernel must ensure that its accesses through these arguments are valid if several
+// SAFETY: the contract of `Kernel` requires that threads, and the function for the whole launch,
+// only copy arguments out of the kernel value. The kernel must ensure that its accesses through these arguments are valid if several
 // threads run at once, as on a GPU.
 unsafe impl<K> Sync for EveryThread<'_, K> {}
 
@@ -212,15 +221,17 @@ impl Stream {
                 unsafe { cuda.launch(self.raw, config, kernel) }
             }),
             Kind::Cpu { constants, checks, simulates } => {
-                if !simulates && !cpu::profile::is_wanted() {
+                let shared = EveryThread(kernel);
+                if !simulates && !cpu::profile::is_wanted() && !cpu::is_in_launch() {
                     // SAFETY: `check_places` ensures that all memory arguments are in host memory,
                     // and `check` has accepted `config`. The caller upholds the rest of this
                     // function's safety contract.
-                    let whole = AssertUnwindSafe(|| unsafe { kernel.launch_on_cpu(config) });
+                    let whole = || unsafe { shared.launch_on_cpu(config) };
                     // Like a panic in the simulator, a panic is the launch's error.
-                    match panic::catch_unwind(whole) {
-                        Ok(true) => return Ok(()),
-                        Ok(false) => {}
+                    match panic::catch_unwind(AssertUnwindSafe(|| cpu::in_pool(whole))) {
+                        Ok(Ok(true)) => return Ok(()),
+                        Ok(Ok(false)) => {}
+                        Ok(Err(source)) => return Err(DeviceError::refused(OP, source)),
                         Err(payload) => {
                             let at = cpu::ThreadId { block: [0; 3], thread: [0; 3] };
                             let kind = cpu::FaultKind::of_panic(&*payload);
@@ -238,10 +249,9 @@ impl Stream {
                     constants: &constants,
                     checks: *checks,
                 };
-                let kernel = EveryThread(kernel);
                 // SAFETY: `check_places` ensures that all memory arguments are in host memory. The
                 // caller upholds the rest of this function's safety contract.
-                let thread = || unsafe { kernel.thread() };
+                let thread = || unsafe { shared.thread() };
                 // SAFETY: the arguments are copies and checked handles, or the caller keeps what
                 // they refer to until no other thread uses it.
                 unsafe { cpu::launch_stoppable(&launch, &thread) }.map_err(Box::new).check(OP)

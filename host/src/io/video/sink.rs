@@ -4,7 +4,7 @@
 //! existing file with the same name stays unchanged. Opening a named pipe blocks until another program opens it for
 //! reading. Therefore a separate thread opens the output file, so that the caller can still react to a stop request.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::{io, thread};
@@ -18,6 +18,7 @@ use super::nvenc::{self, Functions, NvencError, Settings, VideoEncoder};
 use super::{Medium, Stop, StreamFormat, VideoError, pictures, stream, y4m};
 use crate::device::Device;
 use crate::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat, Range, Rate};
+use crate::io::replace::check_writable;
 use crate::io::video::read_frame::LOOK;
 
 /// Options for writing a video.
@@ -272,7 +273,10 @@ fn create(name: &Path, path: &Path, stop: &Stop) -> Result<File, VideoError> {
     // The thread is not joined, because it may block forever on a pipe that no program reads.
     thread::Builder::new()
         .name("create".into())
-        .spawn(move || drop(created.send(File::create(path))))
+        .spawn(move || {
+            let is_writable = fs::metadata(&path).map_or(Ok(()), |old| check_writable(&old));
+            drop(created.send(is_writable.and_then(|()| File::create(path))));
+        })
         .map_err(VideoError::Thread)?;
     loop {
         match file.recv_timeout(LOOK) {

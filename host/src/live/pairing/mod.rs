@@ -349,8 +349,10 @@ impl<T: Clone> Pairing<T> {
                 // The gap between the two limits avoids changes back and forth.
                 let most = if before { 0.015 * rate } else { 0.02 * rate + error + other_error };
                 let differs = (mean - rate).abs() > most;
-                other.resampled = differs.then(|| Duration::from_secs_f64(mean));
-                if differs != before {
+                // A mean that is too long for a `Duration` comes from timestamps that jump, and not from a camera's rate.
+                let mean = Duration::try_from_secs_f64(mean).ok();
+                other.resampled = mean.filter(|_| differs);
+                if other.resampled.is_some() != before {
                     self.convert(index, out);
                 }
             }

@@ -12,7 +12,7 @@ const FIRST: usize = 64;
 ///
 /// Visits the pixels in descending order of their eigenvalues. Selects a pixel if its eigenvalue is at least the
 /// minimum, and if each selected feature is at least the minimum distance away along x or along y. `values` are the
-/// eigenvalues of a picture of `size`, row by row.
+/// eigenvalues of a picture of `size`, row by row. Pixels without a value are not selected.
 ///
 /// Pixels with equal values are visited from top to bottom, and from left to right within a row. The KLT library
 /// truncates the values to integers and does not define the order of equal values.
@@ -26,8 +26,8 @@ pub fn select(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feat
     let mut candidates = Vec::new();
     for y in border..height.saturating_sub(border) {
         for x in border..width.saturating_sub(border) {
-            let value = values[y * width + x];
-            if value >= least {
+            let value = values.get(y * width + x);
+            if let Some(value) = value.filter(|value| **value >= least) {
                 // The bits of positive floats have the same order as the floats, so the largest value gets the smallest
                 // key. Among equal values, the first pixel gets the smallest key.
                 let index = (y * width + x) as u64;

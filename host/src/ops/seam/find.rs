@@ -187,7 +187,9 @@ impl Seam {
             0 => SeamBlend::NO_PATH,
             known => u32::from(known > 1),
         };
-        SeamBlend { feather: self.feather, part: part.clamp(0.0, 1.0), from_path }
+        // NaN counts as 0.
+        let part = if part > 0.0 { part.min(1.0) } else { 0.0 };
+        SeamBlend { feather: self.feather, part, from_path }
     }
 
     /// Returns the current path and the previous path as kernel arguments.

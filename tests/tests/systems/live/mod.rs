@@ -1,5 +1,5 @@
 //! Tests of the live stitcher: its input, the order and content of its panoramas, several stitchers at once,
-//! cameras with unequal rates or without frames, and photographs as cameras with drifting exposure.
+//! cameras with unequal rates or without frames, wakers that call the stitcher, and photographs as cameras with drifting exposure.
 
 mod absent;
 mod failure;
@@ -12,3 +12,4 @@ mod order;
 mod outside;
 mod several;
 mod timing;
+mod wakers;

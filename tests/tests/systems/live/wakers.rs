@@ -1,0 +1,67 @@
+//! Tests of wakers that call the stitcher, or drop it. The stitcher's own thread calls a waker when it sends a panorama.
+
+use std::pin::Pin;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+use futures_core::Stream as _;
+use panoweave::live::{LiveOptions, Stitcher};
+use panoweave_tests::live::{frame, stamp, stitcher};
+use panoweave_tests::panoweave_devices;
+
+/// What a waker does with the stitcher.
+type Act = fn(&Stitcher);
+
+/// A waker that calls the stitcher, and drops its reference to it.
+struct Calling {
+    stitcher: Mutex<Option<Arc<Stitcher>>>,
+    act: Act,
+}
+
+impl Wake for Calling {
+    fn wake(self: Arc<Self>) {
+        if let Some(stitcher) = self.stitcher.lock().unwrap().take() {
+            (self.act)(&stitcher);
+        }
+    }
+}
+
+#[test]
+fn a_waker_may_call_the_stitcher_and_drop_it() {
+    let acts: [Act; 5] = [
+        |_| {},
+        |stitcher| assert!(stitcher.counters().panoramas <= 1),
+        |stitcher| assert!(stitcher.health().is_ok()),
+        Stitcher::close,
+        |stitcher| {
+            let bytes = stamp(1);
+            drop(stitcher.push(0, frame(&bytes), Duration::from_secs(9)));
+        },
+    ];
+    for device in panoweave_devices() {
+        for (index, act) in acts.into_iter().enumerate() {
+            let (done, waits) = channel();
+            let device = device.clone();
+            // The thread is not joined, because a stitcher that hangs would keep it.
+            thread::spawn(move || {
+                let stitcher = Arc::new(stitcher(&device, LiveOptions::default()));
+                let mut panoramas = stitcher.panoramas();
+                let calling =
+                    Arc::new(Calling { stitcher: Mutex::new(Some(Arc::clone(&stitcher))), act });
+                let waker = Waker::from(calling);
+                let mut context = Context::from_waker(&waker);
+                assert!(Pin::new(&mut panoramas).poll_next(&mut context).is_pending());
+                let bytes = stamp(9);
+                stitcher.submit(&[frame(&bytes), frame(&bytes)], Duration::ZERO).unwrap();
+                // The waker has the last reference.
+                drop((stitcher, waker));
+                done.send(panoramas.count()).unwrap();
+            });
+            let count = waits.recv_timeout(Duration::from_secs(60));
+            assert_eq!(count, Ok(1), "act {index}");
+        }
+    }
+}
