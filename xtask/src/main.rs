@@ -53,14 +53,29 @@ usage: cargo xtask COMMAND
                             x86_64-unknown-linux-musl for a static program, which cannot use GPUs
            --check  also build in a second folder; fail if the two packages differ in a byte
            --try    build nothing; install the Debian package of an earlier call in a fresh Debian 12 and use it
-                    there; needs debootstrap, and root: `sudo target/debug/xtask package --try`
+                    there; needs debootstrap, and root: `sudo target/release/xtask package --try`
   gst ARGUMENTS...
            run cargo with an environment in which GStreamer is found, for the plugin in gst/";
+
+/// Returns the lines of [`USAGE`] about a command, or all lines if there is no such command.
+fn usage(command: &str) -> String {
+    let begins = |line: &str| line.starts_with("  ") && !line.starts_with("   ");
+    let is_its_own = |line: &str| begins(line) && line.split_whitespace().next() == Some(command);
+    let mut lines = USAGE.lines().skip_while(|line| !is_its_own(line));
+    let Some(first) = lines.next() else { return USAGE.to_owned() };
+    let rest = lines.take_while(|line| !begins(line));
+    let lines: Vec<_> = std::iter::once(first).chain(rest).collect();
+    lines.join("\n")
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let result = match arguments[..] {
+        [command, "--help" | "-h", ..] if command != "gst" => {
+            println!("{}", usage(command));
+            Ok(())
+        }
         ["demo", ref rest @ ..] => demo::run(rest),
         ["test"] => test::run(),
         ["kernels"] => kernels::run(),
@@ -72,11 +87,13 @@ fn main() -> ExitCode {
         ["sanitize", tool, ref filter @ ..] => sanitize::run(tool, filter),
         ["bundle"] => bundle::run(None),
         ["bundle", "--target", triple] => bundle::run(Some(triple)),
+        ["package", "--try"] => package::install(),
         ["package"] => package::run(None, false),
         ["package", "--check"] => package::run(None, true),
-        ["package", "--try"] => package::install(),
         ["package", "--target", triple] => package::run(Some(triple), false),
-        ["package", "--target", triple, "--check"] => package::run(Some(triple), true),
+        ["package", "--target", triple, "--check"] | ["package", "--check", "--target", triple] => {
+            package::run(Some(triple), true)
+        }
         ["gst", ref rest @ ..] if !rest.is_empty() => gstreamer::command(rest),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -122,7 +122,7 @@ pub(crate) struct Args {
     /// and makes the smallest file. It is the constant quality level of nvenc.
     #[arg(long, value_name = "N", value_parser = crf, default_value = "20")]
     crf: Crf,
-    /// Stops after N frames of output. Default: stitches until the first video ends.
+    /// Stops after N frames of output. Default: stitches until the shortest video ends.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     frames: Option<u64>,
     /// Time limit in seconds for completing the file after a signal. After it, the encoder is killed, and the file is not
