@@ -378,6 +378,12 @@ pub enum VideoError {
         /// The pipe.
         file: PathBuf,
     },
+    /// The job was stopped before a program wrote the first data to an input pipe.
+    #[error("{}: no program wrote frames to the pipe before the stop; start a program that writes it", file.display())]
+    NoWriter {
+        /// The pipe.
+        file: PathBuf,
+    },
     /// The operating system could not start a thread.
     #[error("cannot start a thread: {0}; check the limits on processes and memory")]
     Thread(io::Error),
