@@ -111,6 +111,12 @@ fn pictures_may_have_any_number() {
     }
     let said = folder.quiet(&format!("video l%d.png l%d.png --fps 5 {MAP} -o p%d.png"));
     assert!(said.starts_with("p%d.png: 2 frames"), "{said}");
+    for n in [5, 6] {
+        pattern(n).save(folder.path(format!("r{n}.png"))).unwrap();
+    }
+    let done = folder.words(&format!("video l%d.png r%d.png --fps 5 {MAP} -o p%d.png"));
+    let said = "that of r5.png is 5; the pictures are paired in the order of their numbers";
+    assert!(done.code == Some(0) && done.stderr.contains(said), "{done:?}");
 }
 
 /// Reads one video from standard input and one from a named pipe, and writes the panoramas to standard output. Their

@@ -18,7 +18,9 @@ use glam::UVec2;
 
 use super::ffmpeg::{self, EXIT_LIMIT};
 use super::read_frame::{LOOK, NextFrame, ReadFrame};
-use super::{DecodedFrame, Medium, Stop, VideoDecoder, VideoError, VideoFrame, VideoLimits};
+use super::{
+    DecodedFrame, Medium, Stop, VideoDecoder, VideoError, VideoFrame, VideoLimitError, VideoLimits,
+};
 use crate::device::Stream;
 use crate::frame::{ColourTags, FrameFormat, Rate};
 use crate::io::Conversion;
@@ -60,6 +62,9 @@ impl VideoInput {
 
 /// A video that is being read.
 pub struct VideoSource {
+    /// A handle that kills ffmpeg when the source is dropped. `None` for media that need no ffmpeg. This field comes first,
+    /// so that ffmpeg is killed before its output is closed. Otherwise, it would report that error.
+    child: Option<ffmpeg::Killer>,
     name: PathBuf,
     format: FrameFormat,
     rate: Rate,
@@ -70,6 +75,12 @@ pub struct VideoSource {
     decoder: Option<&'static str>,
     /// The frames, and `None` at the end.
     frames: Receiver<Result<Option<VideoFrame>, VideoError>>,
+    /// The first picture of a picture sequence and its number.
+    first_picture: Option<(PathBuf, u64)>,
+    /// The maximum duration of an encoded file, which may state a shorter duration than it has.
+    most: Option<Duration>,
+    /// The number of frames received.
+    received: u64,
     /// Whether the end or an error was received.
     ended: bool,
     /// The stream for copies of frames to the host.
@@ -79,8 +90,6 @@ pub struct VideoSource {
     first: Option<VideoFrame>,
     empty: SyncSender<Vec<u8>>,
     stop: Stop,
-    /// A handle that kills ffmpeg when the source is dropped. `None` for media that need no ffmpeg.
-    _child: Option<ffmpeg::Killer>,
     /// The reader thread if it uses the GPU. This field comes last, so that the thread has a reason to end when this is
     /// dropped: nobody receives its frames, and its ffmpeg is killed.
     _gpu_reader: Option<GpuReader>,
@@ -134,6 +143,7 @@ impl VideoSource {
             .spawn(move || read(&file, reader, &full))
             .map_err(VideoError::Thread)?;
         let source = Self {
+            child: None,
             name,
             format,
             rate,
@@ -143,12 +153,14 @@ impl VideoSource {
             sound: None,
             decoder: None,
             frames,
+            first_picture: None,
+            most: None,
+            received: 0,
             ended: false,
             downloads: OnceLock::new(),
             first: None,
             empty,
             stop: stop.clone(),
-            _child: None,
             _gpu_reader: None,
         };
         Ok((source, thread))
@@ -233,17 +245,38 @@ impl VideoSource {
             if let Some(first) = self.first.take() {
                 return Ok(Some(first));
             }
+            if self.ended {
+                return Ok(None);
+            }
             match self.frames.recv_timeout(LOOK) {
                 Ok(received) => {
+                    self.received += 1;
+                    let received = received.and_then(|frame| self.within_limit(frame));
                     self.ended = !matches!(received, Ok(Some(_)));
+                    if let (Err(_), Some(child)) = (&received, &self.child) {
+                        child.set_reported();
+                    }
                     return received;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) if self.ended => return Ok(None),
                 Err(RecvTimeoutError::Disconnected) => {
                     self.ended = true;
                     return Err(VideoError::Panicked { file: self.name.clone() });
                 }
+            }
+        }
+    }
+
+    /// Returns `frame`, or an error if it comes after the maximum duration of the video.
+    fn within_limit(&self, frame: Option<VideoFrame>) -> Result<Option<VideoFrame>, VideoError> {
+        let most = self.most.map(|most| (most, self.rate.frames(most).saturating_add(1)));
+        match most.filter(|(_, frames)| frame.is_some() && self.received > *frames) {
+            None => Ok(frame),
+            Some((limit, _)) => {
+                let duration =
+                    Duration::from_secs_f64(self.received as f64 / self.rate.per_second());
+                let source = VideoLimitError::Duration { duration, limit };
+                Err(VideoError::Limit { file: self.name.clone(), source })
             }
         }
     }

@@ -51,23 +51,24 @@ impl VideoSource {
                 let path = &input.path;
                 let source = match input.decoder.start(path, &probe, rate, format, stop)? {
                     Some(nvdec) => {
-                        let _child = Some(nvdec.killer());
+                        let child = Some(nvdec.killer(stop));
                         let frames = |_| Box::new(nvdec) as Box<dyn NextFrame>;
                         let (source, thread) =
                             Self::start(name, format, rate, expected, frames, stop)?;
                         let _gpu_reader = Some(GpuReader(thread));
-                        Self { decoder: Some("nvdec"), _child, _gpu_reader, ..source }
+                        Self { decoder: Some("nvdec"), child, _gpu_reader, ..source }
                     }
                     None => {
                         let ffmpeg = Decoder::start(path, &probe, rate, format, stop)?;
-                        let _child = Some(ffmpeg.killer());
+                        let child = Some(ffmpeg.killer());
                         let source = Self::buffered(name, format, rate, expected, ffmpeg, stop)?;
-                        Self { decoder: Some("ffmpeg"), _child, ..source }
+                        Self { decoder: Some("ffmpeg"), child, ..source }
                     }
                 };
                 let conversions = probe.conversions(format.pixels);
                 let tags = probe.tags();
-                Ok(Self { sound: probe.sound, conversions, tags, ..source })
+                let most = Some(limits.duration);
+                Ok(Self { sound: probe.sound, conversions, tags, most, ..source })
             }
             Medium::Stream(StreamFormat::Y4m) => {
                 let (file, bytes) = stream::open(&input.path)?;
@@ -96,8 +97,9 @@ impl VideoSource {
                 let format = FrameFormat { size: reader.size(), pixels: PixelFormat::Rgba8 };
                 let expected = Some(reader.len());
                 let conversions = reader.conversions().to_vec();
+                let first = reader.first();
                 let source = Self::buffered(name, format, rate, expected, reader, stop)?;
-                Ok(Self { conversions, ..source })
+                Ok(Self { conversions, first_picture: Some(first), ..source })
             }
         }
     }
@@ -167,8 +169,23 @@ impl VideoSource {
                     source.format.pixels = tagged(source.format.pixels, pixels);
                 }
             }
+            warn_of_different_numbers(&sources);
             Ok(sources)
         })
+    }
+}
+
+/// Logs a warning if two picture sequences begin with different numbers, because the pictures with the same number may
+/// belong together.
+fn warn_of_different_numbers(sources: &[VideoSource]) {
+    let mut pictures = sources.iter().filter_map(|source| source.first_picture.as_ref());
+    let Some((first, number)) = pictures.next() else { return };
+    if let Some((other, found)) = pictures.find(|(_, found)| found != number) {
+        tracing::warn!(
+            "the first number of {} is {number}, but that of {} is {found}; the pictures are paired in the order of their numbers, so the first ones belong together",
+            first.display(),
+            other.display()
+        );
     }
 }
 
