@@ -86,8 +86,8 @@ pub(crate) fn files(input: &VideoInput) -> Result<Vec<PathBuf>, Failure> {
     })
 }
 
-/// Checks that no two videos are read from the same pipe or device, because each frame of a pipe reaches only one of its
-/// readers.
+/// Checks that no two videos are read from the same pipe or device, because each frame of a pipe reaches only one of
+/// its readers.
 pub(crate) fn check_pipes(files: &[impl AsRef<Path>]) -> Result<(), Failure> {
     let mut pipes = Vec::new();
     let mut reads_stdin = false;

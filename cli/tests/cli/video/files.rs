@@ -356,8 +356,8 @@ fn turned_and_varying_videos() {
     assert_eq!(even.len(), 30);
 }
 
-/// Reads a file whose frame size and pixel format change twice, but not its shape. All frames must be read with the size
-/// of the first frame, and no frame may be lost.
+/// Reads a file whose frame size and pixel format change twice, but not its shape. All frames must be read with the
+/// size of the first frame, and no frame may be lost.
 #[test]
 fn videos_that_change_midway() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
@@ -383,8 +383,8 @@ fn videos_that_change_midway() {
     assert!(different > 75, "{different}");
 }
 
-/// Tests a video whose frames change from landscape to portrait. The command must fail instead of squeezing them, and write
-/// the panoramas before the change.
+/// Tests a video whose frames change from landscape to portrait. The command must fail instead of squeezing them, and
+/// write the panoramas before the change.
 #[test]
 fn a_video_that_changes_its_shape_is_refused() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };

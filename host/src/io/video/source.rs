@@ -62,8 +62,8 @@ impl VideoInput {
 
 /// A video that is being read.
 pub struct VideoSource {
-    /// A handle that kills ffmpeg when the source is dropped. `None` for media that need no ffmpeg. This field comes first,
-    /// so that ffmpeg is killed before its output is closed. Otherwise, it would report that error.
+    /// A handle that kills ffmpeg when the source is dropped. `None` for media that need no ffmpeg. This field comes
+    /// first, so that ffmpeg is killed before its output is closed. Otherwise, it would report that error.
     child: Option<ffmpeg::Killer>,
     name: PathBuf,
     format: FrameFormat,

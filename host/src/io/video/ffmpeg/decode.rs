@@ -6,9 +6,9 @@
 //! encoding of the other camera's video. Interlaced video is not deinterlaced, and non-square pixels are not resampled.
 //!
 //! If the size or the pixel format changes within the file, ffmpeg converts all frames to the size and format of the
-//! first one. Decoding fails if their shape changes, because ffmpeg would distort the frames; up to two frames before the
-//! change are lost. If the timestamps of two consecutive frames differ by more than 600 s, decoding fails, because ffmpeg
-//! would fill the gap with repeated frames. Decoding also fails at a frame that exceeds [`MaxPixels`].
+//! first one. Decoding fails if their shape changes, because ffmpeg would distort the frames; up to two frames before
+//! the change are lost. If the timestamps of two consecutive frames differ by more than 600 s, decoding fails, because
+//! ffmpeg would fill the gap with repeated frames. Decoding also fails at a frame that exceeds [`MaxPixels`].
 
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
@@ -108,9 +108,9 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
     // (errors). ffmpeg prints no other lines at this level that consist of a single number.
     let jump =
         format!("if(gt(abs(T-PREV_INT),{MAX_HOLE}),print(T-PREV_INT,16)+print(PREV_OUTT,16),0)");
-    // A frame has the shape of the first one if it has the same aspect ratio, or is displayed with the same one. For any
-    // other frame, the width is too large for the filter, which makes ffmpeg fail. `eval=frame` evaluates the expression
-    // again only if the size changes.
+    // A frame has the shape of the first one if it has the same aspect ratio, or is displayed with the same one. For
+    // any other frame, the width is too large for the filter, which makes ffmpeg fail. `eval=frame` evaluates the
+    // expression again only if the size changes.
     let (size, pixel) = (format.size, probe.pixel_aspect);
     let aspect = f64::from(size.x) / f64::from(size.y);
     let same = |ratio: &str, expected: f64| format!("lt(abs({ratio}/{expected}-1),{SAME_SHAPE})");

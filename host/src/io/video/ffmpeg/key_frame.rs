@@ -1,5 +1,5 @@
-//! Finds the first key frame of a file that begins between key frames, such as a recording of a broadcast or a part of a
-//! transport stream.
+//! Finds the first key frame of a file that begins between key frames, such as a recording of a broadcast or a part of
+//! a transport stream.
 //!
 //! The file states the time of its first packet, but decoders begin at the first key frame.
 
@@ -37,8 +37,8 @@ impl Packet {
 }
 
 impl Probe {
-    /// Returns the properties of the part of the video that begins with the first key frame. Logs a warning if this part
-    /// is shorter. Returns the properties of the whole video if no key frame is found.
+    /// Returns the properties of the part of the video that begins with the first key frame. Logs a warning if this
+    /// part is shorter. Returns the properties of the whole video if no key frame is found.
     pub(super) fn starting_at_key_frame(
         mut self,
         path: &Path,

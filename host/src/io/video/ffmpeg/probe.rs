@@ -394,8 +394,8 @@ impl Stream {
         Some(if self.is_sideways() { UVec2::new(size.y, size.x) } else { size })
     }
 
-    /// Returns the width of a displayed pixel divided by its height, after the rotation that ffmpeg applies, or 1 if it is
-    /// unknown.
+    /// Returns the width of a displayed pixel divided by its height, after the rotation that ffmpeg applies, or 1 if it
+    /// is unknown.
     fn pixel_aspect(&self) -> f64 {
         let ratio = self.sample_aspect_ratio.as_deref().and_then(|text| text.split_once(':'));
         let parsed = ratio.and_then(|(x, y)| Some(x.parse::<f64>().ok()? / y.parse::<f64>().ok()?));

@@ -86,8 +86,8 @@ struct Inner {
     reported: AtomicBool,
 }
 
-/// A handle that kills a child when it is dropped, even if other handles to the child exist. Then logs the messages that
-/// nobody has received yet, unless a stop was requested.
+/// A handle that kills a child when it is dropped, even if other handles to the child exist. Then logs the messages
+/// that nobody has received yet, unless a stop was requested.
 pub(in crate::io::video) struct Killer {
     child: Child,
     stop: Stop,

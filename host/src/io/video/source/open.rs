@@ -104,9 +104,9 @@ impl VideoSource {
         }
     }
 
-    /// Opens videos at the same time, and starts to read them. The pixel format of the first video is the preferred one of
-    /// the others; see [`open`](Self::open). One program can write several pipes in any order, because no input waits for
-    /// another.
+    /// Opens videos at the same time, and starts to read them. The pixel format of the first video is the preferred one
+    /// of the others; see [`open`](Self::open). One program can write several pipes in any order, because no input
+    /// waits for another.
     ///
     /// # Errors
     /// Returns the [`VideoError`] of a video that cannot be read, even if other inputs still wait for data. Returns
@@ -200,8 +200,8 @@ fn open(
     catch_unwind(open).unwrap_or_else(panicked)
 }
 
-/// Returns the pixel format `own` of raw frames with the encoding of the `preferred` format. Raw NV12 and P010 frames do
-/// not state their colour encoding, so they are assumed to have the encoding that the caller prefers.
+/// Returns the pixel format `own` of raw frames with the encoding of the `preferred` format. Raw NV12 and P010 frames
+/// do not state their colour encoding, so they are assumed to have the encoding that the caller prefers.
 fn tagged(own: PixelFormat, preferred: Option<PixelFormat>) -> PixelFormat {
     match (own, preferred.and_then(PixelFormat::encoding)) {
         (PixelFormat::Nv12(_), Some(encoding)) => PixelFormat::Nv12(encoding),
