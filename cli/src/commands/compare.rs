@@ -14,7 +14,7 @@ use panoweave::video::{AtFrame, Comparison, FrameSimilarity, compare_videos};
 use serde_json::{Value, json};
 
 use crate::options::fail_below::FailBelow;
-use crate::options::inputs::{Clips, files};
+use crate::options::inputs::{Clips, check_pipes, files};
 use crate::options::sync::Synchronising;
 use crate::output;
 use crate::output::conversions::Conversions;
@@ -232,9 +232,11 @@ fn open(inputs: &[VideoInput; 2], stop: &Stop) -> Result<[VideoSource; 2], Failu
     // decoded by ffmpeg, open the other one first, and request its format from ffmpeg.
     let is_file = inputs.each_ref().map(|input| input.medium == Medium::File);
     let order = if is_file == [true, false] { [1, 0] } else { [0, 1] };
-    let first = VideoSource::open(&inputs[order[0]], None, stop)?;
-    let second = VideoSource::open(&inputs[order[1]], Some(first.format().pixels), stop)?;
-    Ok(if order == [0, 1] { [first, second] } else { [second, first] })
+    let mut sources = VideoSource::open_all(&order.map(|i| inputs[i].clone()), stop)?;
+    if order == [1, 0] {
+        sources.reverse();
+    }
+    Ok(sources.try_into().unwrap_or_else(|_| unreachable!("there is a source for each input")))
 }
 
 /// Returns the similarity of two videos as a JSON object.
@@ -264,9 +266,7 @@ impl Args {
         if self.map.is_some() {
             return Err(Failure::Usage("--map requires pictures, but these are videos"));
         }
-        if both.iter().all(|file| *file == Path::new(STANDARD)) {
-            return Err(Failure::Usage("only one of the videos can be standard input"));
-        }
+        check_pipes(&both)?;
         let inputs = [self.clips.input(both[0])?, self.clips.input(both[1])?];
         let read = [files(&inputs[0])?, files(&inputs[1])?].concat();
         let read: Vec<&Path> = read.iter().map(PathBuf::as_path).collect();

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::options::blend::Blending;
 use crate::options::input_limits::InputLimits;
-use crate::options::inputs::files;
+use crate::options::inputs::{check_pipes, files};
 use crate::options::refine::Refining;
 use crate::options::stitching::Stitching;
 use crate::options::sync::Synchronising;
@@ -358,9 +358,7 @@ impl Args {
     }
 
     fn inputs(&self, ten_bit: bool) -> Result<Vec<VideoInput>, Failure> {
-        if self.videos.iter().filter(|file| **file == Path::new(STANDARD)).count() > 1 {
-            return Err(Failure::Usage("only one of the videos can be standard input"));
-        }
+        check_pipes(&self.videos)?;
         let input = |file: &PathBuf| {
             let medium = Medium::of_input(file, self.input_format.map(Into::into))?;
             Ok::<_, Failure>(VideoInput {

@@ -14,7 +14,8 @@ pub(crate) struct InputLimits {
     /// Maximum number of streams of an input file: pictures, sound, subtitles and data.
     #[arg(long, value_name = "N", default_value_t = VideoLimits::default().streams)]
     max_input_streams: usize,
-    /// Maximum duration in seconds that an input video may state. The default is 7 days.
+    /// Maximum duration in seconds that an input video may state, and that the frames of an encoded file may have. The
+    /// default is 7 days.
     #[arg(long, value_name = "SECONDS", default_value_t = VideoLimits::default().duration.as_secs())]
     max_input_seconds: u64,
 }

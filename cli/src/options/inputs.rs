@@ -1,6 +1,7 @@
 //! The options for input videos that do not store their size or rate. Also distinguishes pictures from videos by the
 //! file name.
 
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use glam::UVec2;
@@ -83,4 +84,33 @@ pub(crate) fn files(input: &VideoInput) -> Result<Vec<PathBuf>, Failure> {
         _ if input.path == Path::new(STANDARD) => vec!["/dev/stdin".into()],
         _ => vec![input.path.clone()],
     })
+}
+
+/// Checks that no two videos are read from the same pipe or device, because each frame of a pipe reaches only one of
+/// its readers.
+pub(crate) fn check_pipes(files: &[impl AsRef<Path>]) -> Result<(), Failure> {
+    let mut pipes = Vec::new();
+    let mut reads_stdin = false;
+    for file in files.iter().map(AsRef::as_ref) {
+        let is_stdin = file == Path::new(STANDARD);
+        if is_stdin && reads_stdin {
+            return Err(Failure::Usage("only one of the videos can be standard input"));
+        }
+        reads_stdin |= is_stdin;
+        let found = std::fs::metadata(if is_stdin { Path::new("/dev/stdin") } else { file });
+        // Ignore a file that cannot be queried here: opening it returns an error that names it.
+        let Ok(found) = found else { continue };
+        let kind = found.file_type();
+        if !kind.is_fifo() && !kind.is_char_device() {
+            continue;
+        }
+        let pipe = (found.dev(), found.ino());
+        if pipes.contains(&pipe) {
+            return Err(Failure::Usage(
+                "two of the videos are the same pipe or device, which would split its frames between them; use one for each video",
+            ));
+        }
+        pipes.push(pipe);
+    }
+    Ok(())
 }

@@ -346,6 +346,7 @@ fn what_cannot_be_compared() {
         ("a.y4m a.rgba --input-size 40x30 --fps 3", "input", "; convert one of them"),
         ("a.y4m a%d.png", "input", "give --fps"),
         ("- -", "usage", "only one of the videos"),
+        ("- /dev/stdin --input-format y4m", "usage", "two of the videos are the same pipe"),
         ("left.png right.png --csv f.csv", "usage", "--csv and --plot require videos"),
         ("left.png right.png --plot f.svg", "usage", "--csv and --plot require videos"),
         ("a.y4m a.y4m --map m.png", "usage", "--map requires pictures"),

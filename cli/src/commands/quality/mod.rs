@@ -9,7 +9,7 @@ use glam::UVec2;
 use panoweave::device::{Device, DeviceName, Stream};
 use panoweave::frame::{Frame, FrameFormat};
 use panoweave::io::picture::Picture;
-use panoweave::io::video::{STANDARD, Stop, VideoError, VideoSource};
+use panoweave::io::video::{Stop, VideoError, VideoSource};
 use panoweave::live::ColourOptions;
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::Blend;
@@ -25,7 +25,7 @@ use panoweave::warp::{DeviceWarp, MAX_CAMERAS};
 use crate::commands::quality::figures::{Corrected, Figures, SCORES};
 use crate::options::blend::Blending;
 use crate::options::fail_below::FailBelow;
-use crate::options::inputs::Clips;
+use crate::options::inputs::{Clips, check_pipes};
 use crate::options::stitching::Stitching;
 use crate::options::warp::{Plan, WarpSource};
 use crate::output;
@@ -125,9 +125,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     };
     let cameras: Vec<&Path> = cameras.iter().map(PathBuf::as_path).collect();
     let files: Vec<&Path> = panorama.into_iter().chain(cameras.iter().copied()).collect();
-    if files.iter().filter(|file| **file == Path::new(STANDARD)).count() > 1 {
-        return Err(Failure::Usage("only one of the videos can be standard input"));
-    }
+    check_pipes(&files)?;
     let blend = args.blending.blend(Blend::Feather)?;
     let of_stitching = !args.blending.is_default()
         || args.no_colour

@@ -34,6 +34,22 @@ fn a_text_that_names_another_video_is_refused() {
     }
 }
 
+/// The limit on the duration also holds for a file that does not state its duration.
+#[test]
+fn a_video_of_unknown_duration_has_a_limit() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.run(&folder, "-f lavfi -i testsrc2=s=40x30:r=30 -t 3 -pix_fmt yuv420p a.h264");
+    let line = |limit: u32| {
+        format!("video a.h264 a.h264 {MAP} --fps 30 -o p.y4m --max-input-seconds {limit}")
+    };
+    let done = folder.words(&line(2));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("at most 2 s are allowed"), "{done:?}");
+    let done = folder.words(&line(3));
+    assert_eq!(done.code, Some(0), "{done:?}");
+}
+
 /// Frames that are larger than the size that the file states must not exceed the limit either.
 #[test]
 fn frames_that_become_too_large_are_refused() {

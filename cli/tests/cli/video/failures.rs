@@ -25,8 +25,11 @@ fn options_that_do_not_go_together() {
     folder.write("a.rgba", [0; 4800]);
     folder.write("norate.y4m", flat("0:0", 0..2));
     std::fs::create_dir(folder.path("d")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(folder.path("f")).status().unwrap().success());
+    std::os::unix::fs::symlink("f", folder.path("g.y4m")).unwrap();
     let cases = [
         ("- - -o p.y4m", "only one of the videos can be standard input"),
+        ("f g.y4m --input-format y4m -o p.y4m", "two of the videos are the same pipe"),
         ("a.y4m a.y4m -o -  --json", "both write to standard output"),
         ("a.y4m a.y4m -o p.webm", "the name must end in .mp4"),
         ("a.y4m a.y4m -o p.png", "a pattern such as frame_%04d.png"),

@@ -356,20 +356,22 @@ fn turned_and_varying_videos() {
     assert_eq!(even.len(), 30);
 }
 
-/// Reads a file whose frame size and pixel format change twice. All frames must be read with the size of the first
-/// frame, and no frame may be lost.
+/// Reads a file whose frame size and pixel format change twice, but not its shape. All frames must be read with the
+/// size of the first frame, and no frame may be lost.
 #[test]
 fn videos_that_change_midway() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
     let mut joined = Vec::new();
-    for (size, pixels) in [("40x30", "yuv420p"), ("64x50", "yuv420p"), ("30x40", "yuv444p")] {
-        ffmpeg.run(
-            &folder,
-            &format!(
-                "-f lavfi -i mandelbrot=s={size}:r=30 -t 1 -c:v libx264 -pix_fmt {pixels} a.ts"
-            ),
-        );
+    for (size, format) in [
+        ("40x30", "-pix_fmt yuv420p"),
+        // 1.36 instead of 1.33.
+        ("60x44", "-pix_fmt yuv444p"),
+        // Pixels that are twice as wide as high.
+        ("40x60", "-pix_fmt yuv420p -vf setsar=2"),
+    ] {
+        let input = format!("-f lavfi -i mandelbrot=s={size}:r=30 -t 1");
+        ffmpeg.run(&folder, &format!("{input} -c:v libx264 {format} a.ts"));
         joined.extend(folder.read("a.ts"));
     }
     folder.write("joined.ts", joined);
@@ -379,6 +381,48 @@ fn videos_that_change_midway() {
     // Consecutive frames must differ, except for a few repeated frames where the timestamps of the three parts overlap.
     let different = frames.windows(2).filter(|pair| pair[0] != pair[1]).count();
     assert!(different > 75, "{different}");
+}
+
+/// Tests a video whose frames change from landscape to portrait. The command must fail instead of squeezing them, and
+/// write the panoramas before the change.
+#[test]
+fn a_video_that_changes_its_shape_is_refused() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 2.0);
+    let mut joined = Vec::new();
+    for size in ["40x30", "30x40"] {
+        let input = format!("-f lavfi -i testsrc2=s={size}:r=30 -t 1");
+        ffmpeg.run(&folder, &format!("{input} -c:v libx264 -pix_fmt yuv420p a.ts"));
+        joined.extend(folder.read("a.ts"));
+    }
+    folder.write("joined.ts", joined);
+    let done = folder.words(&format!("video left.mp4 joined.ts {MAP} -o p.mp4"));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("joined.ts: the shape of the frames changes after"), "{done:?}");
+    let frames = ffmpeg.probe(&folder, "p.mp4").frames();
+    assert!((28..=30).contains(&frames), "{frames}: {done:?}");
+}
+
+/// ffmpeg reports damaged frames. The warning must not be lost if the program stops before the end of the video.
+#[test]
+fn damage_is_reported_if_another_video_ends_first() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.run(
+        &folder,
+        "-f lavfi -i testsrc2=s=320x240:r=30 -t 20 -c:v libx264 -g 15 -pix_fmt yuv420p long.mkv",
+    );
+    ffmpeg.run(&folder, "-i long.mkv -t 2 -c copy short.mkv");
+    let mut bad = folder.read("long.mkv");
+    bad[20_000..30_000].fill(0x5a);
+    folder.write("bad.mkv", bad);
+    let said = "bad.mkv: ffmpeg reported errors while decoding: ";
+    for line in ["short.mkv bad.mkv", "bad.mkv long.mkv --frames 40"] {
+        let done = folder.words(&format!("video {line} {MAP} -o p.y4m"));
+        assert_eq!(done.code, Some(0), "{line}: {done:?}");
+        assert_eq!(done.stderr.matches(said).count(), 1, "{line}: {done:?}");
+    }
 }
 
 /// Tests timestamps that jump by a day, as if the camera's clock had been set during the recording. The command must

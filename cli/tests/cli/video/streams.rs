@@ -111,6 +111,12 @@ fn pictures_may_have_any_number() {
     }
     let said = folder.quiet(&format!("video l%d.png l%d.png --fps 5 {MAP} -o p%d.png"));
     assert!(said.starts_with("p%d.png: 2 frames"), "{said}");
+    for n in [5, 6] {
+        pattern(n).save(folder.path(format!("r{n}.png"))).unwrap();
+    }
+    let done = folder.words(&format!("video l%d.png r%d.png --fps 5 {MAP} -o p%d.png"));
+    let said = "that of r5.png is 5; the pictures are paired in the order of their numbers";
+    assert!(done.code == Some(0) && done.stderr.contains(said), "{done:?}");
 }
 
 /// `/dev/stdout` must be written like `-`: once, from the beginning, and without the summary in between.
@@ -226,6 +232,34 @@ fn one_program_may_write_two_pipes() {
     let done = end(child);
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
     assert!(done.stdout.starts_with("p.y4m: 3 frames"), "{done:?}");
+}
+
+/// A program may write its pipes one after the other, and begin with that of the second camera.
+#[test]
+fn one_program_may_write_two_pipes_in_any_order() {
+    let frames = flat("30:1", [50, 60, 70]);
+    for line in [&format!("video l.y4m r.y4m {MAP} -o p.y4m"), "compare l.y4m r.y4m --device cpu"] {
+        let folder = Folder::new();
+        let names = ["r.y4m", "l.y4m"].map(|name| folder.path(name));
+        assert!(Command::new("mkfifo").args(&names).status().unwrap().success());
+        let child = start(&folder, line);
+        let frames = frames.clone();
+        // Each pipe takes its frames only if panoweave reads it. If this test fails, the thread stays.
+        std::thread::spawn(move || names.map(|name| std::fs::write(name, &frames).unwrap()));
+        let done = end(child);
+        assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{line}: {done:?}");
+    }
+}
+
+/// The error of one input does not wait for another input, which no program writes.
+#[test]
+fn an_error_does_not_wait_for_a_pipe() {
+    let folder = Folder::new();
+    assert!(Command::new("mkfifo").arg(folder.path("l.y4m")).status().unwrap().success());
+    folder.write("r.y4m", "no header");
+    let done = end(start(&folder, &format!("video l.y4m r.y4m {MAP} -o p.y4m")));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("r.y4m: invalid or unsupported Y4M"), "{done:?}");
 }
 
 /// Tests which left frame is stitched with which right frame. Each frame of a video has a different level, so the

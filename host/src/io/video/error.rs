@@ -126,6 +126,14 @@ pub enum VideoError {
         /// The longest gap, in seconds, that repeated frames may fill.
         most: u32,
     },
+    /// The aspect ratio of the frames changes within the file.
+    #[error("{}: the shape of the frames changes after about {seconds:.1} s; split the file there, for example with ffmpeg -ss and -t, and process the parts one by one", file.display())]
+    Shape {
+        /// The path of the video.
+        file: PathBuf,
+        /// The approximate time in seconds from the first frame to the change.
+        seconds: f64,
+    },
     /// The thread that reads the video panicked, which is a bug of panoweave.
     #[error("{}: the thread that reads the video panicked; report this with the video", file.display())]
     Panicked {
@@ -375,6 +383,12 @@ pub enum VideoError {
     /// The job was stopped before another program opened the output pipe for reading.
     #[error("{}: no program opened the pipe for reading; start a program that reads it", file.display())]
     NoReader {
+        /// The pipe.
+        file: PathBuf,
+    },
+    /// The job was stopped before a program wrote the first data to an input pipe.
+    #[error("{}: no program wrote frames to the pipe before the stop; start a program that writes it", file.display())]
+    NoWriter {
         /// The pipe.
         file: PathBuf,
     },

@@ -13,7 +13,7 @@ pub struct VideoLimits {
     pub pixels: u64,
     /// The maximum number of streams of an encoded file: pictures, sound, subtitles and data.
     pub streams: usize,
-    /// The maximum duration that a video states.
+    /// The maximum duration of a video: the one that it states, and for an encoded file also that of its frames.
     pub duration: Duration,
 }
 
@@ -57,7 +57,7 @@ pub enum VideoLimitError {
     /// The video is too long.
     #[error("the video lasts {} s, but at most {} s are allowed; raise `VideoLimits::duration` (--max-input-seconds)", duration.as_secs_f64(), limit.as_secs_f64())]
     Duration {
-        /// The duration that the video states.
+        /// The duration that the video states, or that of the frames that were read.
         duration: Duration,
         /// The limit.
         limit: Duration,

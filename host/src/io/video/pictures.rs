@@ -1,5 +1,7 @@
 //! Reads and writes picture sequences, which are numbered PNG or JPEG files.
 
+use std::path::PathBuf;
+
 use glam::UVec2;
 use shared_types::Rgba8;
 
@@ -37,6 +39,12 @@ impl Reader {
 
     pub(super) fn size(&self) -> UVec2 {
         self.size
+    }
+
+    /// Returns the next picture and its number, or the last one at the end.
+    pub(super) fn first(&self) -> (PathBuf, u64) {
+        let number = self.next.unwrap_or(self.last);
+        (self.pattern.file(number), number)
     }
 
     /// Returns the properties of the first picture that frames lack.

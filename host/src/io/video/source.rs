@@ -6,7 +6,8 @@
 //! pictures that it decodes. Only the reader thread blocks on a pipe, so a caller that waits for a frame can still react
 //! to a stop request.
 
-use std::panic::resume_unwind;
+mod open;
+
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -15,16 +16,13 @@ use std::time::{Duration, Instant};
 
 use glam::UVec2;
 
-use super::ffmpeg::{self, Decoder, EXIT_LIMIT};
-use super::medium::shown;
-use super::read_frame::{LOOK, NextFrame, ReadFrame, check};
-use super::stream::RawReader;
+use super::ffmpeg::{self, EXIT_LIMIT};
+use super::read_frame::{LOOK, NextFrame, ReadFrame};
 use super::{
-    DecodedFrame, Medium, Stop, StreamFormat, VideoDecoder, VideoError, VideoFrame, VideoLimits,
-    pictures, stream, y4m,
+    DecodedFrame, Medium, Stop, VideoDecoder, VideoError, VideoFrame, VideoLimitError, VideoLimits,
 };
 use crate::device::Stream;
-use crate::frame::{ColourTags, FrameFormat, PixelFormat, Rate};
+use crate::frame::{ColourTags, FrameFormat, Rate};
 use crate::io::Conversion;
 
 /// The maximum number of frames that the reader thread reads ahead of the caller.
@@ -64,6 +62,9 @@ impl VideoInput {
 
 /// A video that is being read.
 pub struct VideoSource {
+    /// A handle that kills ffmpeg when the source is dropped. `None` for media that need no ffmpeg. This field comes
+    /// first, so that ffmpeg is killed before its output is closed. Otherwise, it would report that error.
+    child: Option<ffmpeg::Killer>,
     name: PathBuf,
     format: FrameFormat,
     rate: Rate,
@@ -74,6 +75,12 @@ pub struct VideoSource {
     decoder: Option<&'static str>,
     /// The frames, and `None` at the end.
     frames: Receiver<Result<Option<VideoFrame>, VideoError>>,
+    /// The first picture of a picture sequence and its number.
+    first_picture: Option<(PathBuf, u64)>,
+    /// The maximum duration of an encoded file, which may state a shorter duration than it has.
+    most: Option<Duration>,
+    /// The number of frames received.
+    received: u64,
     /// Whether the end or an error was received.
     ended: bool,
     /// The stream for copies of frames to the host.
@@ -83,8 +90,6 @@ pub struct VideoSource {
     first: Option<VideoFrame>,
     empty: SyncSender<Vec<u8>>,
     stop: Stop,
-    /// A handle that kills ffmpeg when the source is dropped. `None` for media that need no ffmpeg.
-    _child: Option<ffmpeg::Killer>,
     /// The reader thread if it uses the GPU. This field comes last, so that the thread has a reason to end when this is
     /// dropped: nobody receives its frames, and its ffmpeg is killed.
     _gpu_reader: Option<GpuReader>,
@@ -103,142 +108,6 @@ impl Drop for GpuReader {
 }
 
 impl VideoSource {
-    /// Opens a video and starts to read it.
-    ///
-    /// `pixels` is the preferred pixel format, for instance that of the other camera's video. `None` selects the format
-    /// in which the video is stored. Only encoded files are converted to the preferred format. All other videos keep
-    /// their own format; see [`format`](Self::format).
-    ///
-    /// # Errors
-    /// Returns [`VideoError`] if the video cannot be read.
-    pub fn open(
-        input: &VideoInput,
-        pixels: Option<PixelFormat>,
-        stop: &Stop,
-    ) -> Result<Self, VideoError> {
-        Self::open_with(input, pixels, stop, || stream::open(&input.path))
-    }
-
-    /// Opens a video like [`open`](Self::open), but calls `open` for the file of a stream.
-    fn open_with(
-        input: &VideoInput,
-        pixels: Option<PixelFormat>,
-        stop: &Stop,
-        open: impl FnOnce() -> Result<stream::Opened, VideoError>,
-    ) -> Result<Self, VideoError> {
-        let name = shown(&input.path, "stdin");
-        let no_rate = || VideoError::NoRate { file: name.clone() };
-        let limits = &input.limits;
-        let over = |source| VideoError::Limit { file: name.clone(), source };
-        match &input.medium {
-            Medium::File => {
-                let probe = ffmpeg::probe(&input.path, limits, stop)?;
-                limits.check_streams(probe.streams).map_err(over)?;
-                limits.check_size(probe.size).map_err(over)?;
-                limits.check_duration(probe.duration).map_err(over)?;
-                let rate = input.rate.or(probe.rate).ok_or_else(no_rate)?;
-                let own = || {
-                    let deep = input.ten_bit && probe.bits() > 8;
-                    let format = if deep { PixelFormat::P010 } else { PixelFormat::Nv12 };
-                    format(probe.encoding())
-                };
-                let format = FrameFormat { size: probe.size, pixels: pixels.unwrap_or_else(own) };
-                check(&name, format.size)?;
-                let expected = probe.duration.map(|duration| rate.frames(duration));
-                let path = &input.path;
-                let source = match input.decoder.start(path, &probe, rate, format, stop)? {
-                    Some(nvdec) => {
-                        let _child = Some(nvdec.killer());
-                        let frames = |_| Box::new(nvdec) as Box<dyn NextFrame>;
-                        let (source, thread) =
-                            Self::start(name, format, rate, expected, frames, stop)?;
-                        let _gpu_reader = Some(GpuReader(thread));
-                        Self { decoder: Some("nvdec"), _child, _gpu_reader, ..source }
-                    }
-                    None => {
-                        let ffmpeg = Decoder::start(path, &probe, rate, format, stop)?;
-                        let _child = Some(ffmpeg.killer());
-                        let source = Self::buffered(name, format, rate, expected, ffmpeg, stop)?;
-                        Self { decoder: Some("ffmpeg"), _child, ..source }
-                    }
-                };
-                let conversions = probe.conversions(format.pixels);
-                let tags = probe.tags();
-                Ok(Self { sound: probe.sound, conversions, tags, ..source })
-            }
-            Medium::Stream(StreamFormat::Y4m) => {
-                let (file, bytes) = open()?;
-                let reader = y4m::Reader::new(&name, file)?;
-                let rate = reader.header().rate.or(input.rate).ok_or_else(no_rate)?;
-                let expected = bytes.map(|bytes| reader.frames_in(bytes));
-                let format = reader.header().format();
-                limits.check_size(format.size).map_err(over)?;
-                Self::buffered(name, format, rate, expected, reader, stop)
-            }
-            Medium::Stream(raw) => {
-                let size = input.size.ok_or_else(|| VideoError::NoSize { file: name.clone() })?;
-                let rate = input.rate.ok_or_else(no_rate)?;
-                // Raw NV12 and P010 frames do not state their colour encoding, so assume the encoding that the caller
-                // requested.
-                let own = raw.raw_pixels().unwrap_or(PixelFormat::Rgba8);
-                let taken = match (own, pixels.and_then(PixelFormat::encoding)) {
-                    (PixelFormat::Nv12(_), Some(encoding)) => PixelFormat::Nv12(encoding),
-                    (PixelFormat::P010(_), Some(encoding)) => PixelFormat::P010(encoding),
-                    _ => own,
-                };
-                let format = FrameFormat { size, pixels: taken };
-                check(&name, format.size)?;
-                limits.check_size(size).map_err(over)?;
-                let (file, bytes) = open()?;
-                let expected = bytes.map(|bytes| bytes / format.bytes() as u64);
-                let reader = RawReader::new(&name, file);
-                Self::buffered(name, format, rate, expected, reader, stop)
-            }
-            Medium::Pictures(pattern) => {
-                let rate = input.rate.ok_or_else(no_rate)?;
-                let reader = pictures::Reader::new(pattern)?;
-                let format = FrameFormat { size: reader.size(), pixels: PixelFormat::Rgba8 };
-                let expected = Some(reader.len());
-                let conversions = reader.conversions().to_vec();
-                let source = Self::buffered(name, format, rate, expected, reader, stop)?;
-                Ok(Self { conversions, ..source })
-            }
-        }
-    }
-
-    /// Opens videos at the same time, and starts to read them. The pixel format of the first video is the preferred one of
-    /// the others; see [`open`](Self::open).
-    ///
-    /// # Errors
-    /// Returns the [`VideoError`] of the first video that cannot be read.
-    pub fn open_all(inputs: &[VideoInput], stop: &Stop) -> Result<Vec<Self>, VideoError> {
-        // Opening a named pipe blocks until another program opens it for writing. That program may open all of its
-        // pipes before it writes to the first one, so open all streams before reading the header of the first one.
-        let start = |input: &VideoInput| stream::Opening::start(&input.path, &input.medium);
-        let opening = inputs.iter().map(start).collect::<Result<Vec<_>, _>>()?;
-        let open = |(input, opening): (&VideoInput, stream::Opening), pixels| {
-            Self::open_with(input, pixels, stop, || opening.wait())
-        };
-        let mut others = inputs.iter().zip(opening);
-        let Some(first) = others.next() else { return Ok(Vec::new()) };
-        let first = open(first, None)?;
-        let pixels = Some(first.format().pixels);
-        let mut sources = vec![first];
-        thread::scope(|scope| {
-            let open = |input| {
-                let thread = thread::Builder::new().name("open".into());
-                thread.spawn_scoped(scope, move || open(input, pixels))
-            };
-            // Start all threads before waiting for the first one.
-            let opening: Vec<_> = others.map(open).collect();
-            for thread in opening {
-                let opened = thread.map_err(VideoError::Thread)?.join();
-                sources.push(opened.unwrap_or_else(|panic| resume_unwind(panic))?);
-            }
-            Ok(sources)
-        })
-    }
-
     /// Starts to read a video whose frames `reader` writes to buffers in host memory.
     fn buffered(
         name: PathBuf,
@@ -274,6 +143,7 @@ impl VideoSource {
             .spawn(move || read(&file, reader, &full))
             .map_err(VideoError::Thread)?;
         let source = Self {
+            child: None,
             name,
             format,
             rate,
@@ -283,12 +153,14 @@ impl VideoSource {
             sound: None,
             decoder: None,
             frames,
+            first_picture: None,
+            most: None,
+            received: 0,
             ended: false,
             downloads: OnceLock::new(),
             first: None,
             empty,
             stop: stop.clone(),
-            _child: None,
             _gpu_reader: None,
         };
         Ok((source, thread))
@@ -373,17 +245,38 @@ impl VideoSource {
             if let Some(first) = self.first.take() {
                 return Ok(Some(first));
             }
+            if self.ended {
+                return Ok(None);
+            }
             match self.frames.recv_timeout(LOOK) {
                 Ok(received) => {
+                    self.received += 1;
+                    let received = received.and_then(|frame| self.within_limit(frame));
                     self.ended = !matches!(received, Ok(Some(_)));
+                    if let (Err(_), Some(child)) = (&received, &self.child) {
+                        child.set_reported();
+                    }
                     return received;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) if self.ended => return Ok(None),
                 Err(RecvTimeoutError::Disconnected) => {
                     self.ended = true;
                     return Err(VideoError::Panicked { file: self.name.clone() });
                 }
+            }
+        }
+    }
+
+    /// Returns `frame`, or an error if it comes after the maximum duration of the video.
+    fn within_limit(&self, frame: Option<VideoFrame>) -> Result<Option<VideoFrame>, VideoError> {
+        let most = self.most.map(|most| (most, self.rate.frames(most).saturating_add(1)));
+        match most.filter(|(_, frames)| frame.is_some() && self.received > *frames) {
+            None => Ok(frame),
+            Some((limit, _)) => {
+                let duration =
+                    Duration::from_secs_f64(self.received as f64 / self.rate.per_second());
+                let source = VideoLimitError::Duration { duration, limit };
+                Err(VideoError::Limit { file: self.name.clone(), source })
             }
         }
     }

@@ -5,11 +5,9 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 
 use super::VideoError;
-use super::medium::{Medium, STANDARD, shown};
+use super::medium::{STANDARD, shown};
 use crate::frame::Frame;
 use crate::io::video::read_frame::ReadFrame;
 
@@ -33,36 +31,6 @@ pub(super) fn open(path: &Path) -> Result<Opened, VideoError> {
         Ok((file, metadata.is_file().then_some(metadata.len())))
     });
     sized.map_err(|source| VideoError::Unreadable { file: shown(path, "stdin"), source })
-}
-
-/// An input that a thread opens, so that it does not block the caller.
-pub(super) struct Opening {
-    path: PathBuf,
-    opened: Receiver<Result<Opened, VideoError>>,
-}
-
-impl Opening {
-    /// Starts to open an input if it is a stream. Other media are opened later. The thread is not joined, because
-    /// it may block forever on a named pipe.
-    pub(super) fn start(path: &Path, medium: &Medium) -> Result<Self, VideoError> {
-        let (send, opened) = channel();
-        let path = path.to_owned();
-        if let Medium::Stream(_) = medium {
-            let path = path.clone();
-            let work = move || {
-                // The receiver is gone if another input could not be opened.
-                let _ = send.send(open(&path));
-            };
-            thread::Builder::new().name("open".into()).spawn(work).map_err(VideoError::Thread)?;
-        }
-        Ok(Self { path, opened })
-    }
-
-    /// Waits until the stream is open.
-    pub(super) fn wait(self) -> Result<Opened, VideoError> {
-        let panicked = |_| Err(VideoError::Panicked { file: shown(&self.path, "stdin") });
-        self.opened.recv().unwrap_or_else(panicked)
-    }
 }
 
 /// Returns standard output as a `File`, because `Stdout` has a line buffer, which is slow for frames.

@@ -67,6 +67,9 @@ impl Samples {
 /// The number of bits by which P010 shifts a sample.
 const SHIFT: u32 = 6;
 
+/// The maximum of a sample with 10 bits.
+const MAX_TEN: u16 = 1023;
+
 /// Shifts the 10-bit samples of a plane, which are little-endian.
 fn shifted(plane: &mut [u8], shift: impl Fn(u16) -> u16) {
     for sample in plane.chunks_exact_mut(2) {
@@ -245,7 +248,8 @@ impl<R: Read + Send> ReadFrame for Reader<R> {
             to_v.copy_from_slice(v);
         }
         if self.header.samples == Samples::Ten {
-            shifted(frame, |sample| sample << SHIFT);
+            // A larger sample is invalid. Without the limit, white would become black.
+            shifted(frame, |sample| sample.min(MAX_TEN) << SHIFT);
         }
         Ok(true)
     }

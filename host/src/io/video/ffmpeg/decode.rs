@@ -2,19 +2,20 @@
 //!
 //! ffmpeg rotates the frames upright, repeats and drops frames to reach a constant rate, and converts video to 4:2:0 with
 //! 8 bits, or with 10 bits (P010) if the caller asks for it. The kernels support BT.601, BT.709 and BT.2020 (non-constant
-//! luminance), so frames in these encodings keep their matrix and range. The exception is a caller that requests the encoding of the other camera's video. Interlaced video is not
-//! deinterlaced, and non-square pixels are not resampled.
+//! luminance), so frames in these encodings keep their matrix and range. The exception is a caller that requests the
+//! encoding of the other camera's video. Interlaced video is not deinterlaced, and non-square pixels are not resampled.
 //!
 //! If the size or the pixel format changes within the file, ffmpeg converts all frames to the size and format of the
-//! first one. If the timestamps of two consecutive frames differ by more than 600 s, decoding fails, because ffmpeg
-//! would fill the gap with repeated frames. Decoding also fails at a frame that exceeds [`MaxPixels`].
+//! first one. Decoding fails if their shape changes, because ffmpeg would distort the frames; up to two frames before
+//! the change are lost. If the timestamps of two consecutive frames differ by more than 600 s, decoding fails, because
+//! ffmpeg would fill the gap with repeated frames. Decoding also fails at a frame that exceeds [`MaxPixels`].
 
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
 use std::time::Duration;
 
 use super::probe::Probe;
-use super::process::{Child, EXIT_LIMIT, Killer};
+use super::process::{Child, EXIT_LIMIT, Killer, number};
 use super::{FFMPEG, MaxPixels, input, range_and_matrix};
 use crate::frame::Rate;
 use crate::frame::{FrameFormat, PixelFormat, YuvEncoding};
@@ -22,6 +23,13 @@ use crate::io::video::constant_rate::MAX_HOLE;
 use crate::io::video::read_frame::ReadFrame;
 use crate::io::video::stream::RawReader;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
+
+/// The maximum relative difference between the aspect ratios of frames that have the same shape. Encoders round the
+/// sides of adaptive streams to multiples of up to 16: 416×240 stands for 16:9, which is 2.5 % wider.
+const SAME_SHAPE: f64 = 0.03;
+
+/// ffmpeg's message for a frame that has another shape, see [`filters`].
+const OTHER_SHAPE: &str = "Rescaled value for width or height is too big";
 
 /// An ffmpeg process that decodes a file.
 pub(in crate::io::video) struct Decoder {
@@ -80,7 +88,7 @@ impl Decoder {
 
     /// Returns a handle that kills ffmpeg when the handle is dropped.
     pub(in crate::io::video) fn killer(&self) -> Killer {
-        Killer(self.child.clone())
+        self.child.killer(&self.stop)
     }
 }
 
@@ -100,10 +108,15 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
     // (errors). ffmpeg prints no other lines at this level that consist of a single number.
     let jump =
         format!("if(gt(abs(T-PREV_INT),{MAX_HOLE}),print(T-PREV_INT,16)+print(PREV_OUTT,16),0)");
-    format!(
-        "setpts='PTS-STARTPTS+0*{jump}',fps={rate},scale={}:{}{input}{output},format={pixels}",
-        format.size.x, format.size.y
-    )
+    // A frame has the shape of the first one if it has the same aspect ratio, or is displayed with the same one. For
+    // any other frame, the width is too large for the filter, which makes ffmpeg fail. `eval=frame` evaluates the
+    // expression again only if the size changes.
+    let (size, pixel) = (format.size, probe.pixel_aspect);
+    let aspect = f64::from(size.x) / f64::from(size.y);
+    let same = |ratio: &str, expected: f64| format!("lt(abs({ratio}/{expected}-1),{SAME_SHAPE})");
+    let same = format!("{}+{}", same("iw/ih", aspect), same("iw*sar/ih", aspect * pixel));
+    let scale = format!("scale=w='if({same},{},1e9)':h={}:eval=frame", size.x, size.y);
+    format!("setpts='PTS-STARTPTS+0*{jump}',fps={rate},{scale}{input}{output},format={pixels}")
 }
 
 impl Decoder {
@@ -117,9 +130,8 @@ impl Decoder {
 
     /// Returns the first jump that ffmpeg has printed so far, or `None` if it has printed none.
     fn jump(&self) -> Option<Jump> {
-        let number = |line: &String| line.rsplit("] ").next().and_then(|text| text.parse().ok());
         let lines = self.child.lines_so_far();
-        let mut numbers = lines.iter().filter_map(number);
+        let mut numbers = lines.iter().filter_map(|line| number(line));
         Some(Jump { seconds: numbers.next()?, time: numbers.next()? })
     }
 
@@ -142,6 +154,15 @@ impl Decoder {
             }
             _ => VideoError::NoFrames { file },
         }
+    }
+
+    /// Returns the error for a frame with another shape if ffmpeg has found one.
+    fn check_shape(&self) -> Result<(), VideoError> {
+        if !self.child.lines().iter().any(|line| line.contains(OTHER_SHAPE)) {
+            return Ok(());
+        }
+        let seconds = self.read as f64 / self.rate.per_second();
+        Err(VideoError::Shape { file: self.file.clone(), seconds })
     }
 
     fn jumped(&self, jump: &Jump) -> VideoError {
@@ -173,6 +194,7 @@ impl ReadFrame for Decoder {
                 if let Some(jump) = self.jump() {
                     return Err(self.jumped(&jump));
                 }
+                self.check_shape()?;
                 // An exit code means that ffmpeg was not killed.
                 let failed = matches!(&waited, Err(VideoError::Ffmpeg { status, .. }) if status.code().is_some());
                 let is_empty = self.read == 0 && matches!(ended, Ok(false));
@@ -183,12 +205,7 @@ impl ReadFrame for Decoder {
                 if is_empty {
                     return Err(self.no_frames(&said));
                 }
-                if !said.is_empty() {
-                    tracing::warn!(
-                        "{}: ffmpeg reported errors while decoding: {said}",
-                        self.file.display()
-                    );
-                }
+                self.child.report();
                 ended
             }
         }

@@ -9,6 +9,7 @@
 mod confine;
 mod decode;
 mod encode;
+mod key_frame;
 mod output;
 mod packets;
 mod probe;

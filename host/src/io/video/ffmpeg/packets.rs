@@ -70,8 +70,8 @@ impl Packets {
     }
 
     /// Returns a handle that kills ffmpeg when the handle is dropped.
-    pub(in crate::io::video) fn killer(&self) -> Killer {
-        Killer(self.child.clone())
+    pub(in crate::io::video) fn killer(&self, stop: &Stop) -> Killer {
+        self.child.killer(stop)
     }
 
     /// Returns the next picture, or `None` at the end of the video.
@@ -89,10 +89,7 @@ impl Packets {
             Ok(Some(packet)) => Ok(Some(packet)),
             Ok(None) => {
                 self.child.wait(Some(EXIT_LIMIT))?;
-                let said = self.child.said();
-                if !said.is_empty() {
-                    tracing::warn!("{}: ffmpeg reported errors: {said}", self.file.display());
-                }
+                self.child.report();
                 Ok(None)
             }
             Err(source) => {

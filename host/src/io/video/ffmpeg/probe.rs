@@ -9,6 +9,7 @@ use std::time::Duration;
 use glam::UVec2;
 use serde::Deserialize;
 
+use super::key_frame::Packet;
 use super::process::{Child, EXIT_LIMIT};
 use super::{FFPROBE, MaxPixels, input};
 use crate::frame::Rate;
@@ -19,10 +20,10 @@ use crate::io::video::medium::customary;
 use crate::io::video::{FfmpegTask, Stop, VideoError, VideoLimits};
 
 /// The maximum time in which ffprobe must describe a file. It reads 5 MB of the file, which may be on a slow disk.
-const PROBE_LIMIT: Duration = Duration::from_secs(60);
+pub(super) const PROBE_LIMIT: Duration = Duration::from_secs(60);
 
 /// The maximum number of bytes that are read from ffprobe's output.
-const MAX_ANSWER: u64 = 4 << 20;
+pub(super) const MAX_ANSWER: u64 = 4 << 20;
 
 /// The maximum relative difference between the average and the nominal frame rate of a video whose rate counts as
 /// constant.
@@ -40,6 +41,12 @@ pub(in crate::io::video) struct Probe {
     pub(in crate::io::video) streams: usize,
     /// The frame size in pixels, after the rotation that the file requires.
     pub(in crate::io::video) size: UVec2,
+    /// The width of a displayed pixel divided by its height.
+    pub(super) pixel_aspect: f64,
+    /// The time of the first packet of the video stream in seconds, if the file states it.
+    pub(super) start: Option<f64>,
+    /// Whether the first packet of the video stream is a key frame.
+    pub(super) starts_with_key_frame: bool,
     pub(in crate::io::video) rate: Option<Rate>,
     pub(in crate::io::video) duration: Option<Duration>,
     pub(super) max_pixels: MaxPixels,
@@ -199,6 +206,8 @@ pub(in crate::io::video) fn probe(
         .args(["-hide_banner", "-loglevel", "error", "-show_streams", "-show_format"])
         // The pixel formats that ffmpeg knows, with their bit depths and flags.
         .args(["-show_pixel_formats", "-of", "json"])
+        // ffprobe has already read these packets. The first one of the video is usually among them.
+        .args(["-show_entries", "packet=stream_index,flags", "-read_intervals", "%+#64"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     let max_pixels = MaxPixels::of_file(limits);
@@ -236,12 +245,13 @@ pub(in crate::io::video) fn probe(
         }
         done => done?,
     }
-    parse(&answer, path, limits).or_else(|error| {
+    let probe = parse(&answer, path, limits).or_else(|error| {
         if let VideoError::NotVideo { .. } = error {
             FFPROBE.check(path, stop)?;
         }
         Err(error)
-    })
+    })?;
+    if probe.starts_with_key_frame { Ok(probe) } else { probe.starting_at_key_frame(path, stop) }
 }
 
 /// Parses the output of ffprobe for the file `path`.
@@ -265,6 +275,9 @@ struct Answer {
     format: Format,
     #[serde(default)]
     pixel_formats: Vec<StoredPixels>,
+    /// The first packets of the file.
+    #[serde(default)]
+    packets: Vec<Packet>,
 }
 
 #[derive(Default, Deserialize)]
@@ -281,6 +294,7 @@ struct Stream {
     codec_name: Option<String>,
     width: Option<u32>,
     height: Option<u32>,
+    sample_aspect_ratio: Option<String>,
     pix_fmt: Option<String>,
     color_range: Option<String>,
     color_space: Option<String>,
@@ -323,6 +337,7 @@ impl Answer {
         let offset = start(&video.start_time).zip(start(&self.format.start_time));
         let offset = seconds(offset.map_or(0.0, |(video, file)| video - file));
         let max_pixels = MaxPixels::of_video(limits, video.index, size);
+        let first = self.packets.iter().find(|packet| packet.stream_index == Some(video.index));
         let sound = sounds.then(|| Sound {
             file: path.to_owned(),
             offset: offset.unwrap_or_default(),
@@ -334,6 +349,9 @@ impl Answer {
             index: video.index,
             streams: self.streams.len(),
             size,
+            pixel_aspect: video.pixel_aspect(),
+            start: start(&video.start_time),
+            starts_with_key_frame: first.is_some_and(Packet::is_key_frame),
             rate: video.rate(),
             duration: duration.and_then(seconds),
             max_pixels,
@@ -357,17 +375,32 @@ impl Answer {
     }
 }
 
-fn seconds(seconds: f64) -> Option<Duration> {
+pub(super) fn seconds(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
 impl Stream {
+    /// Returns whether ffmpeg turns the frames by a quarter.
+    fn is_sideways(&self) -> bool {
+        let turned = self.side_data_list.iter().find_map(|data| data.rotation).unwrap_or(0.0);
+        // At other angles, ffmpeg rotates the picture within frames of the stored size.
+        let turned = turned.rem_euclid(360.0);
+        [90.0, 270.0].into_iter().any(|angle| (turned - angle).abs() < 1.0)
+    }
+
     /// Returns the frame size in pixels after the rotation that ffmpeg applies.
     fn size(&self) -> Option<UVec2> {
         let size = UVec2::new(self.width?, self.height?);
-        let turned = self.side_data_list.iter().find_map(|data| data.rotation).unwrap_or(0.0);
-        let sideways = (turned / 90.0).round() as i64 % 2 != 0;
-        Some(if sideways { UVec2::new(size.y, size.x) } else { size })
+        Some(if self.is_sideways() { UVec2::new(size.y, size.x) } else { size })
+    }
+
+    /// Returns the width of a displayed pixel divided by its height, after the rotation that ffmpeg applies, or 1 if it
+    /// is unknown.
+    fn pixel_aspect(&self) -> f64 {
+        let ratio = self.sample_aspect_ratio.as_deref().and_then(|text| text.split_once(':'));
+        let parsed = ratio.and_then(|(x, y)| Some(x.parse::<f64>().ok()? / y.parse::<f64>().ok()?));
+        let aspect = parsed.filter(|aspect| *aspect > 0.0 && aspect.is_finite()).unwrap_or(1.0);
+        if self.is_sideways() { aspect.recip() } else { aspect }
     }
 
     /// Returns whether the frames that the file states last longer than the video. The average rate is that of all
@@ -425,70 +458,4 @@ impl Stream {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn probe(stream: &str) -> Probe {
-        let text = format!(
-            r#"{{"streams": [
-                {{"index": 0, "codec_type": "video", "width": 9, "height": 9,
-                  "disposition": {{"attached_pic": 1}}}},
-                {{"index": 1, "codec_type": "audio"}},
-                {{"index": 2, "codec_type": "video", "width": 1920, "height": 1080,
-                  "pix_fmt": "yuv420p", "start_time": "1.5", {stream}}}],
-              "format": {{"start_time": "1.0", "duration": "9.0"}}}}"#
-        );
-        serde_json::from_str::<Answer>(&text)
-            .unwrap()
-            .probe(Path::new("a"), &VideoLimits::default())
-            .unwrap()
-    }
-
-    #[test]
-    fn reads_the_video_stream_and_skips_the_cover() {
-        let probe = probe(r#""r_frame_rate": "30/1", "avg_frame_rate": "30/1", "duration": "N/A""#);
-        assert_eq!((probe.index, probe.size), (2, UVec2::new(1920, 1080)));
-        assert_eq!(probe.sound.unwrap().offset, Duration::from_millis(500));
-        assert_eq!(probe.duration, Some(Duration::from_secs(9)));
-    }
-
-    #[test]
-    fn sizes_include_the_rotation() {
-        for (rotation, size) in [(90, [1080, 1920]), (-90, [1080, 1920]), (180, [1920, 1080])] {
-            let probe = probe(&format!(r#""side_data_list": [{{}}, {{"rotation": {rotation}}}]"#));
-            assert_eq!(probe.size.to_array(), size, "{rotation}");
-        }
-    }
-
-    #[test]
-    fn varying_rates_become_their_average() {
-        for (nominal, average, rate) in [
-            ("30000/1001", "30000/1001", "30000/1001"),
-            ("30/1", "2990/100", "30"),
-            ("90000/1", "1797/60", "30000/1001"),
-            ("120/1", "4113/150", "1371/50"),
-            ("25/1", "0/0", "25"),
-        ] {
-            let probe =
-                probe(&format!(r#""r_frame_rate": "{nominal}", "avg_frame_rate": "{average}""#));
-            assert_eq!(probe.rate.unwrap().to_string(), rate, "{nominal} {average}");
-        }
-    }
-
-    #[test]
-    fn encoding_is_stored_or_customary() {
-        let encoding = |text: &str| probe(text).encoding;
-        let some = |matrix, range| Some(YuvEncoding { matrix, range });
-        assert_eq!(encoding(r#""color_space": "bt709""#), some(YuvMatrix::Bt709, Range::Limited));
-        assert_eq!(
-            encoding(r#""color_space": "bt470bg", "color_range": "pc""#),
-            some(YuvMatrix::Bt601, Range::Full)
-        );
-        assert_eq!(encoding(r#""profile": "x""#), some(YuvMatrix::Bt709, Range::Limited));
-        assert_eq!(
-            encoding(r#""color_space": "bt2020nc""#),
-            some(YuvMatrix::Bt2020, Range::Limited)
-        );
-        assert_eq!(encoding(r#""color_space": "bt2020c""#), None);
-    }
-}
+mod tests;

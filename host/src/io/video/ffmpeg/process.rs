@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -81,14 +82,33 @@ struct Inner {
     work: FfmpegTask,
     child: Arc<Mutex<process::Child>>,
     said: Mutex<Said>,
+    /// Whether the messages on stderr were logged, or the caller has received them with an error.
+    reported: AtomicBool,
 }
 
-/// A handle that kills a child when it is dropped, even if other handles to the child exist.
-pub(in crate::io::video) struct Killer(pub(super) Child);
+/// A handle that kills a child when it is dropped, even if other handles to the child exist. Then logs the messages
+/// that nobody has received yet, unless a stop was requested.
+pub(in crate::io::video) struct Killer {
+    child: Child,
+    stop: Stop,
+}
+
+impl Killer {
+    /// Records that the caller has received the error of the child, which quotes its messages.
+    pub(in crate::io::video) fn set_reported(&self) {
+        self.child.0.reported.store(true, Ordering::Relaxed);
+    }
+}
 
 impl Drop for Killer {
     fn drop(&mut self) {
-        self.0.kill();
+        let Child(inner) = &self.child;
+        // Claim the messages first, because the reader of the child may find its end before this function goes on.
+        let is_reported = self.stop.is_asked() || inner.reported.swap(true, Ordering::Relaxed);
+        self.child.kill();
+        if !is_reported {
+            self.child.log();
+        }
     }
 }
 
@@ -121,7 +141,13 @@ impl Child {
         let said = Mutex::new(Said::listen(child.stderr.take()));
         let child = Arc::new(Mutex::new(child));
         stop.watch(&child);
-        Ok(Self(Arc::new(Inner { tool, file, work, child, said })))
+        let reported = AtomicBool::new(false);
+        Ok(Self(Arc::new(Inner { tool, file, work, child, said, reported })))
+    }
+
+    /// Returns a handle that kills the child when the handle is dropped.
+    pub(super) fn killer(&self, stop: &Stop) -> Killer {
+        Killer { child: self.clone(), stop: stop.clone() }
     }
 
     pub(super) fn stdin(&self) -> Option<ChildStdin> {
@@ -224,10 +250,29 @@ impl Child {
         kill(&mut lock(&self.0.child));
     }
 
+    /// Logs a warning with the last messages of a child that did not fail, unless they were reported before. Call this
+    /// after the child has ended.
+    pub(super) fn report(&self) {
+        if !self.0.reported.swap(true, Ordering::Relaxed) {
+            self.log();
+        }
+    }
+
+    fn log(&self) {
+        let Inner { file, work, .. } = &*self.0;
+        let mut lines = self.lines();
+        // Filters print single numbers for this program, see `Decoder`.
+        lines.retain(|line| number(line).is_none());
+        if !lines.is_empty() {
+            let said = quote(&lines);
+            tracing::warn!("{}: ffmpeg reported errors while {work}: {said}", file.display());
+        }
+    }
+
     /// Returns the last [`QUOTED`] lines of stderr, joined by `; `. Call this after the child has ended.
     pub(super) fn said(&self) -> String {
         let lines = self.lines();
-        lines[lines.len().saturating_sub(QUOTED)..].join("; ")
+        quote(&lines)
     }
 
     /// Returns the lines in the last [`KEPT`] bytes of stderr. Call this after the child has ended.
@@ -313,6 +358,16 @@ fn without_address(line: &str) -> String {
         Some((before, Some((_, after)))) if before.starts_with('[') => format!("{before}]{after}"),
         _ => line.to_owned(),
     }
+}
+
+/// Returns the last [`QUOTED`] lines, joined by `; `.
+fn quote(lines: &[String]) -> String {
+    lines[lines.len().saturating_sub(QUOTED)..].join("; ")
+}
+
+/// Returns the number of which a line consists, apart from its prefix.
+pub(super) fn number(line: &str) -> Option<f64> {
+    line.rsplit("] ").next().and_then(|text| text.parse().ok())
 }
 
 #[cfg(test)]

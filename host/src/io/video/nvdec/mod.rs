@@ -261,8 +261,8 @@ impl Nvdec {
     }
 
     /// Returns a handle that kills ffmpeg when the handle is dropped.
-    pub(super) fn killer(&self) -> Killer {
-        self.packets.killer()
+    pub(super) fn killer(&self, stop: &Stop) -> Killer {
+        self.packets.killer(stop)
     }
 
     /// Passes on the next decoded frame. If there is none, decodes the next encoded picture. Fails if the timestamps jump.

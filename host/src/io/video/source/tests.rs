@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
+use crate::io::video::StreamFormat;
 
 /// A reader of endless frames that records its end.
 struct Endless(Arc<AtomicBool>);
@@ -35,4 +36,22 @@ fn drop_waits_for_a_reader_that_uses_the_gpu() {
     assert!(source.next_frame().unwrap().is_some());
     drop(source);
     assert!(ended.load(Ordering::SeqCst));
+}
+
+/// A stop request ends the wait for a pipe that no program writes.
+#[test]
+fn a_stop_ends_the_opening_of_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("a.y4m");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let input = VideoInput::new(&pipe, Medium::Stream(StreamFormat::Y4m));
+    let stop = Stop::default();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(100));
+            stop.ask();
+        });
+        let error = VideoSource::open_all(&[input.clone(), input], &stop).err().unwrap();
+        assert!(matches!(&error, VideoError::NoWriter { file } if *file == pipe), "{error}");
+    });
 }

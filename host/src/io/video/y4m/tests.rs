@@ -104,3 +104,15 @@ fn reads_back_what_was_written() {
         }
     }
 }
+
+/// A sample above 1023 would lose its upper bits in P010, so that white became black.
+#[test]
+fn samples_above_ten_bits_are_limited() {
+    let samples = [0_u16, 1023, 1024, 65535, 2000, 512].map(u16::to_le_bytes).concat();
+    let file = [b"YUV4MPEG2 W2 H2 C420p10\nFRAME\n".as_slice(), &samples].concat();
+    let mut reader = Reader::new(Path::new("a"), file.as_slice()).unwrap();
+    let mut frame = [0; 12];
+    assert!(reader.read_frame(&mut frame).unwrap());
+    let found = frame.chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]) >> SHIFT);
+    assert_eq!(found.collect::<Vec<_>>(), [0, 1023, 1023, 1023, 1023, 512]);
+}
