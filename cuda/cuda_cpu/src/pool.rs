@@ -45,6 +45,16 @@ pub fn is_in_launch() -> bool {
 /// Runs `work` on a pool for launches, in which rayon's functions use all threads of the pool. The
 /// calling thread does no other work meanwhile. Call this only if [`is_in_launch`] returns false.
 ///
+/// ```
+/// let caller = std::thread::current().id();
+/// let threads = rayon_core::current_num_threads();
+/// cuda_cpu::in_pool(|| {
+///     assert_ne!(std::thread::current().id(), caller);
+///     assert_eq!(rayon_core::current_num_threads(), threads);
+/// })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
 /// # Errors
 /// Returns an error if the system refuses a thread. Then `work` does not run.
 pub fn in_pool<R: Send>(work: impl FnOnce() -> R + Send) -> io::Result<R> {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use glam::UVec2;
 use serde::Deserialize;
 
-use super::key_frame::Packet;
-use super::process::{Child, EXIT_LIMIT};
+use super::key_frame::{Packet, first_key_frame};
+use super::process::{Child, EXIT_LIMIT, MAX_ANSWER, PROBE_LIMIT};
 use super::{FFPROBE, MaxPixels, input};
 use crate::frame::Rate;
 use crate::frame::{ColourTags, PixelFormat, Primaries, Range, Transfer, YuvEncoding, YuvMatrix};
@@ -18,12 +18,6 @@ use crate::io::Conversion;
 use crate::io::video::constant_rate::TICKS;
 use crate::io::video::medium::customary;
 use crate::io::video::{FfmpegTask, Stop, VideoError, VideoLimits};
-
-/// The maximum time in which ffprobe must describe a file. It reads 5 MB of the file, which may be on a slow disk.
-pub(super) const PROBE_LIMIT: Duration = Duration::from_secs(60);
-
-/// The maximum number of bytes that are read from ffprobe's output.
-pub(super) const MAX_ANSWER: u64 = 4 << 20;
 
 /// The maximum relative difference between the average and the nominal frame rate of a video whose rate counts as
 /// constant.
@@ -44,9 +38,9 @@ pub(in crate::io::video) struct Probe {
     /// The width of a displayed pixel divided by its height.
     pub(super) pixel_aspect: f64,
     /// The time of the first packet of the video stream in seconds, if the file states it.
-    pub(super) start: Option<f64>,
+    start: Option<f64>,
     /// Whether the first packet of the video stream is a key frame.
-    pub(super) starts_with_key_frame: bool,
+    starts_with_key_frame: bool,
     pub(in crate::io::video) rate: Option<Rate>,
     pub(in crate::io::video) duration: Option<Duration>,
     pub(super) max_pixels: MaxPixels,
@@ -137,6 +131,26 @@ impl Sound {
 }
 
 impl Probe {
+    /// Returns the properties of the part of the video that begins with the first key frame. Logs a warning if this
+    /// part is shorter. Returns the properties of the whole video if no key frame is found.
+    fn starting_at_key_frame(mut self, path: &Path, stop: &Stop) -> Result<Self, VideoError> {
+        let key_frame = first_key_frame(path, self.index, self.max_pixels, stop)?;
+        let late = key_frame.zip(self.start).map(|(key_frame, start)| key_frame - start);
+        let Some(late) = late.filter(|late| *late > 0.0).and_then(seconds) else {
+            return Ok(self);
+        };
+        if let Some(sound) = &mut self.sound {
+            sound.offset += late;
+        }
+        self.duration = self.duration.map(|duration| duration.saturating_sub(late));
+        tracing::warn!(
+            "{}: the first {:.2} s of the video cannot be decoded, because the file begins between key frames",
+            path.display(),
+            late.as_secs_f64()
+        );
+        Ok(self)
+    }
+
     /// Returns the colour encoding of the decoded frames: the stored encoding if the kernels support it, otherwise BT.709
     /// in limited range, to which ffmpeg converts the frames.
     pub(in crate::io::video) fn encoding(&self) -> YuvEncoding {
@@ -375,7 +389,7 @@ impl Answer {
     }
 }
 
-pub(super) fn seconds(seconds: f64) -> Option<Duration> {
+fn seconds(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 

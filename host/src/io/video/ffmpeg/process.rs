@@ -35,6 +35,12 @@ const KEPT: usize = 4096;
 /// The maximum number of lines at the end of stderr that an error message quotes.
 const QUOTED: usize = 3;
 
+/// The maximum time in which ffprobe must describe a file. It reads 5 MB of the file, which may be on a slow disk.
+pub(super) const PROBE_LIMIT: Duration = Duration::from_secs(60);
+
+/// The maximum number of bytes that are read from ffprobe's output.
+pub(super) const MAX_ANSWER: u64 = 4 << 20;
+
 /// The maximum time that a child may take to exit after its output has ended.
 pub(in crate::io::video) const EXIT_LIMIT: Duration = Duration::from_secs(10);
 

@@ -1,5 +1,8 @@
 //! Tests of the properties that are read from ffprobe's output.
 
+use panoweave_tests::skip::{Need, skip};
+
+use super::super::FFMPEG;
 use super::*;
 
 fn probe(stream: &str) -> Probe {
@@ -75,4 +78,41 @@ fn encoding_is_stored_or_customary() {
     assert_eq!(encoding(r#""profile": "x""#), some(YuvMatrix::Bt709, Range::Limited));
     assert_eq!(encoding(r#""color_space": "bt2020nc""#), some(YuvMatrix::Bt2020, Range::Limited));
     assert_eq!(encoding(r#""color_space": "bt2020c""#), None);
+}
+
+/// The size of a transport packet in bytes.
+const PACKET: usize = 188;
+
+#[test]
+fn the_sound_begins_relative_to_the_first_key_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.ts");
+    let mut command = FFMPEG.command();
+    let input = "-v error -f lavfi -i testsrc2=s=64x48:r=25 -f lavfi -i sine -t 6";
+    let output = "-c:v libx264 -g 50 -bf 2 -sc_threshold 0 -pix_fmt yuv420p -c:a aac";
+    command.args(input.split(' ')).args(output.split(' ')).arg(&path);
+    match command.status() {
+        Ok(status) => assert!(status.success()),
+        Err(error) => return skip(Need::Ffmpeg, error),
+    }
+    let stop = Stop::default();
+    let read = || super::probe(&path, &VideoLimits::default(), &stop).unwrap();
+    let whole = read();
+    assert!(whole.starts_with_key_frame);
+    // Remove the first quarter, so that the next key frame is the second one, at 2 s.
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[bytes.len() / 4 / PACKET * PACKET..]).unwrap();
+    let cut = read();
+    assert!(!cut.starts_with_key_frame);
+    assert_eq!(
+        first_key_frame(&path, cut.index, cut.max_pixels, &stop).unwrap(),
+        whole.start.map(|start| start + 2.0)
+    );
+    let late = whole.start.zip(cut.start).and_then(|(whole, cut)| seconds(whole + 2.0 - cut));
+    let late = late.unwrap();
+    assert!(late > Duration::from_millis(100), "{late:?}");
+    // The tracks begin at almost the same time.
+    let offset = cut.sound.unwrap().offset;
+    assert!(offset >= late && offset < late + Duration::from_millis(500), "{offset:?} {late:?}");
+    assert!(cut.duration.unwrap() <= Duration::from_secs(4), "{:?}", cut.duration);
 }
