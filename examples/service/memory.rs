@@ -1,9 +1,12 @@
 //! Limits the memory for the bytes of all requests and responses together.
 //!
-//! Each request and each response has a [`Share`] of the memory. When the memory runs out, the service ends the
-//! transfer that has occupied the most bytes for the longest time, of the client address that has the most bytes. So
-//! neither a client that stops sending a request or reading a response, nor one with many small transfers, keeps its
-//! memory. A young transfer does not end if it has less memory than the one that needs it and less than the average.
+//! Each request and each response has a [`Share`] of the memory. When the memory runs out, the service ends another
+//! transfer, so that clients that stop sending a request or reading a response do not keep their memory:
+//!
+//! - A transfer may end once it has had memory for [`SPARED`]. If it belongs to the client that needs the memory, and has
+//!   less memory than the transfer that needs it and less than the average, it may end only after [`OLD`].
+//! - Of these transfers, the service ends one of the client address whose transfers have the most bytes: the one that has
+//!   occupied the most bytes for the longest time.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -91,18 +94,13 @@ impl Memory {
         share
     }
 
-    /// Ends the transfer that has occupied the most bytes for the longest time, of the client that has the most bytes,
-    /// unless another transfer is about to end. The memory is for the transfer `asks`, which needs `bytes` in total.
+    /// Ends a transfer as the module describes, unless another one is about to end. The memory is for the transfer
+    /// `asks`, which needs `bytes` in total.
     fn make_room(&self, asks: &Share, bytes: usize) {
         let shares: Vec<_> = lock(&self.shares).iter().filter_map(Weak::upgrade).collect();
         if shares.iter().any(|share| lock(&share.held).state == State::Ending) {
             return;
         }
-        let mut clients = BTreeMap::new();
-        for share in &shares {
-            *clients.entry(share.client).or_insert(0) += lock(&share.held).bytes();
-        }
-        let Some(largest) = clients.into_iter().max_by_key(|(_, bytes)| *bytes) else { return };
         let least = bytes.min(self.total / shares.len().max(1));
         let used = |share: &Share| {
             let held = lock(&share.held);
@@ -110,11 +108,18 @@ impl Memory {
             // A client with many transfers must make room even for one with larger transfers.
             let may_end = held.bytes() >= least || age >= OLD || share.client != asks.client;
             let may_end = may_end && held.state == State::Transfer && age >= SPARED;
-            may_end.then(|| held.bytes() as u128 * age.as_millis())
+            may_end.then(|| (held.bytes(), age))
         };
-        let others = shares.iter().filter(|share| share.client == largest.0);
-        let others = others.filter(|share| !ptr::eq(&***share, asks));
-        let most = others.filter_map(|share| Some((used(share)?, share, share.end.as_ref()?)));
+        let others = shares.iter().filter(|share| !ptr::eq(&***share, asks));
+        let others: Vec<_> =
+            others.filter_map(|share| Some((used(share)?, share, share.end.as_ref()?))).collect();
+        let mut clients = BTreeMap::new();
+        for ((bytes, _), share, _) in &others {
+            *clients.entry(share.client).or_insert(0) += bytes;
+        }
+        let most = others.into_iter().map(|((bytes, age), share, end)| {
+            ((clients[&share.client], bytes as u128 * age.as_millis()), share, end)
+        });
         if let Some((_, share, end)) = most.max_by_key(|(used, ..)| *used) {
             let mut held = lock(&share.held);
             if held.state == State::Transfer {

@@ -36,6 +36,10 @@ pub(crate) enum Refusal {
         "the panorama would be {width}×{height} pixels; it must have at most {most} pixels in total"
     )]
     TooLarge { width: u32, height: u32, most: u64 },
+    #[error(
+        "the panorama has {0} bytes as PNG, more than the service has for all requests; send smaller pictures"
+    )]
+    LongResponse(usize),
     #[error(transparent)]
     Warp(#[from] RenderError),
     #[error(transparent)]
@@ -80,7 +84,8 @@ impl Refusal {
             }
             Self::Picture(PictureError::TooLarge { .. } | PictureError::TooMuchMemory { .. })
             | Self::Homography(HomographyError::CanvasTooLarge { .. })
-            | Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            | Self::TooLarge { .. }
+            | Self::LongResponse(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Device(_)
             | Self::Warp(RenderError::Device(_))
             | Self::Stitch(StitchError::Device(_))

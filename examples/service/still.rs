@@ -257,6 +257,9 @@ pub(crate) async fn stitch(
     file.shrink_to_fit();
     // Keep the slot until the response has its memory.
     let share = memory.share(client, closer.map(|Closer(closer)| closer));
+    if share.exceeds(file.capacity()) {
+        return Err(Refusal::LongResponse(file.len()));
+    }
     share.take(file.capacity()).await.map_err(|OutOfMemory| Refusal::Busy)?;
     drop(slot);
     let png = Bytes::from_owner(Png { file, _share: share });

@@ -26,8 +26,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_with(|out| out.write_all(escaped(text).as_bytes()))
 }
 
-/// Returns whether a character of a file cannot control the terminal. Control characters except line ends and tabs can,
-/// and characters that reverse the direction of writing.
+/// Returns whether a character can be printed to a terminal without changing its state. Control characters, except line
+/// ends and tabs, and characters that reverse the direction of writing can change it.
 pub(crate) fn is_plain(c: char) -> bool {
     match c {
         '\n' | '\t' => true,

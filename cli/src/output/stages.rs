@@ -23,8 +23,9 @@ impl Stages {
         Self { times: Vec::new() }
     }
 
-    /// Starts the threads that compute before the first stage. rayon would start them when they are needed, and panic
-    /// if the system refuses a thread.
+    /// Starts the threads of rayon's global pool before the first stage. rayon would start them when they are needed,
+    /// and panic if the system refuses a thread. Launches on the CPU have threads of their own; if the system refuses
+    /// one, the launch returns an error.
     fn start_threads() -> Result<(), Failure> {
         static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
         let start = || rayon::ThreadPoolBuilder::new().build_global().map_err(|e| e.to_string());

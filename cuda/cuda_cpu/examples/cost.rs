@@ -19,10 +19,11 @@ const BLOCKS: [u32; 2] = [256, 1024];
 const TIMES: u32 = 50;
 
 fn main() {
-    rayon_core::ThreadPoolBuilder::new()
-        .num_threads(1)
-        .build_global()
-        .expect("rayon's global pool is not in use yet");
+    // Launches inside a launch run on one thread.
+    cuda_cpu::in_pool(measure).expect("the system starts threads");
+}
+
+fn measure() {
     println!("{:>32} {:>10} {:>10}", "ns per thread, block of", BLOCKS[0], BLOCKS[1]);
     if std::env::args().nth(1).is_some() {
         row("barrier", false, 500, |n| (0..n).for_each(|_| sync_threads()));

@@ -1,9 +1,9 @@
 //! Distributes the blocks of a launch over OS threads.
 //!
 //! The threads of a pool for launches ([`pool`]) take one block after the other. After a fault, no
-//! further block starts. If all threads of all running blocks wait for other blocks, an additional OS thread
-//! takes blocks, so that a kernel whose blocks wait for each other makes progress as on a GPU that
-//! runs them at the same time.
+//! further block starts. If all threads of all running blocks wait for other blocks, an additional
+//! OS thread takes blocks, so that a kernel whose blocks wait for each other makes progress as on a
+//! GPU that runs them at the same time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};

@@ -1,14 +1,18 @@
 //! The OS threads that run launches.
 //!
 //! Launches have rayon pools of their own, because a thread of a rayon pool that waits does other
-//! work of its pool meanwhile. In the caller's pool, that could be work of the caller. It could
-//! launch the same kernel value a second time on the same thread, although kernel values with
-//! exclusive handles are not `Sync`. It could also wait for a lock that the caller of the outer
-//! launch holds, and so for ever. Nothing but launches runs in the pools of this module, and a
-//! thread of another pool does no other work while it waits for them.
+//! work of its pool meanwhile. In the caller's pool, that could be work of the caller. That work
+//! could launch the same kernel value a second time on the same thread, although kernel values with
+//! exclusive handles are not `Sync`. It could also wait forever for a lock that the caller of the
+//! outer launch holds. Nothing but launches runs in the pools of this module, and a thread of
+//! another pool does no other work while it waits for them. A thread of these pools may run a part
+//! of another launch while it waits, so a kernel's function for the CPU must not hold a lock across
+//! a call of rayon.
 //!
-//! There is a pool for each size of the callers' pools. So a caller limits the number of threads as
-//! for rayon: with `RAYON_NUM_THREADS`, the global pool, or `ThreadPool::install`.
+//! A launch uses as many threads as the pool of its caller has, and outside a pool as many as
+//! rayon's global pool has by default: `RAYON_NUM_THREADS`, or all cores. All callers with pools of
+//! one size share one pool here, so independent pools do not add up. The pools last until the
+//! process ends, and do not have the settings of the callers' pools, such as their stack sizes.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -47,10 +51,9 @@ pub fn is_in_launch() -> bool {
 ///
 /// ```
 /// let caller = std::thread::current().id();
-/// let threads = rayon_core::current_num_threads();
 /// cuda_cpu::in_pool(|| {
 ///     assert_ne!(std::thread::current().id(), caller);
-///     assert_eq!(rayon_core::current_num_threads(), threads);
+///     assert!(rayon_core::current_thread_index().is_some());
 /// })?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -58,10 +61,11 @@ pub fn is_in_launch() -> bool {
 /// # Errors
 /// Returns an error if the system refuses a thread. Then `work` does not run.
 pub fn in_pool<R: Send>(work: impl FnOnce() -> R + Send) -> io::Result<R> {
-    let pool = of_size(rayon_core::current_num_threads())?;
     if rayon_core::current_thread_index().is_none() {
-        return Ok(pool.install(work));
+        // Asking rayon for the size of its global pool would start that pool, or panic.
+        return Ok(of_size(0)?.install(work));
     }
+    let pool = of_size(rayon_core::current_num_threads())?;
     // `install` would do other work of the caller's pool while it waits.
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("cuda_cpu wait".into());
@@ -70,7 +74,7 @@ pub fn in_pool<R: Send>(work: impl FnOnce() -> R + Send) -> io::Result<R> {
     })
 }
 
-/// Returns the pool with this number of threads, and starts it if necessary.
+/// Returns the pool with this number of threads, and starts it if necessary. 0 is rayon's default.
 fn of_size(threads: usize) -> io::Result<Arc<ThreadPool>> {
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(pool) = pools.get(&threads) {

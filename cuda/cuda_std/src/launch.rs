@@ -73,6 +73,8 @@ pub use registry::{KERNELS, KernelEntry, ParamLayout};
 /// - `NAME` must be the kernel's entry in the PTX, and `BOUNDS` the bounds written there.
 /// - `params` must return exactly the parameters of that entry.
 /// - `thread` must run the function from which that entry was compiled.
+/// - `thread` and `launch_on_cpu` must only copy arguments out of the kernel value, because they run
+///   on other OS threads than the one that launches.
 pub unsafe trait Kernel {
     /// The name of the entry in the PTX.
     const NAME: &'static str;
@@ -97,6 +99,19 @@ pub unsafe trait Kernel {
     ///   memory. The threads of the launch share `self` and only copy arguments from it.
     /// - If the kernel is an `unsafe fn`, its own safety requirements must hold.
     unsafe fn thread(&self);
+
+    /// Whether the kernel has a function for [`launch_on_cpu`](Self::launch_on_cpu).
+    ///
+    /// ```
+    /// use cuda_std::kernel;
+    /// use cuda_std::launch::Kernel;
+    ///
+    /// #[kernel]
+    /// pub fn nothing() {}
+    ///
+    /// assert!(!Nothing::HAS_CPU_FUNCTION);
+    /// ```
+    const HAS_CPU_FUNCTION: bool = false;
 
     /// Computes the whole launch on the CPU with the function of the kernel's option `cpu`, and
     /// returns true. Returns false and does nothing if the kernel has no such function, or if the

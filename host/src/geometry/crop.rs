@@ -15,7 +15,7 @@ const HALVINGS: u32 = 6;
 
 /// Returns whether a camera sees a canvas position. As in the stitch kernels, the source position must be inside the
 /// camera's picture. The kernels compute it from a moved canvas and round it to f32, which can move it across the edge
-/// of the picture, so it must be inside by this difference.
+/// of the picture. So the distance to the edge must be at least one rounding error.
 pub(super) fn sees(camera: &Camera, canvas: &Canvas, pixel: DVec2) -> bool {
     let size = camera.size.as_dvec2();
     let margin = size * f64::from(f32::EPSILON);

@@ -25,7 +25,7 @@
 //! | `failure` | options, states, events and health figures for cameras that fail |
 //! | `options`, `input_formats` | options, and the pixel formats of the cameras |
 //! | `buffers`, `pool` | buffers and their reuse |
-//! | `panorama`, `readers` | finished panoramas and their readers |
+//! | `panorama`, `readers`, `wakers` | finished panoramas, their readers, and the wakers of those that wait |
 //! | `counters` | counters and latencies |
 //! | `shared` | state shared by the threads |
 //!
@@ -52,6 +52,7 @@ mod readers;
 mod seam;
 mod shared;
 mod vitals;
+mod wakers;
 mod worker;
 
 use std::sync::atomic::Ordering::Release;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use async_channel::Receiver;
+use async_channel::{Receiver, TryRecvError};
 use futures_core::Stream;
 
 use super::panorama::StitchedFrame;
@@ -25,6 +25,8 @@ use super::shared::Shared;
 pub struct StitchedFrames {
     receiver: Pin<Box<Receiver<StitchedFrame>>>,
     shared: Arc<Shared>,
+    /// The number of this reader in [`Wakers`](super::wakers::Wakers).
+    number: u64,
     /// Whether this reader waits for a panorama. [`Shared::waiting`] counts such readers.
     waits: bool,
 }
@@ -32,7 +34,8 @@ pub struct StitchedFrames {
 impl StitchedFrames {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         shared.readers.fetch_add(1, AcqRel);
-        Self { receiver: Box::pin(shared.finished.clone()), shared, waits: false }
+        let (receiver, number) = (Box::pin(shared.finished.clone()), shared.wakers.number());
+        Self { receiver, shared, number, waits: false }
     }
 
     /// Sets whether this reader waits for a panorama.
@@ -48,19 +51,36 @@ impl StitchedFrames {
         }
     }
 
+    /// Returns the next panorama if there is one. Otherwise, registers the waker.
+    fn poll(&self, context: &Context<'_>) -> Poll<Option<StitchedFrame>> {
+        let next = || match self.receiver.try_recv() {
+            Ok(panorama) => Poll::Ready(Some(panorama)),
+            Err(TryRecvError::Closed) => Poll::Ready(None),
+            Err(TryRecvError::Empty) => Poll::Pending,
+        };
+        let first = next();
+        if first.is_ready() {
+            return first;
+        }
+        self.shared.wakers.register(self.number, context.waker().clone());
+        // A panorama that was sent before the waker was registered did not call it.
+        next()
+    }
+
     /// Waits at most `timeout` for the next panorama. Returns `Poll::Pending` after this time, and `Poll::Ready(None)` if
     /// the reader has ended.
     pub fn next_timeout(&mut self, timeout: Duration) -> Poll<Option<StitchedFrame>> {
         let end = Instant::now().checked_add(timeout);
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        let mut context = Context::from_waker(&waker);
+        let context = Context::from_waker(&waker);
         self.set_waits(true);
         loop {
-            let next = self.receiver.as_mut().poll_next(&mut context);
+            let next = self.poll(&context);
             let left =
                 end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
             if next.is_ready() || left.is_zero() {
                 self.set_waits(false);
+                self.shared.wakers.remove(self.number);
                 return next;
             }
             thread::park_timeout(left);
@@ -104,7 +124,7 @@ impl Stream for StitchedFrames {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<StitchedFrame>> {
-        let next = self.receiver.as_mut().poll_next(context);
+        let next = self.poll(context);
         self.set_waits(next.is_pending());
         next
     }
@@ -113,6 +133,7 @@ impl Stream for StitchedFrames {
 impl Drop for StitchedFrames {
     fn drop(&mut self) {
         self.set_waits(false);
+        self.shared.wakers.remove(self.number);
         self.shared.readers.fetch_sub(1, AcqRel);
         self.shared.outputs.nudge();
     }

@@ -17,6 +17,7 @@ use super::live_warp::FrameSettings;
 use super::options::{LiveOptions, Pace};
 use super::panorama::StitchedFrame;
 use super::pool::Pool;
+use super::wakers::Wakers;
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::frame::FrameFormat;
 use crate::lock::lock;
@@ -72,6 +73,8 @@ pub(super) struct Shared {
     pub(super) failure: Mutex<Option<LiveError>>,
     /// The receiving end of the channel of finished panoramas that no reader has received yet.
     pub(super) finished: Receiver<StitchedFrame>,
+    /// The wakers of readers that wait for a panorama or for the end.
+    pub(super) wakers: Wakers,
     pub(super) in_flight: AtomicUsize,
     pub(super) readers: AtomicUsize,
     /// Whether a reader was ever created.
@@ -118,6 +121,7 @@ impl Shared {
             begun: Instant::now(),
             failure: Mutex::default(),
             finished,
+            wakers: Wakers::default(),
             formats,
             in_flight: AtomicUsize::new(0),
             readers: AtomicUsize::new(0),
@@ -181,6 +185,7 @@ impl Shared {
         lock(&self.failure).get_or_insert(error);
         self.close_pools();
         self.finished.close();
+        self.wakers.wake_elsewhere();
     }
 
     /// Stops the stitcher because of an error with a set, and counts the set as unfinished.

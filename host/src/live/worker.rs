@@ -386,6 +386,8 @@ pub(super) fn collect(
         shared.in_flight.fetch_sub(1, AcqRel);
         shared.outputs.nudge();
     }
+    drop(finished);
+    shared.wakers.wake();
 }
 
 /// Waits for one panorama and sends it to the readers. The drop of the input frames is the last step, because it runs
@@ -406,13 +408,18 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
     let latency = complete.elapsed();
     let (buffer, format) = (output, shared.formats.output);
     let panorama = StitchedFrame { buffer, format, timestamp, latency, colours };
-    // `try_send` calls the wakers of readers, which may call the stitcher, so it must not run under a lock. Count before,
-    // so that the counters include each panorama that a reader has received.
-    shared.tally().panorama(latency);
+    // Send and count the panorama under the lock of the tally. Then the counters always include a panorama that a
+    // reader has received, and never a panorama that was not sent.
+    let mut tally = shared.tally();
     // The channel has room for all output buffers, so it is never full.
-    if finished.try_send(panorama).is_err() {
+    let sent = finished.try_send(panorama);
+    if sent.is_ok() {
+        tally.panorama(latency);
+    }
+    drop(tally);
+    shared.wakers.wake();
+    if sent.is_err() {
         // The channel is closed, because the stitcher has failed in the meantime.
-        shared.tally().counters.panoramas -= 1;
         shared.count_unfinished(1);
     }
     drop((set, warp));

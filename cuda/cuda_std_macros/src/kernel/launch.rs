@@ -104,6 +104,8 @@ impl Kernel<'_> {
         );
         let on_cpu = self.options.cpu.as_ref().map(|function| {
             quote! {
+                const HAS_CPU_FUNCTION: bool = true;
+
                 #[allow(unused_unsafe, reason = "a kernel without arguments")]
                 unsafe fn launch_on_cpu(&self, config: &::cuda_std::launch::LaunchConfig) -> bool {
                     let cuda_std_launch = self;

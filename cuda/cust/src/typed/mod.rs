@@ -140,7 +140,8 @@ impl Device {
     /// ([`Kernel::launch_on_cpu`](cuda_std::launch::Kernel::launch_on_cpu)), if it has one, and
     /// otherwise runs in the [`simulator`](Self::simulator).
     ///
-    /// While a [`profile`] is recorded, all launches run in the simulator.
+    /// While a [`profile`] is recorded, all launches run in the simulator. So does a launch inside a
+    /// launch.
     ///
     /// ```
     /// use cust::typed::{Device, Place};

@@ -105,8 +105,8 @@ impl<K: Kernel> EveryThread<'_, K> {
 }
 
 // SAFETY: the contract of `Kernel` requires that threads, and the function for the whole launch,
-// only copy arguments out of the kernel value. The kernel must ensure that its accesses through these arguments are valid if several
-// threads run at once, as on a GPU.
+// only copy arguments out of the kernel value. The kernel must ensure that its accesses through
+// these arguments are valid if several threads run at once, as on a GPU.
 unsafe impl<K> Sync for EveryThread<'_, K> {}
 
 impl Stream {
@@ -222,7 +222,8 @@ impl Stream {
             }),
             Kind::Cpu { constants, checks, simulates } => {
                 let shared = EveryThread(kernel);
-                if !simulates && !cpu::profile::is_wanted() && !cpu::is_in_launch() {
+                let has_function = K::HAS_CPU_FUNCTION && !cpu::is_in_launch();
+                if has_function && !simulates && !cpu::profile::is_wanted() {
                     // SAFETY: `check_places` ensures that all memory arguments are in host memory,
                     // and `check` has accepted `config`. The caller upholds the rest of this
                     // function's safety contract.

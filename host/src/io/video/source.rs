@@ -253,7 +253,11 @@ impl VideoSource {
                     self.received += 1;
                     let received = received.and_then(|frame| self.within_limit(frame));
                     self.ended = !matches!(received, Ok(Some(_)));
-                    if let (Err(_), Some(child)) = (&received, &self.child) {
+                    let quotes = matches!(
+                        received,
+                        Err(VideoError::Ffmpeg { .. } | VideoError::TimedOut { .. })
+                    );
+                    if let Some(child) = self.child.as_ref().filter(|_| quotes) {
                         child.set_reported();
                     }
                     return received;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use futures_core::Stream as _;
-use panoweave::live::{LiveOptions, Stitcher};
+use panoweave::live::{LiveOptions, StitchedFrames, Stitcher};
 use panoweave_tests::live::{frame, stamp, stitcher};
 use panoweave_tests::panoweave_devices;
 
@@ -26,6 +26,38 @@ impl Wake for Calling {
         if let Some(stitcher) = self.stitcher.lock().unwrap().take() {
             (self.act)(&stitcher);
         }
+    }
+}
+
+/// A waker that drops a reader which waits, as an executor does that drops a task when it is woken.
+struct Dropping(Mutex<Option<StitchedFrames>>);
+
+impl Wake for Dropping {
+    fn wake(self: Arc<Self>) {
+        let reader = self.0.lock().unwrap().take();
+        drop(reader);
+    }
+}
+
+#[test]
+fn a_waker_may_drop_its_reader() {
+    for device in panoweave_devices() {
+        let (done, waits) = channel();
+        thread::spawn(move || {
+            let stitcher = stitcher(&device, LiveOptions::default());
+            let mut rest = stitcher.panoramas();
+            let dropping = Arc::new(Dropping(Mutex::new(None)));
+            let waker = Waker::from(Arc::clone(&dropping));
+            let mut panoramas = stitcher.panoramas();
+            let mut context = Context::from_waker(&waker);
+            assert!(Pin::new(&mut panoramas).poll_next(&mut context).is_pending());
+            *dropping.0.lock().unwrap() = Some(panoramas);
+            let bytes = stamp(9);
+            stitcher.submit(&[frame(&bytes), frame(&bytes)], Duration::ZERO).unwrap();
+            // The reader that was dropped has not received the panorama.
+            done.send(rest.next().is_some() && dropping.0.lock().unwrap().is_none()).unwrap();
+        });
+        assert_eq!(waits.recv_timeout(Duration::from_secs(60)), Ok(true));
     }
 }
 

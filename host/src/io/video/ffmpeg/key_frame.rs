@@ -52,11 +52,15 @@ pub(super) fn first_key_frame(
         .stdout(Stdio::piped());
     input(&mut command, path, max_pixels);
     let child = Child::start(FFPROBE, &mut command, path, FfmpegTask::Probing, stop)?;
-    let answer = child.answer(MAX_ANSWER, PROBE_LIMIT)?;
+    let answer = match child.answer(MAX_ANSWER, PROBE_LIMIT) {
+        // The video is readable without this time.
+        Err(VideoError::TimedOut { .. }) => return Ok(None),
+        answer => answer?,
+    };
     // A long answer is incomplete, and ffprobe waits for somebody to read the rest.
     child.kill();
     let _ = child.wait(Some(EXIT_LIMIT));
     let packets = serde_json::from_slice(&answer).map_or(Vec::new(), |Answer { packets }| packets);
-    let mut key_frames = packets.iter().filter(|packet| packet.is_key_frame());
-    Ok(key_frames.find_map(|packet| packet.pts_time.as_deref()?.parse().ok()))
+    let key_frame = packets.iter().find(|packet| packet.is_key_frame());
+    Ok(key_frame.and_then(|packet| packet.pts_time.as_deref()?.parse().ok()))
 }

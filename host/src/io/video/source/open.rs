@@ -150,7 +150,8 @@ impl VideoSource {
                     Ok((i, Err(error))) if failed.as_ref().is_none_or(|(first, _)| i < *first) => {
                         failed = Some((i, error));
                     }
-                    Err(_) if failed.is_none() && stop.is_asked() => {
+                    // A file does not wait for another program, so its thread ends on its own.
+                    Err(_) if failed.is_none() && stop.is_asked() && !is_file(missing) => {
                         let file = shown(&inputs[missing].path, "stdin");
                         return Err(VideoError::NoWriter { file });
                     }
