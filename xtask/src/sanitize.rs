@@ -19,8 +19,10 @@ struct Suite {
 }
 
 /// Code without system calls, inline assembly and foreign functions.
-const MIRI: [Suite; 1] =
-    [Suite { cargo: &["test", "-p", "shared-types", "--lib"], arguments: &[] }];
+const MIRI: [Suite; 2] = [
+    Suite { cargo: &["test", "-p", "shared-types", "--lib"], arguments: &[] },
+    Suite { cargo: &["test", "-p", "panoweave", "--lib"], arguments: &["geometry::intrinsics"] },
+];
 
 /// The simulator, without the tests that overflow stacks or read invalid addresses on purpose; and everything that
 /// reads files or has several threads. corosensei tells the sanitizer about each switch to the stack of another fiber.
