@@ -3,10 +3,11 @@
 //! Each request and each response has a [`Share`] of the memory. When the memory runs out, the service ends another
 //! transfer, so that clients that stop sending a request or reading a response do not keep their memory:
 //!
-//! - A transfer may end once it has had memory for [`SPARED`]. If it belongs to the client that needs the memory, and has
-//!   less memory than the transfer that needs it and less than the average, it may end only after [`OLD`].
-//! - Of these transfers, the service ends one of the client address whose transfers have the most bytes: the one that has
-//!   occupied the most bytes for the longest time.
+//! - A transfer that has had memory for [`OLD`] may end.
+//! - After [`SPARED`], a transfer may end for one of another client address if its own address has at least as many bytes,
+//!   and for one of its own address if it has as many bytes as that one needs, or as many as the average.
+//! - Of these transfers, the service ends one of the client address that has the most bytes: the one that has occupied
+//!   the most bytes for the longest time.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -101,22 +102,26 @@ impl Memory {
         if shares.iter().any(|share| lock(&share.held).state == State::Ending) {
             return;
         }
+        let mut clients = BTreeMap::new();
+        for share in &shares {
+            *clients.entry(share.client).or_insert(0) += lock(&share.held).bytes();
+        }
         let least = bytes.min(self.total / shares.len().max(1));
         let used = |share: &Share| {
             let held = lock(&share.held);
             let age = held.since?.elapsed();
-            // A client with many transfers must make room even for one with larger transfers.
-            let may_end = held.bytes() >= least || age >= OLD || share.client != asks.client;
-            let may_end = may_end && held.state == State::Transfer && age >= SPARED;
+            let is_large = match share.client == asks.client {
+                true => held.bytes() >= least,
+                // The asker's client must not have more than the client that makes room.
+                false => clients[&share.client] >= clients[&asks.client],
+            };
+            let may_end = held.state == State::Transfer && age >= SPARED;
+            let may_end = may_end && (is_large || age >= OLD);
             may_end.then(|| (held.bytes(), age))
         };
         let others = shares.iter().filter(|share| !ptr::eq(&***share, asks));
         let others: Vec<_> =
             others.filter_map(|share| Some((used(share)?, share, share.end.as_ref()?))).collect();
-        let mut clients = BTreeMap::new();
-        for ((bytes, _), share, _) in &others {
-            *clients.entry(share.client).or_insert(0) += bytes;
-        }
         let most = others.into_iter().map(|((bytes, age), share, end)| {
             ((clients[&share.client], bytes as u128 * age.as_millis()), share, end)
         });

@@ -296,9 +296,15 @@ fn next_id() -> u64 {
 fn run(launch: &Launch<'_>, id: u64, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
     if std::thread::panicking() {
         // A destructor launched during unwinding. The kernel's threads must not count as panicking,
-        // so they run on another OS thread.
+        // so they run on another OS thread, which must not wait for the threads of a launch that
+        // waits for it.
+        let is_nested = pool::is_in_launch();
         return std::thread::scope(|scope| {
-            let result = scope.spawn(|| run(launch, id, thread)).join();
+            let nested = || {
+                pool::set_in_launch(is_nested);
+                run(launch, id, thread)
+            };
+            let result = scope.spawn(nested).join();
             result.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
         });
     }

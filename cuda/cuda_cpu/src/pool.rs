@@ -7,7 +7,8 @@
 //! outer launch holds. Nothing but launches runs in the pools of this module, and a thread of
 //! another pool does no other work while it waits for them. A thread of these pools may run a part
 //! of another launch while it waits, so a kernel's function for the CPU must not hold a lock across
-//! a call of rayon.
+//! a call of rayon. A kernel must not wait for a thread of its own that launches: that launch could
+//! wait for the threads of the first one.
 //!
 //! A launch uses as many threads as the pool of its caller has, and outside a pool as many as
 //! rayon's global pool has by default: `RAYON_NUM_THREADS`, or all cores. All callers with pools of
@@ -29,7 +30,7 @@ use crate::block;
 static POOLS: Mutex<BTreeMap<usize, Arc<ThreadPool>>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    /// Whether the OS thread belongs to a pool of this module.
+    /// Whether the OS thread belongs to a pool of this module, or runs a nested launch for one.
     static IS_OURS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -44,6 +45,11 @@ thread_local! {
 #[must_use]
 pub fn is_in_launch() -> bool {
     IS_OURS.get() || block::is_running()
+}
+
+/// Sets whether the OS thread, which is neither in a pool nor runs a block, runs a part of a launch.
+pub(crate) fn set_in_launch(is_in_launch: bool) {
+    IS_OURS.set(is_in_launch);
 }
 
 /// Runs `work` on a pool for launches, in which rayon's functions use all threads of the pool. The

@@ -160,6 +160,26 @@ fn a_thread_of_a_pool_does_no_other_work_during_a_launch() {
     assert_eq!(threads.into_inner(), 200 * 16 * 32);
 }
 
+/// A destructor that launches during a panic must not wait for the threads of the launch that waits
+/// for it.
+#[test]
+fn destructors_launch_while_all_threads_of_the_pool_panic() {
+    struct Launching;
+    impl Drop for Launching {
+        fn drop(&mut self) {
+            run([4, 1, 1], [32, 1, 1], sync_threads).unwrap();
+        }
+    }
+    let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    let fault = pool.install(|| {
+        run([8, 1, 1], [1, 1, 1], || {
+            let _launching = Launching;
+            panic!("planted");
+        })
+    });
+    assert!(matches!(fault.unwrap_err().kind, FaultKind::Panic { .. }));
+}
+
 #[test]
 fn a_panic_is_a_fault_and_the_next_launch_works() {
     for _ in 0..20 {

@@ -383,12 +383,15 @@ impl Drop for Stitcher {
     fn drop(&mut self) {
         self.close();
         self.shared.close_pools();
+        // If one of these threads drops the last owner of the stitcher, it cannot wait for itself, nor for the other
+        // thread, which may wait for it. Both end after this.
+        let current = thread::current().id();
+        if self.threads.iter().any(|thread| thread.thread().id() == current) {
+            return;
+        }
         for thread in self.threads.drain(..) {
-            // A thread that drops the last owner of the stitcher cannot wait for itself; it ends after this.
-            if thread.thread().id() != thread::current().id() {
-                // Ignore the result, because a panic of the thread was already reported.
-                drop(thread.join());
-            }
+            // Ignore the result, because a panic of the thread was already reported.
+            drop(thread.join());
         }
     }
 }

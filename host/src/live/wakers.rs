@@ -4,6 +4,7 @@
 //! calls its wakers under a lock, so they are registered here instead, and run while no lock is held.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
@@ -39,9 +40,12 @@ impl Wakers {
     }
 
     /// Removes and calls all wakers. The caller must hold no lock.
+    ///
+    /// # Panics
+    /// Panics after all wakers were called if one of them has panicked.
     pub(super) fn wake(&self) {
         let waiting = std::mem::take(&mut *lock(&self.waiting));
-        waiting.into_values().for_each(Waker::wake);
+        wake_all(&waiting);
     }
 
     /// Removes all wakers and calls them on another thread, because the caller may hold locks.
@@ -51,11 +55,19 @@ impl Wakers {
             return;
         }
         let waiting = Arc::new(waiting);
-        let wake = |waiting: &BTreeMap<_, Waker>| waiting.values().for_each(Waker::wake_by_ref);
         let there = Arc::clone(&waiting);
         let thread = thread::Builder::new().name("panoweave-wake".into());
-        if thread.spawn(move || wake(&there)).is_err() {
-            wake(&waiting);
+        if thread.spawn(move || wake_all(&there)).is_err() {
+            wake_all(&waiting);
         }
+    }
+}
+
+/// Calls all wakers, and then panics if one of them has panicked.
+fn wake_all(wakers: &BTreeMap<u64, Waker>) {
+    let wake = |waker: &Waker| catch_unwind(AssertUnwindSafe(|| waker.wake_by_ref())).err();
+    let panics: Vec<_> = wakers.values().filter_map(wake).collect();
+    if let Some(panic) = panics.into_iter().next() {
+        resume_unwind(panic);
     }
 }

@@ -387,7 +387,9 @@ pub(super) fn collect(
         shared.outputs.nudge();
     }
     drop(finished);
-    shared.wakers.wake();
+    if panics(|| shared.wakers.wake()) {
+        shared.fail(LiveError::Panicked);
+    }
 }
 
 /// Waits for one panorama and sends it to the readers. The drop of the input frames is the last step, because it runs

@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_core::Stream as _;
 use panoweave::live::{LiveOptions, StitchedFrames, Stitcher};
@@ -54,10 +54,43 @@ fn a_waker_may_drop_its_reader() {
             *dropping.0.lock().unwrap() = Some(panoramas);
             let bytes = stamp(9);
             stitcher.submit(&[frame(&bytes), frame(&bytes)], Duration::ZERO).unwrap();
-            // The reader that was dropped has not received the panorama.
-            done.send(rest.next().is_some() && dropping.0.lock().unwrap().is_none()).unwrap();
+            // The reader that is dropped does not receive the panorama.
+            assert!(rest.next().is_some());
+            // The stitcher calls the waker after it has sent the panorama.
+            while dropping.0.lock().unwrap().is_some() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            done.send(()).unwrap();
         });
-        assert_eq!(waits.recv_timeout(Duration::from_secs(60)), Ok(true));
+        assert_eq!(waits.recv_timeout(Duration::from_secs(60)), Ok(()));
+    }
+}
+
+/// A waker that panics.
+struct Panicking;
+
+impl Wake for Panicking {
+    fn wake(self: Arc<Self>) {
+        panic!("planted");
+    }
+}
+
+/// A waker that panics must not keep another reader from being woken.
+#[test]
+fn a_waker_that_panics_stops_no_other_reader() {
+    for device in panoweave_devices() {
+        let stitcher = stitcher(&device, LiveOptions::default());
+        let mut bad = stitcher.panoramas();
+        let waker = Waker::from(Arc::new(Panicking));
+        let mut context = Context::from_waker(&waker);
+        assert!(Pin::new(&mut bad).poll_next(&mut context).is_pending());
+        let mut good = stitcher.panoramas();
+        let reader = thread::spawn(move || good.next_timeout(Duration::from_secs(60)).is_ready());
+        thread::sleep(Duration::from_millis(100));
+        stitcher.close();
+        let start = Instant::now();
+        assert!(reader.join().unwrap());
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
     }
 }
 

@@ -1,7 +1,9 @@
 //! Finds the first key frame of a file that begins between key frames, such as a recording of a broadcast or a part of
 //! a transport stream.
 //!
-//! The file states the time of its first packet, but decoders begin at the first key frame.
+//! The file states the time of its first packet, but many decoders begin at the first key frame. A video with intra
+//! refresh, whose frames come only after a refresh has completed, or with its first key frame after [`SEARCHED`], keeps the
+//! time of its first packet.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -19,6 +19,10 @@ use crate::io::video::constant_rate::TICKS;
 use crate::io::video::medium::customary;
 use crate::io::video::{FfmpegTask, Stop, VideoError, VideoLimits};
 
+/// The codecs whose decoders in ffmpeg output no frame before the first key frame. Others, such as HEVC and MPEG-4, output
+/// frames whose references are missing.
+const BEGIN_AT_KEY_FRAMES: [&str; 5] = ["av1", "h264", "mpeg2video", "vp8", "vp9"];
+
 /// The maximum relative difference between the average and the nominal frame rate of a video whose rate counts as
 /// constant.
 const CONSTANT: f64 = 1e-2;
@@ -265,7 +269,8 @@ pub(in crate::io::video) fn probe(
         }
         Err(error)
     })?;
-    if probe.starts_with_key_frame { Ok(probe) } else { probe.starting_at_key_frame(path, stop) }
+    let is_whole = probe.starts_with_key_frame || !BEGIN_AT_KEY_FRAMES.contains(&&*probe.codec);
+    if is_whole { Ok(probe) } else { probe.starting_at_key_frame(path, stop) }
 }
 
 /// Parses the output of ffprobe for the file `path`.
