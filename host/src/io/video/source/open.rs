@@ -105,8 +105,8 @@ impl VideoSource {
     }
 
     /// Opens videos at the same time, and starts to read them. The pixel format of the first video is the preferred one
-    /// of the others; see [`open`](Self::open). One program can write several pipes in any order, because no input
-    /// waits for another.
+    /// of the others; see [`open`](Self::open). One program can write several pipes in any order, because only encoded
+    /// files wait for the first video.
     ///
     /// # Errors
     /// Returns the [`VideoError`] of a video that cannot be read, even if other inputs still wait for data. Returns
