@@ -253,11 +253,14 @@ impl VideoSource {
                     self.received += 1;
                     let received = received.and_then(|frame| self.within_limit(frame));
                     self.ended = !matches!(received, Ok(Some(_)));
-                    let quotes = matches!(
+                    // These errors contain or explain the messages of ffmpeg.
+                    let explains = matches!(
                         received,
-                        Err(VideoError::Ffmpeg { .. } | VideoError::TimedOut { .. })
+                        Err(VideoError::Ffmpeg { .. }
+                            | VideoError::TimedOut { .. }
+                            | VideoError::Shape { .. })
                     );
-                    if let Some(child) = self.child.as_ref().filter(|_| quotes) {
+                    if let Some(child) = self.child.as_ref().filter(|_| explains) {
                         child.set_reported();
                     }
                     return received;

@@ -109,8 +109,8 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
     let jump =
         format!("if(gt(abs(T-PREV_INT),{MAX_HOLE}),print(T-PREV_INT,16)+print(PREV_OUTT,16),0)");
     // A frame has the shape of the first one if it has the same aspect ratio, or is displayed with the same one. For
-    // any other frame, the width is deliberately too large for the filter, which makes ffmpeg fail. `eval=frame` evaluates the
-    // expression again only if the size changes.
+    // any other frame, the width is deliberately too large for the filter, which makes ffmpeg fail. `eval=frame`
+    // evaluates the expression again only if the size changes.
     let (size, pixel) = (format.size, probe.pixel_aspect);
     let aspect = f64::from(size.x) / f64::from(size.y);
     let same = |ratio: &str, expected: f64| format!("lt(abs({ratio}/{expected}-1),{SAME_SHAPE})");
