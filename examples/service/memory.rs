@@ -117,14 +117,10 @@ impl Memory {
             };
             let may_end = held.state == State::Transfer && age >= SPARED;
             let may_end = may_end && (is_large || age >= OLD);
-            may_end.then(|| (held.bytes(), age))
+            may_end.then(|| (clients[&share.client], held.bytes() as u128 * age.as_millis()))
         };
         let others = shares.iter().filter(|share| !ptr::eq(&***share, asks));
-        let others: Vec<_> =
-            others.filter_map(|share| Some((used(share)?, share, share.end.as_ref()?))).collect();
-        let most = others.into_iter().map(|((bytes, age), share, end)| {
-            ((clients[&share.client], bytes as u128 * age.as_millis()), share, end)
-        });
+        let most = others.filter_map(|share| Some((used(share)?, share, share.end.as_ref()?)));
         if let Some((_, share, end)) = most.max_by_key(|(used, ..)| *used) {
             let mut held = lock(&share.held);
             if held.state == State::Transfer {
