@@ -232,7 +232,7 @@ impl Stitcher {
     /// [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Of a camera with another frame rate, the set has the
     /// nearest frame, so a frame may be in several sets. Frames that are in no set are dropped and counted; see
     /// [`timing`](Self::timing). In [`Pace::Wait`], the call blocks while `slots − 1` frames of `camera` wait for
-    /// frames of the other cameras.
+    /// frames of the other cameras; [`Pace::Wait`] states when one thread can push for all cameras.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the frame has the wrong format, or the stitcher was closed or has failed.

@@ -32,8 +32,15 @@ pub enum Pace {
     /// another one stops the stitcher with [`LiveError::Held`] after [`held_limit`](LiveOptions::held_limit).
     ///
     /// `push` also blocks while `slots − 1` frames of the pushed camera wait for frames of the other cameras. Therefore
-    /// push each camera's frames on a separate thread, or alternate between the cameras. When one camera ends, call
-    /// [`close`](super::Stitcher::close). A blocked `push` of another camera then returns [`LiveError::Closed`].
+    /// push each camera's frames on a separate thread, or submit whole sets. One thread can push for all cameras in the
+    /// order of the timestamps only if the cameras have the same frame rate and no camera lacks `slots − 1` or more
+    /// frames in a row. Otherwise, `push` can block forever: it waits for a frame that the same thread would push
+    /// next. When one camera ends, call [`close`](super::Stitcher::close). A blocked `push` of another camera then
+    /// returns [`LiveError::Closed`].
+    ///
+    /// The frame rate of a camera is known after 25 frames. Until then, all rates count as equal: if the rates differ,
+    /// most of the frames of about the first second are dropped, because they match within the
+    /// [`tolerance`](LiveOptions::tolerance) only by chance. `submit` does not match frames, so it drops none.
     Wait,
 }
 
@@ -121,7 +128,8 @@ pub struct LiveOptions {
     pub slots: usize,
     /// The time limit for readers that hold all panorama buffers in [`Pace::Wait`] while one of them waits for the next
     /// panorama, or after the stitcher was closed. The stitcher then fails with [`LiveError::Held`], because it cannot
-    /// make the next panorama before a reader drops one. The default is 30 s.
+    /// make the next panorama before a reader drops one. A reader that polls waits if it polls at least once per second.
+    /// The default is 30 s.
     pub held_limit: Duration,
     /// The maximum difference between the timestamps of a frame and of the reference camera's frame in one set.
     /// [`Stitcher::push`](super::Stitcher::push) uses half of the measured frame time if that is less. It does not

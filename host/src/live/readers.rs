@@ -27,28 +27,13 @@ pub struct StitchedFrames {
     shared: Arc<Shared>,
     /// The number of this reader in [`Wakers`](super::wakers::Wakers).
     number: u64,
-    /// Whether this reader waits for a panorama. [`Shared::waiting`] counts such readers.
-    waits: bool,
 }
 
 impl StitchedFrames {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         shared.readers.fetch_add(1, AcqRel);
         let (receiver, number) = (Box::pin(shared.finished.clone()), shared.wakers.number());
-        Self { receiver, shared, number, waits: false }
-    }
-
-    /// Sets whether this reader waits for a panorama.
-    fn set_waits(&mut self, waits: bool) {
-        if waits != self.waits {
-            self.waits = waits;
-            let count = &self.shared.waiting;
-            if waits {
-                count.fetch_add(1, AcqRel)
-            } else {
-                count.fetch_sub(1, AcqRel)
-            };
-        }
+        Self { receiver, shared, number }
     }
 
     /// Returns the next panorama if there is one. Otherwise, registers the waker.
@@ -73,13 +58,11 @@ impl StitchedFrames {
         let end = Instant::now().checked_add(timeout);
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let context = Context::from_waker(&waker);
-        self.set_waits(true);
         loop {
             let next = self.poll(&context);
             let left =
                 end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
             if next.is_ready() || left.is_zero() {
-                self.set_waits(false);
                 self.shared.wakers.remove(self.number);
                 return next;
             }
@@ -110,29 +93,28 @@ impl Iterator for StitchedFrames {
     type Item = StitchedFrame;
 
     fn next(&mut self) -> Option<StitchedFrame> {
-        self.set_waits(true);
-        let next = self.receiver.recv_blocking().ok();
-        self.set_waits(false);
-        next
+        loop {
+            if let Poll::Ready(next) = self.next_timeout(Duration::MAX) {
+                return next;
+            }
+        }
     }
 }
 
 impl Stream for StitchedFrames {
     type Item = StitchedFrame;
 
-    fn poll_next(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<StitchedFrame>> {
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<StitchedFrame>> {
         let next = self.poll(context);
-        self.set_waits(next.is_pending());
+        if next.is_ready() {
+            self.shared.wakers.remove(self.number);
+        }
         next
     }
 }
 
 impl Drop for StitchedFrames {
     fn drop(&mut self) {
-        self.set_waits(false);
         self.shared.wakers.remove(self.number);
         self.shared.readers.fetch_sub(1, AcqRel);
         self.shared.outputs.nudge();

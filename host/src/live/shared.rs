@@ -79,8 +79,6 @@ pub(super) struct Shared {
     pub(super) readers: AtomicUsize,
     /// Whether a reader was ever created.
     pub(super) read: AtomicBool,
-    /// The number of readers that wait for a panorama.
-    pub(super) waiting: AtomicUsize,
     /// Whether the stitcher accepts no more frames.
     pub(super) closed: AtomicBool,
     pub(super) slots: usize,
@@ -126,7 +124,6 @@ impl Shared {
             in_flight: AtomicUsize::new(0),
             readers: AtomicUsize::new(0),
             read: AtomicBool::new(false),
-            waiting: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             slots: options.slots,
             held_limit: options.held_limit,
@@ -168,7 +165,7 @@ impl Shared {
 
     /// Returns whether a caller depends on the next panorama: a reader waits for it, or the stitcher was closed.
     pub(super) fn is_awaited(&self) -> bool {
-        self.waiting.load(Acquire) > 0 || self.closed.load(Acquire)
+        self.wakers.are_registered() || self.closed.load(Acquire)
     }
 
     /// Counts sets that will not be finished because the stitcher has failed or is being dropped.

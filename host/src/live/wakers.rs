@@ -27,6 +27,12 @@ impl Wakers {
         self.next.fetch_add(1, Relaxed)
     }
 
+    /// Returns whether a reader waits. A task that stopped waiting without a panorama, for instance after a time
+    /// limit, leaves its waker until the next wake.
+    pub(super) fn are_registered(&self) -> bool {
+        !lock(&self.waiting).is_empty()
+    }
+
     /// Sets the waker of a reader.
     pub(super) fn register(&self, reader: u64, waker: Waker) {
         let old = lock(&self.waiting).insert(reader, waker);

@@ -36,6 +36,9 @@ use crate::ops::colour::{Colours, GammaTable};
 use crate::ops::stitch::{Covers, Lookup, Power, StitchOptions, stitch, stitch_with_table};
 use crate::ops::view::{ViewPath, ViewPose};
 
+/// The time within which a reader that still waits registers its waker again after it was called.
+const ANSWER: Duration = Duration::from_secs(1);
+
 /// The maximum number of attempts to submit a set to the device.
 const ATTEMPTS: u32 = 3;
 
@@ -332,6 +335,9 @@ impl Worker {
         let mut waited = false;
         // The time since which the readers hold all buffers, and the number of changes of the pool at this time.
         let mut held: Option<(Instant, u64)> = None;
+        // The time at which all wakers were called and removed, and the number of changes at this time. A reader that
+        // still waits registers again.
+        let mut asked: Option<(Instant, u64)> = None;
         loop {
             let seen = shared.outputs.changes();
             if let Some(output) = shared.outputs.try_take() {
@@ -353,13 +359,23 @@ impl Worker {
                     return Err(NoOutput::Reader);
                 }
             } else if in_flight == 0 && shared.finished.is_empty() && shared.is_awaited() {
-                if held.is_none_or(|(_, changes)| changes != seen) {
-                    held = Some((Instant::now(), seen));
-                }
                 let (slots, limit) = (shared.slots, shared.held_limit);
-                if held.is_some_and(|(since, _)| since.elapsed() >= limit) {
-                    shared.fail(LiveError::Held { slots, limit });
-                    continue;
+                let is_same =
+                    |(since, changes): (Instant, u64)| (changes == seen).then(|| since.elapsed());
+                match (held.and_then(is_same), asked.and_then(is_same)) {
+                    // The reader has registered its waker again, so it still waits.
+                    (_, Some(since)) if since < ANSWER => {
+                        shared.fail(LiveError::Held { slots, limit });
+                        continue;
+                    }
+                    (Some(since), _) if since >= limit => {
+                        // A task that stopped waiting leaves its waker behind.
+                        shared.wakers.wake_elsewhere();
+                        (held, asked) = (None, Some((Instant::now(), seen)));
+                        continue;
+                    }
+                    (Some(_), _) => {}
+                    (None, _) => held = Some((Instant::now(), seen)),
                 }
             } else {
                 held = None;

@@ -79,6 +79,8 @@ pub(super) struct Camera<T> {
     pub(super) newest: Option<Duration>,
     pub(super) frame_rate: FrameRate,
     pub(super) clock: Clock,
+    /// Whether the clock was set after `newest` and the times of the waiting frames were computed.
+    pub(super) has_stepped: bool,
     /// The set offset, which is added to the timestamps, in nanoseconds.
     pub(super) offset: i64,
     /// Frames that are in no open set.
@@ -100,6 +102,7 @@ impl<T> Camera<T> {
             newest: None,
             frame_rate: FrameRate::default(),
             clock: Clock::default(),
+            has_stepped: false,
             offset: 0,
             waiting: VecDeque::new(),
             resampled: None,

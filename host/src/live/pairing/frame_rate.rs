@@ -53,6 +53,13 @@ impl FrameRate {
         known.get(known.len().saturating_sub(1) / 2).copied()
     }
 
+    /// Returns the frame time as if no frames were lost, or `None` before the second frame: the mean of a camera with a
+    /// steady rate, otherwise the median of the latest intervals, which doubles if many frames are lost.
+    pub(super) fn nominal(&self) -> Option<Duration> {
+        let mean = self.mean().and_then(|(time, _)| Duration::try_from_secs_f64(time).ok());
+        mean.or_else(|| self.frame_time())
+    }
+
     /// Returns the mean frame time and its possible error, both in seconds. An interval of about three frame times
     /// counts as three frames; an interval that is no multiple of the frame time does not count. Returns `None` before
     /// the 25th frame and for a camera without a steady rate.

@@ -38,7 +38,7 @@ use camera::{Camera, Presence, Reason, Waiting};
 use sets::{OpenSet, Slot};
 
 /// A timestamp before the newest one by more than this shows that the camera's clock was set back. A frame that is less
-/// late than possible by more than this shows that the clock was set forward.
+/// late than possible by more than this shows that the clock was set forward. [`clock`] notices smaller steps later.
 const STEP: Duration = Duration::from_secs(1);
 
 /// The clocks of the cameras' timestamps.
@@ -49,6 +49,21 @@ pub enum Clocks {
     Common,
     /// Each camera has its own clock. Its offset and drift are estimated from the arrival times of its frames. A
     /// constant difference between the latencies of two cameras looks like an offset of their clocks.
+    ///
+    /// If a camera's clock is set, the estimate of this clock starts again:
+    /// - After a step of more than a second: at the next frame.
+    /// - After a smaller step: within 3 seconds, or 4 in the first 5 seconds of the camera; below 2 frames per second,
+    ///   within 6 frames. Until then, frames of this camera may be dropped or matched with wrong frames. Much jitter of
+    ///   the network can delay this.
+    ///
+    /// A smaller step is noticed if it exceeds all of these: half of the tolerance of the matching (at most a quarter of
+    /// the frame time), 1 ms, and six standard deviations of the least latency in half a second. Other steps enter the estimate
+    /// within a minute, like drift. So does a step back at the moment of a lost frame, if it is not longer than the
+    /// gap.
+    ///
+    /// Varying latencies, bursts of frames and stalled connections do not look like a step. The estimate mistakes two
+    /// changes of the latency for a step: a fall after which the latency stays constant for 2 seconds, and growth while
+    /// the intervals between the camera's timestamps are irregular.
     Estimate,
 }
 
@@ -157,10 +172,11 @@ impl<T: Clone> Pairing<T> {
     /// Reports that a frame with the timestamp `stamp` has arrived at `arrival` on the host's clock. Call this before
     /// [`push`](Self::push) if the clocks are estimated, even for a frame that is not pushed.
     pub(super) fn observe(&mut self, camera: usize, stamp: Duration, arrival: Duration) {
-        if self.options.clocks == Clocks::Estimate
-            && let Some(state) = self.cameras.get_mut(camera)
-        {
-            state.clock.add(stamp, arrival);
+        if self.options.clocks == Clocks::Estimate && camera < self.cameras.len() {
+            let least_step = self.tolerance(camera).as_secs_f64() / 2.0;
+            let state = &mut self.cameras[camera];
+            let frame_time = state.frame_rate.nominal();
+            state.has_stepped |= state.clock.add(stamp, arrival, frame_time, least_step);
         }
     }
 
@@ -179,6 +195,10 @@ impl<T: Clone> Pairing<T> {
             self.drop_frame(camera, frame, Reason::Absent, &mut out);
             return out;
         }
+        if std::mem::take(&mut state.has_stepped) {
+            self.forget_times(camera, &mut out);
+        }
+        let state = &mut self.cameras[camera];
         let before = state.stamp;
         let order = before.filter(|newest| stamp <= *newest).map(|newest| newest - stamp);
         if order.is_some_and(|back| back <= STEP) {
@@ -264,6 +284,18 @@ impl<T: Clone> Pairing<T> {
         (self.start, self.last, self.last_key, self.given_up) = (None, None, None, None);
         out.alone.sort_by_key(|(camera, _)| *camera);
         out.alone
+    }
+
+    /// Forgets the corrected timestamps of a camera whose clock was set. Drops its waiting frames, and the open sets that
+    /// have one, with the frames of the other cameras. If the clock was set forward, these times are in the future, where they would make the frames of all cameras look late.
+    fn forget_times(&mut self, camera: usize, out: &mut Outcome<T>) {
+        let has_frame = |set: &OpenSet<T>| matches!(set.slots[camera], Slot::Frame(..));
+        while let Some(index) = self.open.iter().position(has_frame) {
+            self.drop_set(index, out);
+        }
+        self.drop_waiting(camera, usize::MAX, Reason::Unmatched, out);
+        self.cameras[camera].newest = None;
+        (self.last_key, self.given_up) = (None, None);
     }
 
     /// Returns the figures of each camera.
@@ -409,6 +441,8 @@ impl<T: Clone> Pairing<T> {
 
 #[cfg(test)]
 mod property_tests;
+#[cfg(test)]
+mod step_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -7,23 +7,23 @@ const SECOND: f64 = 1e9;
 
 /// A simulated camera. Times are in nanoseconds.
 #[derive(Clone, Debug)]
-struct Simulated {
-    frame_time: f64,
-    phase: f64,
+pub(super) struct Simulated {
+    pub(super) frame_time: f64,
+    pub(super) phase: f64,
     /// The largest error of a timestamp.
-    jitter: f64,
+    pub(super) jitter: f64,
     /// The probability of a lost frame.
-    loss: f64,
+    pub(super) loss: f64,
     /// The offset of the camera's clock and its drift in seconds per second.
-    offset: f64,
-    drift: f64,
-    latency: f64,
+    pub(super) offset: f64,
+    pub(super) drift: f64,
+    pub(super) latency: f64,
     /// The mean of the random part of the latency.
-    delay: f64,
+    pub(super) delay: f64,
 }
 
 impl Simulated {
-    fn steady(frames_per_second: f64) -> Self {
+    pub(super) fn steady(frames_per_second: f64) -> Self {
         Self {
             frame_time: SECOND / frames_per_second,
             phase: 0.0,
@@ -39,16 +39,16 @@ impl Simulated {
 
 /// A simulated frame, of which pairing sees only `stamp` and `arrival`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Shot {
-    arrival: Duration,
-    camera: usize,
+pub(super) struct Shot {
+    pub(super) arrival: Duration,
+    pub(super) camera: usize,
     /// The true time of the capture.
-    at: Duration,
-    stamp: Duration,
+    pub(super) at: Duration,
+    pub(super) stamp: Duration,
 }
 
 /// Returns the frames of all cameras in the order of their arrival.
-fn shoot(cameras: &[Simulated], seconds: f64, random: &mut fastrand::Rng) -> Vec<Shot> {
+pub(super) fn shoot(cameras: &[Simulated], seconds: f64, random: &mut fastrand::Rng) -> Vec<Shot> {
     let nanos = |value: f64| Duration::from_nanos(value.max(0.0) as u64);
     let mut shots = Vec::new();
     for (index, camera) in cameras.iter().enumerate() {
@@ -72,7 +72,7 @@ fn shoot(cameras: &[Simulated], seconds: f64, random: &mut fastrand::Rng) -> Vec
 }
 
 /// A set with its simulated frames.
-type Sets = Vec<MatchedSet<Shot>>;
+pub(super) type Sets = Vec<MatchedSet<Shot>>;
 
 /// Pushes the frames and checks what holds for all cameras: every frame is in a set or was dropped for a counted
 /// reason, and the sets are in order.
@@ -90,7 +90,12 @@ fn pair_all(pairing: &mut Pairing<Shot>, shots: &[Shot]) -> Sets {
     sets
 }
 
-fn check(pairing: &Pairing<Shot>, shots: &[Shot], sets: &Sets, dropped: &[(usize, Shot)]) {
+pub(super) fn check(
+    pairing: &Pairing<Shot>,
+    shots: &[Shot],
+    sets: &Sets,
+    dropped: &[(usize, Shot)],
+) {
     assert!(sets.is_sorted_by(|a, b| a.time < b.time), "the sets are out of order");
     let mut seen: Vec<Shot> = dropped.iter().map(|(_, shot)| *shot).collect();
     for (index, timing) in pairing.timing().iter().enumerate() {

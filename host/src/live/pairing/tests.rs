@@ -107,6 +107,53 @@ fn frames_that_the_other_camera_has_passed_do_not_wait() {
     assert!(!pairing.is_full(LEFT, MS(160)));
 }
 
+/// Returns the largest number of frames of one camera between two frames of another one. Frames before the first frame
+/// of the other camera count, too; frames after the last do not.
+fn longest_gap(frames: &[(u64, usize)], cameras: usize) -> usize {
+    let mut longest = 0;
+    let mut since = vec![vec![0; cameras]; cameras];
+    for &(_, camera) in frames {
+        longest = longest.max(*since[camera].iter().max().unwrap());
+        since[camera].fill(0);
+        for other in (0..cameras).filter(|other| *other != camera) {
+            since[other][camera] += 1;
+        }
+    }
+    longest
+}
+
+/// One thread pushes the frames of cameras with equal rates in the order of time. It never blocks if there are at most
+/// `most` frames of any camera between two frames of another one. With one frame more, it blocks for ever, because the
+/// other camera's next frame, which would make room, comes later.
+#[test]
+fn one_thread_can_push_for_all_cameras_if_no_gap_is_too_long() {
+    for seed in 0..400_u64 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let count = random.usize(2..5);
+        let (mut frames, loss) = (Vec::new(), [0.0, 0.05, 0.3][random.usize(..3)]);
+        for camera in 0..count {
+            let phase = random.u64(..33);
+            let times = (0..180).map(|i| phase + i * 33);
+            frames.extend(times.filter(|_| random.f64() >= loss).map(|time| (time, camera)));
+        }
+        frames.sort_unstable();
+        let last = (0..count).filter_map(|camera| frames.iter().rposition(|(_, c)| *c == camera));
+        frames.truncate(last.min().unwrap() + 1);
+        let most = longest_gap(&frames, count);
+        let mut pairing = simple(count, MS(random.u64(5..40)), most);
+        for &(time, camera) in &frames {
+            assert!(!pairing.is_full(camera, MS(time)), "seed {seed} at {time}");
+            pairing.push(camera, MS(time), time);
+        }
+    }
+    let mut pairing = simple(2, MS(10), 3);
+    for time in [0, 33, 66] {
+        assert!(!pairing.is_full(LEFT, MS(time)));
+        pairing.push(LEFT, MS(time), time);
+    }
+    assert!(pairing.is_full(LEFT, MS(99)));
+}
+
 #[test]
 fn few_frames_wait_if_the_other_camera_is_missing() {
     for camera in [LEFT, RIGHT] {

@@ -116,13 +116,17 @@ fn a_waker_may_call_the_stitcher_and_drop_it() {
                 let mut panoramas = stitcher.panoramas();
                 let calling =
                     Arc::new(Calling { stitcher: Mutex::new(Some(Arc::clone(&stitcher))), act });
-                let waker = Waker::from(calling);
+                let waker = Waker::from(Arc::clone(&calling));
                 let mut context = Context::from_waker(&waker);
                 assert!(Pin::new(&mut panoramas).poll_next(&mut context).is_pending());
                 let bytes = stamp(9);
                 stitcher.submit(&[frame(&bytes), frame(&bytes)], Duration::ZERO).unwrap();
                 // The waker has the last reference.
                 drop((stitcher, waker));
+                // The next call of the reader would replace the waker.
+                while calling.stitcher.lock().unwrap().is_some() {
+                    thread::sleep(Duration::from_millis(1));
+                }
                 done.send(panoramas.count()).unwrap();
             });
             let count = waits.recv_timeout(Duration::from_secs(60));
