@@ -399,7 +399,7 @@ fn success_without_a_file_is_an_error() {
     // If ffmpeg fails only when it adds the sound, the command must write the video without sound.
     for idle in ["exit 0", "echo 'Error writing trailer of p: No space left on device' >&2; exit 0"]
     {
-        let done = instead(&folder, &ffmpeg, "itsoffset", idle, "-o p.mp4");
+        let done = instead(&folder, &ffmpeg, "-copypriorss:a", idle, "-o p.mp4");
         assert_eq!(done.code, Some(0), "{done:?}");
         assert!(
             done.stderr.contains("WARN the video is written without sound: p.mp4: "),

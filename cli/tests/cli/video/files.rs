@@ -138,6 +138,35 @@ fn levels_are_read_as_they_are_stored() {
     }
 }
 
+/// Gray frames keep their levels and get no colour. Frames of JPEG and raw frames have the full range.
+#[test]
+fn gray_levels_are_read_as_they_are_stored() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    let noise: Vec<u8> = (0..64 * 48).map(|i: u32| (16 + i * i / 7 % 220) as u8).collect();
+    folder.write("noise.raw", &noise);
+    for (options, expected) in [
+        ("-c:v ffv1 a.mkv", Range::Full),
+        ("-c:v rawvideo a.avi", Range::Full),
+        ("-c:v ffv1 -color_range tv a.mkv", Range::Limited),
+    ] {
+        let input = if options.contains("tv") { "-color_range tv" } else { "" };
+        ffmpeg.run(
+            &folder,
+            &format!(
+                "-f rawvideo -pix_fmt gray -s 64x48 -framerate 25 {input} -i noise.raw {options}"
+            ),
+        );
+        let file = options.rsplit(' ').next().unwrap();
+        let (found, frames) = frames(&folder, file);
+        let PixelFormat::Nv12(found) = found else { panic!("{found:?}") };
+        assert_eq!(found.range, expected, "{options}");
+        let (luma, chroma) = frames[0].split_at(64 * 48);
+        assert!(luma == noise, "{options}");
+        assert!(chroma.iter().all(|level| *level == 128), "{options}");
+    }
+}
+
 /// Reads a 10-bit 4:2:2 video with HDR tags and alpha. Each loss is a warning, once per video, and an element of the
 /// JSON.
 #[test]
@@ -443,6 +472,29 @@ fn timestamps_that_jump() {
     assert!(done.stderr.contains(said), "{done:?}");
     // The output file must contain the frames before the jump.
     assert!(ffmpeg.probe(&folder, "p.mp4").frames() > 12);
+}
+
+/// The clock of a camera begins at 0 again in the middle of a transport stream, and a second one has a gap of 15 s.
+#[test]
+fn transport_streams_that_were_joined() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    let make = |offset: &str, name: &str| {
+        let input = "-f lavfi -i testsrc2=s=40x30:r=25 -t 2";
+        let line = format!("{input} -c:v libx264 -bf 0 -output_ts_offset {offset} {name}");
+        ffmpeg.run(&folder, &line);
+        folder.read(name)
+    };
+    let [late, early, gap] =
+        [("1000", "a.ts"), ("0", "b.ts"), ("17", "c.ts")].map(|(offset, name)| make(offset, name));
+    folder.write("back.ts", [late, early.clone()].concat());
+    folder.write("gap.ts", [early, gap].concat());
+    // Each part has 50 frames.
+    for (file, expected) in [("back.ts", 99..=101), ("gap.ts", 474..=476)] {
+        folder.words(&format!("video {file} {file} {MAP} -o p.mp4"));
+        let frames = ffmpeg.probe(&folder, "p.mp4").frames();
+        assert!(expected.contains(&frames), "{file}: {frames} frames");
+    }
 }
 
 #[test]

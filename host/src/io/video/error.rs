@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::{NoNvdec, NvdecError, NvencError, VideoLimitError};
 use crate::device::DeviceError;
-use crate::frame::{FrameError, PixelFormat, Rate, RateError};
+use crate::frame::{FrameError, FrameFormat, PixelFormat, Rate, RateError};
 use crate::io::picture::{MAX_SIDE, PictureError};
 
 /// The error for a video that could not be read or written.
@@ -289,6 +289,16 @@ pub enum VideoError {
     /// The bytes of a frame do not fit the format of its video.
     #[error("cannot pair the frames of the two videos: {0}")]
     Pair(#[from] FrameError),
+    /// A frame does not have the size or the pixel format of the video to which it is written.
+    #[error("{}: a frame of {found} cannot be written to a video of {expected}; stitch to the format of the video", file.display())]
+    FrameFormat {
+        /// The path of the video.
+        file: PathBuf,
+        /// The format of the frame.
+        found: FrameFormat,
+        /// The format of the video.
+        expected: FrameFormat,
+    },
     /// Two videos that are compared have different pixel formats.
     #[error("{}: the pixel format is {found}, but the other video's is {expected}; convert one of them", file.display())]
     Formats {

@@ -5,6 +5,7 @@
 //! reading. Therefore a separate thread opens the output file, so that the caller can still react to a stop request.
 
 use std::fs::{self, File};
+use std::mem::discriminant;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::{io, thread};
@@ -185,13 +186,25 @@ impl VideoSink {
         }
     }
 
+    /// Checks the size and the pixel format of a frame. The writers rely on both.
+    fn check(&self, found: FrameFormat) -> Result<(), VideoError> {
+        let is_same_kind = discriminant(&found.pixels) == discriminant(&self.format.pixels);
+        if found.size == self.format.size && is_same_kind {
+            return Ok(());
+        }
+        let (file, expected) = (self.name.clone(), self.format);
+        Err(VideoError::FrameFormat { file, found, expected })
+    }
+
     /// Writes the next frame of the video from device memory, and waits until the frame can be reused. The device must
     /// have finished the frame.
     ///
     /// # Errors
-    /// Returns [`VideoError`] if the frame cannot be copied or writing fails. After an error, no more frames can be
-    /// written.
+    /// Returns [`VideoError::FrameFormat`] if the frame does not have the size or the pixel format of the video; its
+    /// matrix and range are not compared. The sink stays usable. Returns other errors if the frame cannot be copied or
+    /// writing fails; after these, no more frames can be written.
     pub fn write_device(&mut self, frame: &DeviceFrame) -> Result<(), VideoError> {
+        self.check(frame.format())?;
         if let Writer::GpuEncoder(encoder) = &mut self.writer {
             return encoder.write_device(frame);
         }
@@ -208,8 +221,11 @@ impl VideoSink {
     /// Writes the next frame of the video.
     ///
     /// # Errors
-    /// Returns [`VideoError`] if writing fails. After an error, no more frames can be written.
+    /// Returns [`VideoError::FrameFormat`] if the frame does not have the size or the pixel format of the video; its
+    /// matrix and range are not compared. The sink stays usable. Returns other errors if writing fails; after these, no
+    /// more frames can be written.
     pub fn write(&mut self, frame: &Frame<'_>) -> Result<(), VideoError> {
+        self.check(frame.format())?;
         if let Writer::Planned { path, header, stop } = &self.writer {
             let file = create(&self.name, path, stop)?;
             self.writer = match header {

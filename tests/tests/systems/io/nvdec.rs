@@ -212,6 +212,10 @@ fn videos_that_nvdec_does_not_decode_are_left_to_ffmpeg() {
     videos.run(&format!("{test} -t 2 -c:v libx264 -g 30 -bf 2 -pix_fmt yuv420p long.mp4"));
     videos.run("-ss 0.5 -i long.mp4 -c copy cut.mp4");
     flip(&videos.path("rotated.mp4"), &videos.path("flipped.mp4"));
+    // A transport stream without its first key frame.
+    videos.run("-i long.mp4 -c copy late.ts");
+    let late = std::fs::read(videos.path("late.ts")).unwrap();
+    std::fs::write(videos.path("late.ts"), &late[late.len() / 4 / 188 * 188..]).unwrap();
     let reason = |name: &str, device: &Device| match open(
         &videos.path(name),
         VideoDecoder::Nvdec(device.clone()),
@@ -235,6 +239,7 @@ fn videos_that_nvdec_does_not_decode_are_left_to_ffmpeg() {
     assert_eq!(reason("rotated.mp4", &device), NoNvdec::Rotated);
     assert_eq!(reason("flipped.mp4", &device), NoNvdec::Rotated);
     assert_eq!(reason("cut.mp4", &device), NoNvdec::Edited);
+    assert_eq!(reason("late.ts", &device), NoNvdec::NoKeyFrame);
     for (name, decoder) in [("mpeg4.mp4", "ffmpeg"), ("plain.mp4", "nvdec")] {
         let source = open(&videos.path(name), VideoDecoder::Auto(device.clone()), None).unwrap();
         assert_eq!(source.decoder(), Some(decoder), "{name}");

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::probe::Probe;
 use super::process::{Child, EXIT_LIMIT, Killer, number};
-use super::{FFMPEG, MaxPixels, input, range_and_matrix};
+use super::{FFMPEG, MaxPixels, ffmpeg, input, range, range_and_matrix};
 use crate::frame::Rate;
 use crate::frame::{FrameFormat, PixelFormat, YuvEncoding};
 use crate::io::video::constant_rate::MAX_HOLE;
@@ -62,9 +62,8 @@ impl Decoder {
         format: FrameFormat,
         stop: &Stop,
     ) -> Result<Self, VideoError> {
-        let mut command = FFMPEG.command();
+        let mut command = ffmpeg();
         command
-            .args(["-nostdin", "-hide_banner", "-loglevel", "error"])
             // Keep the filters if the frame size changes within the file, because the `scale` filter adapts to the new
             // size. By default, ffmpeg would initialise all filters again, and `setpts` would restart the timestamps at
             // 0.
@@ -115,8 +114,24 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
     let aspect = f64::from(size.x) / f64::from(size.y);
     let same = |ratio: &str, expected: f64| format!("lt(abs({ratio}/{expected}-1),{SAME_SHAPE})");
     let same = format!("{}+{}", same("iw/ih", aspect), same("iw*sar/ih", aspect * pixel));
+    // ffmpeg's conversion of gray frames to NV12 and P010 can leave the chroma at 0.
+    let add_chroma = match (probe.is_gray(), format.pixels) {
+        (false, _) | (_, PixelFormat::Rgba8) => String::new(),
+        (true, PixelFormat::Nv12(_)) => format!("{},format=yuv420p,", same_range(probe.encoding())),
+        (true, PixelFormat::P010(_)) => {
+            format!("{},format=yuv420p10le,", same_range(probe.encoding()))
+        }
+    };
     let scale = format!("scale=w='if({same},{},1e9)':h={}:eval=frame", size.x, size.y);
-    format!("setpts='PTS-STARTPTS+0*{jump}',fps={rate},{scale}{input}{output},format={pixels}")
+    format!(
+        "setpts='PTS-STARTPTS+0*{jump}',fps={rate},{add_chroma}{scale}{input}{output},format={pixels}"
+    )
+}
+
+/// Returns a `scale` filter whose output has the range of its input.
+fn same_range(encoding: YuvEncoding) -> String {
+    let range = range(encoding.range);
+    format!("scale=in_range={range}:out_range={range}")
 }
 
 impl Decoder {

@@ -10,8 +10,8 @@ use std::process::Command;
 
 use glam::UVec2;
 
+use super::Sound;
 use super::output::OutputFile;
-use super::probe::Sound;
 use super::range_and_matrix;
 use crate::frame::{ColourTags, Frame, FrameFormat, Range, Rate, YuvEncoding};
 use crate::io::video::code_points::CodePoints;

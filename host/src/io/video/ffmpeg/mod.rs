@@ -9,15 +9,18 @@
 mod confine;
 mod decode;
 mod encode;
-mod key_frame;
+mod first_frame;
 mod output;
 mod packets;
 mod probe;
 mod process;
 mod sound;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::process::Command;
 
 use confine::{MaxPixels, input};
 pub(super) use decode::Decoder;
@@ -25,12 +28,28 @@ pub use encode::{Crf, TenBit};
 pub(super) use encode::{Encoder, encodes, mux};
 pub(super) use output::OutputFile;
 pub(super) use packets::{Packets, TransportStream};
-pub use probe::Sound;
 pub(super) use probe::{Probe, parse, probe};
 pub(super) use process::{EXIT_LIMIT, Killer};
 use process::{FFMPEG, FFPROBE};
+pub use sound::Sound;
 
 use crate::frame::{Range, YuvEncoding, YuvMatrix};
+
+/// The longest jump in seconds that ffmpeg keeps as a gap in the timestamps of MPEG-TS and similar formats. ffmpeg's
+/// default, 10 s, would remove longer gaps from each stream separately and so shift pictures against sound. `decode`
+/// fills gaps of up to `MAX_HOLE` seconds and rejects longer ones. At longer jumps and at jumps back, as in joined
+/// recordings, ffmpeg continues without a gap. Timestamps have 33 bits, so a jump back of more than a minute appears as
+/// a jump forward of up to 26.5 h.
+const LONGEST_GAP: &str = "3600";
+
+/// Returns an ffmpeg command that prints only errors and keeps gaps of up to [`LONGEST_GAP`].
+fn ffmpeg() -> Command {
+    let mut command = FFMPEG.command();
+    command
+        .args(["-nostdin", "-hide_banner", "-loglevel", "error"])
+        .args(["-dts_delta_threshold", LONGEST_GAP]);
+    command
+}
 
 /// Returns `path` as a `file:` URL, so that ffmpeg does not mistake it for an option or for a URL of another protocol.
 fn url(path: &Path) -> OsString {
@@ -46,9 +65,13 @@ fn range_and_matrix(side: &str, YuvEncoding { matrix, range }: YuvEncoding) -> S
         YuvMatrix::Bt709 => "bt709",
         YuvMatrix::Bt2020 => "bt2020",
     };
-    let range = match range {
+    format!(":{side}_color_matrix={matrix}:{side}_range={}", self::range(range))
+}
+
+/// Returns ffmpeg's name of a range.
+fn range(range: Range) -> &'static str {
+    match range {
         Range::Limited => "limited",
         Range::Full => "full",
-    };
-    format!(":{side}_color_matrix={matrix}:{side}_range={range}")
+    }
 }

@@ -13,13 +13,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
-use std::time::Duration;
 
 use tempfile::TempPath;
 
-use super::probe::Sound;
 use super::process::Child;
-use super::{FFMPEG, input, url};
+use super::{FFMPEG, Sound, ffmpeg, url};
 use crate::frame::Rate;
 use crate::io::video::medium::container;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
@@ -68,7 +66,7 @@ impl OutputFile {
         let unwritable = |source| VideoError::Unwritable { file: output.to_owned(), source };
         let (unfinished, pictures, target) = temporary_beside(output).map_err(unwritable)?;
         let pictures = pictures.into_temp_path();
-        let mut command = quiet();
+        let mut command = overwriting();
         command.arg("-xerror");
         options(&mut command, format);
         command
@@ -182,46 +180,65 @@ impl OutputFile {
         let least = std::fs::metadata(&self.pictures).map_err(unwritable)?.len();
         let (_unfinished, whole, _) = temporary_beside(&self.target).map_err(unwritable)?;
         let whole = whole.into_temp_path();
-        let mux = |codec: &str| {
-            let seconds = |time: Duration| format!("{:.6}", time.as_secs_f64());
-            let end = self.rate.time(self.written) + sound.offset;
-            let mut command = quiet();
-            command.args(["-itsoffset", &seconds(sound.offset), "-i"]).arg(url(&self.pictures));
-            if !sound.start.is_zero() {
-                command.args(["-ss", &seconds(sound.start)]);
+        // The first frame of the output is at its time 0.
+        let first = sound.offset(&self.stop)? + sound.start.as_secs_f64();
+        let end = format!("{:.6}", self.rate.time(self.written).as_secs_f64());
+        let mux = |tracks: &[u32], codec: &str| {
+            let mut command = overwriting();
+            command.arg("-i").arg(url(&self.pictures));
+            sound.input(&mut command, -first);
+            command.args(["-map", "0:v"]);
+            for track in tracks {
+                command.arg("-map").arg(format!("1:{track}"));
             }
-            command.args(["-t", &seconds(end)]);
-            input(&mut command, &sound.file, sound.max_pixels);
+            if codec != "copy" {
+                // For encoded sound, ffmpeg counts `-t` from the first sample.
+                command.args(["-af", &format!("atrim=start=0:end={end}")]);
+            }
             command
-                .args(["-map", "0:v", "-map", "1:a", "-c:v", "copy", "-c:a", codec])
-                // Without this option, copied sound begins at the key frame before `start`.
+                .args(["-c:v", "copy", "-c:a", codec, "-t", &end])
+                // Omit copied sound before time 0.
                 .args(["-copypriorss:a", "0"])
                 // ffmpeg would copy the chapters of the whole input, and the container would state their end as its
                 // duration.
-                .args(["-map_chapters", "-1"])
-                .args(["-f", self.format])
-                .arg(url(&whole))
-                .stdin(Stdio::null())
-                .stdout(Stdio::null());
+                .args(["-map_chapters", "-1", "-f", self.format])
+                .arg(url(&whole));
+            sound.read_tracks(&mut command, 1, &end);
+            command.stdin(Stdio::null()).stdout(Stdio::null());
             let child =
                 Child::start(FFMPEG, &mut command, &self.output, FfmpegTask::Sound, &self.stop)?;
             child.wait(None)?;
             self.complete(&child, &whole, least)
         };
-        match mux("copy") {
-            Err(VideoError::Ffmpeg { said, status, .. }) if status.code().is_some() => {
-                tracing::info!("the sound cannot be copied ({said}); encoding it as AAC");
-                mux("aac")?;
+        let (all, first) = (&sound.tracks[..], &sound.tracks[..1]);
+        let attempts = [(all, "copy"), (all, "aac"), (first, "copy"), (first, "aac")];
+        let attempts = &attempts[..if all.len() > 1 { 4 } else { 2 }];
+        let mut number = 0;
+        loop {
+            let (tracks, codec) = attempts[number];
+            number += 1;
+            match mux(tracks, codec) {
+                Err(VideoError::Ffmpeg { said, status, .. })
+                    if status.code().is_some() && number < attempts.len() =>
+                {
+                    if codec == "copy" {
+                        tracing::info!("the sound cannot be copied ({said}); encoding it as AAC");
+                    } else {
+                        tracing::warn!(
+                            "cannot write the {} sound tracks ({said}); trying only the first one",
+                            all.len()
+                        );
+                    }
+                }
+                done => return done.map(|()| whole),
             }
-            done => done?,
         }
-        Ok(whole)
     }
 }
 
 /// Returns an ffmpeg command that prints only errors and overwrites its output file.
-fn quiet() -> Command {
-    let mut command = FFMPEG.command();
-    command.args(["-nostdin", "-hide_banner", "-loglevel", "error", "-y"]);
+fn overwriting() -> Command {
+    let mut command = ffmpeg();
+    command.arg("-y");
     command
 }

@@ -10,7 +10,7 @@ use std::process::{ChildStdout, Stdio};
 
 use super::probe::Probe;
 use super::process::{Child, EXIT_LIMIT, Killer};
-use super::{FFMPEG, input};
+use super::{FFMPEG, ffmpeg, input};
 use crate::io::video::stream::fill;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
@@ -53,8 +53,7 @@ impl Packets {
         probe: &Probe,
         stop: &Stop,
     ) -> Result<Self, VideoError> {
-        let mut command = FFMPEG.command();
-        command.args(["-nostdin", "-hide_banner", "-loglevel", "error"]);
+        let mut command = ffmpeg();
         input(&mut command, path, probe.max_pixels);
         command
             .arg("-map")

@@ -2,14 +2,15 @@
 //! pixel format and sound.
 
 use std::io;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use glam::UVec2;
 use serde::Deserialize;
 
-use super::key_frame::{Packet, first_key_frame};
+use super::Sound;
+use super::first_frame::first_frame;
 use super::process::{Child, EXIT_LIMIT, MAX_ANSWER, PROBE_LIMIT};
 use super::{FFPROBE, MaxPixels, input};
 use crate::frame::Rate;
@@ -19,9 +20,11 @@ use crate::io::video::constant_rate::TICKS;
 use crate::io::video::medium::customary;
 use crate::io::video::{FfmpegTask, Stop, VideoError, VideoLimits};
 
-/// The codecs whose decoders in ffmpeg output no frame before the first key frame. Others, such as HEVC and MPEG-4, output
-/// frames whose references are missing.
-const BEGIN_AT_KEY_FRAMES: [&str; 5] = ["av1", "h264", "mpeg2video", "vp8", "vp9"];
+/// The beginnings of the names of ffmpeg's pixel formats that have luma or Y'CbCr: planar, packed and gray ones.
+const LUMA_AND_CHROMA: [&str; 15] = [
+    "yuv", "nv", "gray", "yuyv", "yvyu", "uyv", "uyyv", "v30x", "y2", "p0", "p2", "p4", "ayuv",
+    "vuy", "xv",
+];
 
 /// The maximum relative difference between the average and the nominal frame rate of a video whose rate counts as
 /// constant.
@@ -45,6 +48,9 @@ pub(in crate::io::video) struct Probe {
     start: Option<f64>,
     /// Whether the first packet of the video stream is a key frame.
     starts_with_key_frame: bool,
+    /// The time from the first packet of the video stream to the first frame that ffmpeg decodes, in seconds. It differs
+    /// from 0 only if the file begins between key frames.
+    pub(in crate::io::video) late: f64,
     pub(in crate::io::video) rate: Option<Rate>,
     pub(in crate::io::video) duration: Option<Duration>,
     pub(super) max_pixels: MaxPixels,
@@ -112,46 +118,31 @@ impl StoredPixels {
     }
 }
 
-/// The sound of an input video, which can be added to an output video.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sound {
-    /// The file of the input video.
-    pub file: PathBuf,
-    /// The time from the start of the file to its first video frame. The output delays its video by this time, so that
-    /// sound and video stay synchronous.
-    pub(super) offset: Duration,
-    /// The time from the input video's first frame to the output video's first frame. The output omits the sound of
-    /// this time.
-    pub(super) start: Duration,
-    pub(super) max_pixels: MaxPixels,
-}
-
-impl Sound {
-    /// Returns the sound for an output video that begins `start` after the input video.
-    #[must_use]
-    pub fn starting_at(self, start: Duration) -> Self {
-        Self { start, ..self }
-    }
-}
-
 impl Probe {
-    /// Returns the properties of the part of the video that begins with the first key frame. Logs a warning if this
-    /// part is shorter. Returns the properties of the whole video if no key frame is found.
-    fn starting_at_key_frame(mut self, path: &Path, stop: &Stop) -> Result<Self, VideoError> {
-        let key_frame = first_key_frame(path, self.index, self.max_pixels, stop)?;
-        let late = key_frame.zip(self.start).map(|(key_frame, start)| key_frame - start);
-        let Some(late) = late.filter(|late| *late > 0.0).and_then(seconds) else {
-            return Ok(self);
+    /// Returns the properties of a video that begins between key frames, from the first frame that ffmpeg decodes.
+    /// Logs a warning if frames are lost.
+    fn starting_at_first_frame(mut self, path: &Path, stop: &Stop) -> Result<Self, VideoError> {
+        let input = |command: &mut Command| {
+            // Like ffprobe, count from time 0 of the file's timestamps.
+            command.arg("-copyts");
+            input(command, path, self.max_pixels);
         };
-        if let Some(sound) = &mut self.sound {
-            sound.offset += late;
+        let first = match first_frame(path, [self.index], input, stop) {
+            // The decoder will report why the file cannot be read.
+            Err(VideoError::Ffmpeg { .. } | VideoError::TimedOut { .. }) => None,
+            first => first?,
+        };
+        let Some((first, start)) = first.zip(self.start) else { return Ok(self) };
+        // Both times are rounded to microseconds. Ignore differences that come from that.
+        self.late = ((first - start) * 1e5).round() / 1e5;
+        if let Some(late) = seconds(self.late).filter(|late| !late.is_zero()) {
+            self.duration = self.duration.map(|duration| duration.saturating_sub(late));
+            tracing::warn!(
+                "{}: the first {:.2} s of the video cannot be decoded, because the file begins between key frames",
+                path.display(),
+                self.late
+            );
         }
-        self.duration = self.duration.map(|duration| duration.saturating_sub(late));
-        tracing::warn!(
-            "{}: the first {:.2} s of the video cannot be decoded, because the file begins between key frames",
-            path.display(),
-            late.as_secs_f64()
-        );
         Ok(self)
     }
 
@@ -164,6 +155,11 @@ impl Probe {
     /// Returns the colour encoding of the stored frames, or `None` if the kernels do not support it.
     pub(in crate::io::video) fn stored(&self) -> Option<YuvEncoding> {
         self.encoding
+    }
+
+    /// Returns whether the stored frames have no colours.
+    pub(in crate::io::video) fn is_gray(&self) -> bool {
+        ["gray", "ya"].iter().any(|kind| self.pixels().starts_with(kind))
     }
 
     /// Returns the number of bits per sample of the stored frames, or 8 if it is unknown.
@@ -269,8 +265,7 @@ pub(in crate::io::video) fn probe(
         }
         Err(error)
     })?;
-    let is_whole = probe.starts_with_key_frame || !BEGIN_AT_KEY_FRAMES.contains(&&*probe.codec);
-    if is_whole { Ok(probe) } else { probe.starting_at_key_frame(path, stop) }
+    if probe.starts_with_key_frame { Ok(probe) } else { probe.starting_at_first_frame(path, stop) }
 }
 
 /// Parses the output of ffprobe for the file `path`.
@@ -299,10 +294,16 @@ struct Answer {
     packets: Vec<Packet>,
 }
 
+#[derive(Deserialize)]
+struct Packet {
+    stream_index: Option<u32>,
+    #[serde(default)]
+    flags: String,
+}
+
 #[derive(Default, Deserialize)]
 struct Format {
     format_name: Option<String>,
-    start_time: Option<String>,
     duration: Option<String>,
 }
 
@@ -311,6 +312,7 @@ struct Stream {
     index: u32,
     codec_type: Option<String>,
     codec_name: Option<String>,
+    channels: Option<u32>,
     width: Option<u32>,
     height: Option<u32>,
     sample_aspect_ratio: Option<String>,
@@ -347,19 +349,19 @@ struct SideData {
 impl Answer {
     fn probe(self, path: &Path, limits: &VideoLimits) -> Result<Probe, VideoError> {
         let is = |stream: &Stream, kind| stream.codec_type.as_deref() == Some(kind);
-        let sounds = self.streams.iter().any(|stream| is(stream, "audio"));
+        let tracks = self.streams.iter().filter(|s| is(s, "audio") && s.is_sound());
+        let tracks: Vec<_> = tracks.map(|stream| stream.index).collect();
         let video = self.streams.iter().find(|s| is(s, "video") && s.disposition.attached_pic == 0);
         let (Some(video), Some(size)) = (video, video.and_then(Stream::size)) else {
             return Err(VideoError::NoVideoStream { file: path.to_owned() });
         };
         let start = |text: &Option<String>| text.as_deref().and_then(|t| t.parse::<f64>().ok());
-        let offset = start(&video.start_time).zip(start(&self.format.start_time));
-        let offset = seconds(offset.map_or(0.0, |(video, file)| video - file));
         let max_pixels = MaxPixels::of_video(limits, video.index, size);
         let first = self.packets.iter().find(|packet| packet.stream_index == Some(video.index));
-        let sound = sounds.then(|| Sound {
+        let sound = (!tracks.is_empty()).then(|| Sound {
             file: path.to_owned(),
-            offset: offset.unwrap_or_default(),
+            video: video.index,
+            tracks,
             start: Duration::ZERO,
             max_pixels,
         });
@@ -370,7 +372,8 @@ impl Answer {
             size,
             pixel_aspect: video.pixel_aspect(),
             start: start(&video.start_time),
-            starts_with_key_frame: first.is_some_and(Packet::is_key_frame),
+            starts_with_key_frame: first.is_some_and(|packet| packet.flags.starts_with('K')),
+            late: 0.0,
             rate: video.rate(),
             duration: duration.and_then(seconds),
             max_pixels,
@@ -399,6 +402,13 @@ fn seconds(seconds: f64) -> Option<Duration> {
 }
 
 impl Stream {
+    /// Returns whether a sound track has sound in a format that ffmpeg knows. A file may announce a track of which it has
+    /// no packets.
+    fn is_sound(&self) -> bool {
+        let is_known = |name: &str| !["unknown", "none"].contains(&name);
+        self.codec_name.as_deref().is_some_and(is_known) && self.channels.is_some_and(|n| n > 0)
+    }
+
     /// Returns whether ffmpeg turns the frames by a quarter.
     fn is_sideways(&self) -> bool {
         let turned = self.side_data_list.iter().find_map(|data| data.rotation).unwrap_or(0.0);
@@ -447,10 +457,18 @@ impl Stream {
 
     fn encoding(&self) -> Option<YuvEncoding> {
         let pixels = self.pix_fmt.as_deref().unwrap_or_default();
-        if !["yuv", "nv", "gray"].iter().any(|kind| pixels.starts_with(kind)) {
+        if !LUMA_AND_CHROMA.iter().any(|kind| pixels.starts_with(kind)) {
             return None;
         }
-        let full = self.color_range.as_deref() == Some("pc") || pixels.starts_with("yuvj");
+        let full = match self.color_range.as_deref() {
+            Some("pc") => true,
+            Some("tv") => pixels.starts_with("yuvj"),
+            // The standards of these codecs define the range of gray videos that do not state it. In all other codecs,
+            // such as JPEG and raw frames, gray has the full range.
+            _ if pixels.starts_with("gray") => !["h264", "hevc", "vvc", "av1", "vp9"]
+                .contains(&self.codec_name.as_deref().unwrap_or("")),
+            _ => pixels.starts_with("yuvj"),
+        };
         let range = if full { Range::Full } else { Range::Limited };
         match self.color_space.as_deref() {
             Some("bt709") => Some(YuvEncoding { matrix: YuvMatrix::Bt709, range }),

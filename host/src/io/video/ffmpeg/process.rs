@@ -288,9 +288,9 @@ impl Child {
         said.lines()
     }
 
-    /// Returns the lines in the last [`KEPT`] bytes that the child has written to stderr so far.
+    /// Returns the complete lines in the last [`KEPT`] bytes that the child has written to stderr so far.
     pub(super) fn lines_so_far(&self) -> Vec<String> {
-        lock(&self.0.said).lines()
+        lock(&self.0.said).complete_lines()
     }
 }
 
@@ -326,10 +326,22 @@ impl Said {
     }
 
     fn lines(&self) -> Vec<String> {
-        let bytes: Vec<u8> = lock(&self.kept).iter().copied().collect();
-        let text = printable(&String::from_utf8_lossy(&bytes));
-        text.lines().map(without_address).filter(|line| !line.is_empty()).collect()
+        lines(&self.text())
     }
+
+    fn complete_lines(&self) -> Vec<String> {
+        self.text().rsplit_once('\n').map_or(Vec::new(), |(complete, _)| lines(complete))
+    }
+
+    fn text(&self) -> String {
+        let bytes: Vec<u8> = lock(&self.kept).iter().copied().collect();
+        printable(&String::from_utf8_lossy(&bytes))
+    }
+}
+
+/// Returns the lines of a text that are not empty.
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(without_address).filter(|line| !line.is_empty()).collect()
 }
 
 fn keep(mut stderr: ChildStderr, kept: &Mutex<VecDeque<u8>>, _open: &Sender<()>) {
@@ -339,6 +351,11 @@ fn keep(mut stderr: ChildStderr, kept: &Mutex<VecDeque<u8>>, _open: &Sender<()>)
         kept.extend(&bytes[..n]);
         let much = kept.len().saturating_sub(KEPT);
         kept.drain(..much);
+        if much > 0 {
+            // The rest of a line could be a number that the child has not written.
+            let rest = kept.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            kept.drain(..rest);
+        }
     }
 }
 

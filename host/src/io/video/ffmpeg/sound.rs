@@ -1,21 +1,87 @@
-//! Reads the sound of a video file as mono samples, to compare the sounds of several recordings.
+//! The sound of a video file: its time relative to the frames, and its mono samples, from which `video::sound` finds the
+//! time offsets of several recordings.
 //!
-//! ffmpeg mixes the channels of the first sound track, resamples them, and fills gaps in the timestamps with silence,
-//! so that a sample's number gives its time. Sample 0 is at the time of the first video frame.
+//! The time of the first frame is the one that ffmpeg decodes, because the file may begin between key frames. ffmpeg
+//! counts times from the start of the file or, in formats such as MPEG-TS and FLV, from the start of the tracks that it
+//! reads, unless it adds an offset to all times. Therefore each command here and in `output` reads the same tracks with an
+//! offset, and all count from the same time.
+//!
+//! For the samples, ffmpeg mixes the channels of the first sound track, resamples them, and fills gaps in the timestamps
+//! with silence, so that a sample's number gives its time. Sample 0 is at the time of the first video frame.
 
-use std::process::Stdio;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::probe::Sound;
-use super::process::{Child, EXIT_LIMIT};
-use super::{FFMPEG, input};
+use super::first_frame::first_frame;
+use super::process::{Child, EXIT_LIMIT, number};
+use super::{FFMPEG, MaxPixels, ffmpeg, input};
 use crate::io::video::stream::fill;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
-/// The number of bytes that are read at once.
-const CHUNK: usize = 1 << 16;
+/// The offset in seconds that ffmpeg adds to times while they are measured.
+const SHIFT: f64 = 1.0;
+
+/// The number of bytes that are read at once. It is small, so that the time of the first sample is read from stderr
+/// before later messages push it out.
+const CHUNK: usize = 1 << 12;
+
+/// The sound of an input video, which can be added to an output video.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sound {
+    /// The file of the input video.
+    pub file: PathBuf,
+    /// The index of the video stream in the file.
+    pub(super) video: u32,
+    /// The indices of the sound tracks in the file: at least one.
+    pub(super) tracks: Vec<u32>,
+    /// The time from the input video's first frame to the output video's first frame. The output omits the sound of
+    /// this time.
+    pub(super) start: Duration,
+    pub(super) max_pixels: MaxPixels,
+}
 
 impl Sound {
+    /// Returns the sound for an output video that begins `start` after the input video.
+    #[must_use]
+    pub fn starting_at(self, start: Duration) -> Self {
+        Self { start, ..self }
+    }
+
+    /// Adds the file to the inputs of a command. ffmpeg adds `offset` to its times in seconds.
+    pub(super) fn input(&self, command: &mut Command, offset: f64) {
+        command.args(["-itsoffset", &format!("{offset:.6}")]);
+        input(command, &self.file, self.max_pixels);
+    }
+
+    /// Returns the indices of the video stream and of all sound tracks.
+    fn streams(&self) -> impl Iterator<Item = u32> {
+        [self.video].into_iter().chain(self.tracks.iter().copied())
+    }
+
+    /// Adds an output that discards the video and all sound tracks of input number `input`, up to `end` seconds. ffmpeg
+    /// then reads the same streams as in [`offset`](Self::offset), so both count from the same time. Call this after
+    /// the options of the last output.
+    pub(super) fn read_tracks(&self, command: &mut Command, input: u32, end: &str) {
+        for stream in self.streams() {
+            command.arg("-map").arg(format!("{input}:{stream}"));
+        }
+        command.args(["-t", end, "-c", "copy", "-f", "null", "-"]);
+    }
+
+    /// Returns the time of the first video frame in seconds, without the offset of the input. It is valid only for
+    /// commands that add an offset other than 0; see the module documentation.
+    ///
+    /// # Errors
+    /// Returns [`VideoError::NoFrames`] if the video has no frame with a time, and other errors if ffmpeg cannot be
+    /// started or exceeds its time limit.
+    pub(super) fn offset(&self, stop: &Stop) -> Result<f64, VideoError> {
+        let input = |command: &mut Command| self.input(command, SHIFT);
+        let first = first_frame(&self.file, self.streams(), input, stop)?;
+        let first = first.ok_or_else(|| VideoError::NoFrames { file: self.file.clone() })?;
+        Ok(first - SHIFT)
+    }
+
     /// Reads up to `most` of the sound as mono samples with a full scale of ±1, `rate` per second, from the first
     /// video frame on. Returns `None` if a stop is requested before the end.
     ///
@@ -29,11 +95,15 @@ impl Sound {
     ) -> Result<Option<Vec<f32>>, VideoError> {
         let file = self.file.as_path();
         let unreadable = |source| VideoError::Unreadable { file: file.to_owned(), source };
-        let child = self.start(rate, self.offset + most, stop)?;
+        let offset = self.offset(stop)?;
+        let child = self.start(rate, most.as_secs_f64() + offset.max(0.0) + SHIFT, stop)?;
         let mut stdout = child.output()?;
-        // The sound before the first video frame.
-        let mut before = (self.offset.as_secs_f64() * f64::from(rate)).round() as usize;
-        let mut samples = Vec::new();
+        let mut samples: Vec<f32> = Vec::new();
+        // The time of the first sample in seconds, which ffmpeg prints before it writes samples.
+        let first = |lines: &[String]| {
+            lines.iter().find_map(|line| number(line)).filter(|time| time.is_finite())
+        };
+        let mut start = None;
         let mut bytes = vec![0; CHUNK];
         loop {
             if stop.is_asked() {
@@ -41,34 +111,53 @@ impl Sound {
             }
             let read = fill(&mut stdout, &mut bytes).map_err(unreadable)?;
             let sample = |bytes: &[u8]| bytes.try_into().map_or(0.0, f32::from_le_bytes);
-            let new = bytes[..read].chunks_exact(size_of::<f32>()).map(sample);
-            let skipped = before.min(new.len());
-            before -= skipped;
-            samples.extend(new.skip(skipped));
+            start = start.or_else(|| first(&child.lines_so_far()));
+            samples.extend(bytes[..read].chunks_exact(size_of::<f32>()).map(sample));
             if read < bytes.len() {
                 break;
             }
         }
         child.wait(Some(EXIT_LIMIT))?;
+        let start = start.or_else(|| first(&child.lines()));
+        let start = match start {
+            Some(start) => start,
+            None if samples.is_empty() => return Ok(Some(samples)),
+            None => {
+                let untimed = "the time of the first sound sample is unknown";
+                return Err(unreadable(std::io::Error::other(untimed)));
+            }
+        };
+        // The sound before the first video frame, or the silence from this frame to the start of the sound.
+        let length = (most.as_secs_f64() * f64::from(rate)) as usize;
+        let late = ((start - SHIFT - offset) * f64::from(rate)).round();
+        if late < 0.0 {
+            samples.drain(..samples.len().min(-late as usize));
+        } else {
+            samples.splice(..0, std::iter::repeat_n(0.0, length.min(late as usize)));
+        }
+        samples.truncate(length);
         Ok(Some(samples))
     }
 
-    /// Starts an ffmpeg process that writes the first `most` of the sound to a pipe.
-    fn start(&self, rate: u32, most: Duration, stop: &Stop) -> Result<Child, VideoError> {
-        // `first_pts` and `async` fill the time before the first sample and gaps with silence. 1 stands for neither
-        // stretching nor squeezing the sound, which would hide the drift of the recorder's clock.
+    /// Starts an ffmpeg process that adds [`SHIFT`] to all times, writes the sound up to time `end` to a pipe, and the time
+    /// of the first sample to stderr.
+    fn start(&self, rate: u32, end: f64, stop: &Stop) -> Result<Child, VideoError> {
+        // `async` fills gaps with silence. 1 stands for neither stretching nor squeezing the sound, which would hide the
+        // drift of the recorder's clock. ffmpeg initialises the filters again if the number of channels changes, so
+        // `first_pts` would fill the time before the sound a second time. Instead, `print` writes the time of the first
+        // sample to a line of its own, at log level 16 (errors).
         let filters = format!(
-            "aresample={rate}:async=1:first_pts=0,aformat=sample_fmts=flt:channel_layouts=mono"
+            "asetpts='PTS+0*if(eq(NB_CONSUMED_SAMPLES,0),print(T,16),0)',aresample={rate}:async=1,aformat=sample_fmts=flt:channel_layouts=mono"
         );
-        let mut command = FFMPEG.command();
+        let mut command = ffmpeg();
+        self.input(&mut command, SHIFT);
+        let end = format!("{end:.6}");
+        let track = format!("0:{}", self.tracks[0]);
         command
-            .args(["-nostdin", "-hide_banner", "-loglevel", "error", "-t"])
-            .arg(format!("{:.6}", most.as_secs_f64()));
-        input(&mut command, &self.file, self.max_pixels);
-        command
-            .args(["-map", "0:a:0", "-vn", "-af", &filters, "-f", "f32le", "pipe:1"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
+            .args(["-map", &track, "-vn", "-af", &filters])
+            .args(["-t", &end, "-f", "f32le", "pipe:1"]);
+        self.read_tracks(&mut command, 0, &end);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
         Child::start(FFMPEG, &mut command, &self.file, FfmpegTask::Listening, stop)
     }
 }

@@ -5,7 +5,8 @@
 //! pictures, which each decoder conceals in its own way.
 //!
 //! [`Plan::new`] lists the videos that are left to ffmpeg: those that must be rotated or converted, that have frames
-//! which are not shown, or no timestamps, or whose codec, pixel format or size the GPU does not support.
+//! which are not shown, or no timestamps, or no key frame at their start, or whose codec, pixel format or size the GPU
+//! does not support.
 
 mod library;
 mod session;
@@ -97,6 +98,11 @@ pub enum NoNvdec {
     /// An edit list omits frames of the file.
     #[error("its edit list omits frames")]
     Edited,
+    /// The file begins between key frames. Decoders differ in the first frame that they output.
+    #[error(
+        "it begins between key frames; remove the part before the first key frame, for example with ffmpeg -ss SECONDS -i FILE -c copy OUTPUT.mkv"
+    )]
+    NoKeyFrame,
     /// The frames must be converted to another pixel format.
     #[error(
         "its frames must be converted to {0}, the format that the output or the first video requires"
@@ -165,6 +171,9 @@ impl Plan {
         }
         if probe.omits_frames {
             return Err(NoNvdec::Edited);
+        }
+        if probe.late != 0.0 {
+            return Err(NoNvdec::NoKeyFrame);
         }
         let library = library::functions().map_err(NoNvdec::Library)?;
         let caps = caps(library, device, codec, bits)?;

@@ -110,7 +110,7 @@ fn frames_in_host_memory_are_uploaded() {
     }
     let other = FrameFormat::nv12(30, 32, YuvEncoding::default());
     let error = sink.write_device(&device_frame(other, &noise(other, 1)).unwrap()).unwrap_err();
-    assert!(error.to_string().contains("the frame is 30×32"), "{error}");
+    assert!(error.to_string().contains("a frame of 30×32"), "{error}");
     drop(sink);
     fake.check("dropped");
     assert!(!fake.path("a.mp4").exists());
@@ -325,4 +325,30 @@ fn other_media_copy_frames_from_the_device() {
     assert!(!sink.takes_device_frames());
     let frames = encode(sink, 3).unwrap();
     assert_eq!(std::fs::read(output.path).unwrap(), frames.concat());
+}
+
+/// Writers rely on the size and the planes of their frames.
+#[test]
+fn frames_of_another_format_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let size = UVec2::new(4, 2);
+    for name in ["a.y4m", "a.nv12", "a.rgba", "a%d.png"] {
+        let path = folder.path().join(name);
+        let output = VideoOutput::new(&path, Medium::of_output(&path, None).unwrap());
+        let rate = Rate::new(30, 1).unwrap();
+        let mut sink = VideoSink::create(&output, size, rate, &Stop::default()).unwrap();
+        let own = sink.format();
+        let wrong = [
+            FrameFormat { size: size * 2, ..own },
+            FrameFormat::p010(4, 2, YuvEncoding::default()),
+        ];
+        for format in wrong {
+            let bytes = format.black();
+            let error = sink.write(&Frame::tight(format, &bytes).unwrap()).unwrap_err();
+            assert!(matches!(error, VideoError::FrameFormat { .. }), "{name}: {error}");
+        }
+        let bytes = own.black();
+        sink.write(&Frame::tight(own, &bytes).unwrap()).unwrap();
+        sink.finish().unwrap();
+    }
 }

@@ -113,6 +113,12 @@ impl VideoSource {
     /// [`VideoError::NoWriter`] if a stop is requested while an input waits.
     pub fn open_all(inputs: &[VideoInput], stop: &Stop) -> Result<Vec<Self>, VideoError> {
         let is_file = |i: usize| inputs[i].medium == Medium::File;
+        // A missing file after a pipe would be noticed only when another program writes the pipe.
+        let after_pipe = inputs.iter().skip_while(|input| input.medium == Medium::File);
+        for input in after_pipe.filter(|input| input.medium == Medium::File) {
+            let unreadable = |source| VideoError::Unreadable { file: input.path.clone(), source };
+            std::fs::metadata(&input.path).map_err(unreadable)?;
+        }
         let (send, opened) = channel::<Opened>();
         let builder = || thread::Builder::new().name("open".into());
         // Open other media than files in threads that are not joined, because they may block forever on a pipe.

@@ -55,3 +55,15 @@ fn a_stop_ends_the_opening_of_a_pipe() {
         assert!(matches!(&error, VideoError::NoWriter { file } if *file == pipe), "{error}");
     });
 }
+
+/// A missing file is an error although the input before it waits for a program that writes its pipe.
+#[test]
+fn a_missing_file_is_found_before_a_pipe_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let [pipe, missing] = ["a.y4m", "b.mp4"].map(|name| folder.path().join(name));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let pipe = VideoInput::new(&pipe, Medium::Stream(StreamFormat::Y4m));
+    let inputs = [pipe, VideoInput::new(&missing, Medium::File)];
+    let error = VideoSource::open_all(&inputs, &Stop::default()).err().unwrap();
+    assert!(matches!(&error, VideoError::Unreadable { file, .. } if *file == missing), "{error}");
+}
