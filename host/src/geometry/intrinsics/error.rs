@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use crate::geometry::intrinsics::MATRIX_NAMES;
 use crate::geometry::intrinsics::opencv_yaml::YamlError;
+use crate::geometry::intrinsics::{DISTORTION_NAMES, MATRIX_NAMES};
 
 /// The error for a calibration file that cannot be read, or that does not define the requested camera.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +16,15 @@ pub enum IntrinsicsError {
     /// The file has no matrix for the requested camera.
     #[error("{}: no camera matrix for camera {camera}; expected an entry with one of the names {}, alone or followed by {camera}", file.display(), MATRIX_NAMES.join(", "))]
     NoMatrix {
+        /// The calibration file.
+        file: PathBuf,
+        /// Number of the camera in the file, from 1.
+        camera: u32,
+    },
+    /// The file has no distortion coefficients with a known name for the requested camera, but an entry whose name
+    /// suggests some.
+    #[error("{}: no distortion coefficients for camera {camera} under a known name, but the file has an entry whose name suggests some; name the coefficients of this camera one of {}, alone or followed by {camera}, or add a list of zeros if the lens has no distortion", file.display(), DISTORTION_NAMES.join(", "))]
+    OtherDistortion {
         /// The calibration file.
         file: PathBuf,
         /// Number of the camera in the file, from 1.

@@ -21,13 +21,16 @@ use opencv_yaml::{Node, parse};
 pub(crate) const MATRIX_NAMES: [&str; 6] =
     ["camera_matrix", "cameraMatrix", "CameraMatrix", "K", "M", "intrinsic_matrix"];
 /// Names of the distortion coefficients D in the files of calibration tools. A stereo file appends the camera's number.
-const DISTORTION_NAMES: [&str; 7] = [
+pub(crate) const DISTORTION_NAMES: [&str; 10] = [
     "dist_coeffs",
     "distortion_coefficients",
     "distCoeffs",
     "DistCoeffs",
     "distortion_coeffs",
     "dist_coefs",
+    "dist_coeff",
+    "distortion",
+    "dist",
     "D",
 ];
 /// Pairs of names of the picture's width and height in the files of calibration tools.
@@ -93,6 +96,9 @@ impl Intrinsics {
         }
         let distortion = match find(&root, &DISTORTION_NAMES, camera) {
             Some((name, node)) => matrix(file, &name, node)?,
+            None if has_other_distortion(&root) => {
+                return Err(IntrinsicsError::OtherDistortion { file: file.to_owned(), camera });
+            }
             None => Vec::new(),
         };
         let size = size(file, &root)?;
@@ -106,6 +112,20 @@ fn find<'n>(root: &'n Node, names: &[&str], camera: u32) -> Option<(String, &'n 
     let numbered = names.iter().map(|name| format!("{name}{camera}"));
     let plain = names.iter().map(|name| (*name).to_owned());
     numbered.chain(plain).find_map(|name| root.get(&name).map(|node| (name, node)))
+}
+
+/// Returns whether a file that has none of the [`DISTORTION_NAMES`] has a list or matrix whose name suggests distortion
+/// coefficients. Without them, the lens would count as free of distortion.
+fn has_other_distortion(root: &Node) -> bool {
+    let Node::Map(entries) = root else { return false };
+    entries.iter().any(|(name, node)| {
+        // `K1` is a camera matrix.
+        let is_coefficient = ["d", "kc", "k1", "k2"].contains(&name.as_str());
+        let name = name.to_lowercase();
+        let suggests =
+            name.contains("coef") || (name.contains("dist") && !name.contains("distance"));
+        is_coefficient || (suggests && !matches!(node, Node::Scalar(_)))
+    })
 }
 
 /// Returns the elements of an `opencv-matrix` (`rows`, `cols`, `data`), row by row, or the elements of a plain list.
@@ -185,6 +205,18 @@ mod tests {
     }
 
     #[test]
+    fn distortion_has_many_names() {
+        for name in DISTORTION_NAMES {
+            let text = format!("K: [1,0,1,0,1,1,0,0,1]\n{name}: [0.1, 0.2, 0, 0]\n");
+            let found = Intrinsics::parse(&text, "x.yaml", 1).unwrap();
+            assert_eq!(found.distortion, [0.1, 0.2, 0.0, 0.0], "{name}");
+        }
+        // A name for the model is not a list of coefficients.
+        let text = "K: [1,0,1,0,1,1,0,0,1]\ndistortion_model: plumb_bob\nboard_distances: [1, 2]\n";
+        assert!(Intrinsics::parse(text, "x.yaml", 1).unwrap().distortion.is_empty());
+    }
+
+    #[test]
     fn each_wrong_matrix_has_its_error() {
         let parse = |text: &str| Intrinsics::parse(text, "x.yaml", 1).unwrap_err();
         assert!(matches!(parse("K: [1, 2]"), IntrinsicsError::Shape { .. }));
@@ -201,6 +233,10 @@ mod tests {
         ));
         let sized = "K: [1,0,1,0,1,1,0,0,1]\nimage_width: 0\nimage_height: 4\n";
         assert!(matches!(parse(sized), IntrinsicsError::Size { .. }));
+        for name in ["lens_distortion", "Coefficients", "distCoeffs2", "kc"] {
+            let other = parse(&format!("K: [1,0,1,0,1,1,0,0,1]\n{name}: [0.1, 0.2, 0, 0]\n"));
+            assert!(matches!(other, IntrinsicsError::OtherDistortion { camera: 1, .. }), "{name}");
+        }
         let secret = parse("K: [hunter2]").to_string();
         assert!(secret.contains("K has an element") && !secret.contains("hunter2"), "{secret}");
         let message = parse("a: 1").to_string();
