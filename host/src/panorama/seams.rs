@@ -118,6 +118,10 @@ pub(super) fn reweighted<P: Pixel>(
         Ok(weights)
     };
     let mut out = warp.reweighted(stream)?;
+    // A mesh that follows new weights expects a camera at each pixel at which the warp has one.
+    if masks.iter().any(Option::is_some) {
+        out.discard_mesh();
+    }
     for (camera, out) in out.weights_mut().iter_mut().enumerate() {
         out.upload(stream, &weights(camera)?)?;
     }

@@ -352,6 +352,12 @@ impl DeviceWarp {
         self.fade(stream, base, presences)
     }
 
+    /// Makes this copy compute a mesh of its own when it needs one.
+    pub(crate) fn discard_mesh(&mut self) {
+        self.mesh = OnceLock::new();
+        self.behind = None;
+    }
+
     /// Gives this copy of `base` a mesh that follows its weights, if it has none. The first call may compute the mesh
     /// of `base`.
     #[track_caller]

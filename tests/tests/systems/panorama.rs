@@ -7,7 +7,8 @@ use panoweave::geometry::Geometry;
 use panoweave::io::picture::Picture;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::{Colours, StitchOptions, stitch_pictures};
-use panoweave::panorama::{Coverage, PanoramaOptions, stitch_geometry};
+use panoweave::panorama::{Coverage, PanoramaOptions, stitch_geometry, stitch_warp};
+use panoweave::warp::DeviceWarp;
 use panoweave_tests::random::Random;
 use panoweave_tests::several::{CANVAS, all_seen, blend, made_up, noise, project, seen};
 use panoweave_tests::{by_planes, data, panoweave_devices};
@@ -304,4 +305,39 @@ fn what_is_no_panorama() {
     let cameras = geometry.cameras.iter().copied().cycle().take(17).collect();
     let said = error(&pictures, &Geometry { cameras, ..geometry }, &options);
     assert!(said.contains("for at most 16 pictures"), "{said}");
+}
+
+/// A warp computes its mesh when it is first needed. Masked pictures must have the same panorama before and after.
+#[test]
+fn masked_pixels_are_left_out_with_any_mesh() {
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let size = uvec2(40, 30);
+        let camera =
+            |x: f64| Camera::from_matrix(DMat3::from_translation(DVec2::new(-x, 0.0)), size);
+        let geometry = Geometry {
+            canvas: Canvas::of_pixels(DVec2::ZERO, uvec2(70, 30)),
+            cameras: vec![camera(0.0), camera(30.0)],
+        };
+        let warp = DeviceWarp::render(&stream, &geometry).unwrap();
+        let colours = [Rgba8::opaque(10, 20, 30), Rgba8::opaque(200, 0, 7)];
+        let whole = colours.map(|colour| Picture::filled(40, 30, colour));
+        let mut masked = whole.clone();
+        // A hole in the left picture that reaches beyond the right one.
+        for (at, pixel) in masked[0].pixels_mut().iter_mut().enumerate() {
+            if (20..36).contains(&(at % 40)) && (8..22).contains(&(at / 40)) {
+                pixel.a = 0;
+            }
+        }
+        let options = PanoramaOptions::default();
+        let stitch = |[left, right]: &[Picture; 2]| {
+            stitch_warp(&stream, &[left, right], &warp, &options).unwrap().picture
+        };
+        let before = stitch(&masked);
+        stitch(&whole);
+        warp.mesh(&stream).unwrap();
+        assert!(stitch(&masked) == before, "{device}");
+        // No camera sees the middle of the hole.
+        assert_eq!(before.pixels()[15 * 70 + 25].r, 0, "{device}");
+    }
 }

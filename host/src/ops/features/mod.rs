@@ -31,11 +31,10 @@ pub const MAX_GRADIENT_SIGMA: f32 = 32.0;
 pub struct FeatureOptions {
     /// The maximum number of features.
     pub count: usize,
+    /// The side of the square window over which a feature's gradients are summed, in pixels.
+    pub window: u32,
     /// The minimum distance between two features, in pixels. Two features are at least this far apart along x or along
     /// y.
-    pub window: u32,
-    /// The minimum eigenvalue of a feature, in (levels per pixel)², summed over the window. Values below 1 are replaced
-    /// by 1.
     pub min_distance: u32,
     /// The minimum eigenvalue of a feature. It is a sum over the window, in (levels per pixel)². Values below 1 are
     /// replaced by 1.

@@ -12,11 +12,20 @@ use crate::ops::seam::search::Search;
 use crate::ops::stitch::{StitchError, check_frames};
 use crate::warp::DeviceWarp;
 use cuda_std::DeviceSlice;
+use glam::UVec2;
 
 /// The error if a warp does not have the two cameras of a seam.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the warp does not have two cameras; use `Seams`")]
 struct TwoCameras;
+
+/// The error if a warp does not have the size of the warp for which the seam was created.
+#[derive(Debug, thiserror::Error)]
+#[error("the warp has {} × {} pixels, but the seam was created for {} × {}; create a seam for this warp", found.x, found.y, expected.x, expected.y)]
+struct OtherSize {
+    found: UVec2,
+    expected: UVec2,
+}
 
 /// The seam of two cameras of a warp: the grid over the overlap, the current and the previous path, and the memory to
 /// search for a better path.
@@ -31,6 +40,8 @@ pub struct Seam {
     /// The number of valid paths in `paths`, 0 to 2.
     known: usize,
     feather: f32,
+    /// The size of the warp in pixels.
+    size: UVec2,
 }
 
 impl Seam {
@@ -52,7 +63,7 @@ impl Seam {
         let path = || Buffer::new(stream.device(), search.gridded.grid.cells().y);
         let paths = [path()?, path()?];
         stream.synchronize()?;
-        Ok(Self { cameras, search, paths, known: 0, feather: options.feather })
+        Ok(Self { cameras, search, paths, known: 0, feather: options.feather, size: warp.size() })
     }
 
     /// Returns the two cameras.
@@ -85,6 +96,7 @@ impl Seam {
         right: FrameView<'_>,
         colours: Colours,
     ) -> Result<(), StitchError> {
+        self.check(warp)?;
         let (l, r) = (left.format(), right.format());
         let ([planes_left, planes_right], sources) = warp.pair(self.cameras)?;
         check_frames(&[left, right], &sources)?;
@@ -179,6 +191,16 @@ impl Seam {
         if self.known == 0 { Ok(None) } else { self.paths[0].download(stream).map(Some) }
     }
 
+    /// Returns an error if the warp does not have the size of the warp for which the seam was created.
+    #[track_caller]
+    fn check(&self, warp: &DeviceWarp) -> Result<(), DeviceError> {
+        let (found, expected) = (warp.size(), self.size);
+        if found == expected {
+            return Ok(());
+        }
+        Err(DeviceError::refused("using a seam", OtherSize { found, expected }))
+    }
+
     /// Returns the parameters of one step of the fade to the current path. The fade begins at the weights of the
     /// previous path, or at the warp's weights if there is no previous path. `part` is the progress of the fade from 0
     /// to 1.
@@ -229,6 +251,7 @@ impl Seam {
         part: f32,
         out: &mut DeviceWarp,
     ) -> Result<(), DeviceError> {
+        self.check(warp)?;
         out.check_copy(warp)?;
         out.await_ready(stream)?;
         if self.known == 0 {

@@ -475,6 +475,9 @@ fn submit(
 /// Stitches one picture per camera of `warp` on the stream's device and waits for the panorama. For a warp that is used
 /// only once, use [`Lookup::Planes`], which needs no mesh.
 ///
+/// Transparent pixels count like all others. To leave them out, use
+/// [`panorama::stitch_warp`](crate::panorama::stitch_warp).
+///
 /// # Errors
 /// Returns [`StitchError`] if pictures, warp and options do not match, or the device fails.
 #[track_caller]

@@ -277,3 +277,30 @@ fn the_reasons_name_the_cameras_without_a_seam() {
         assert!(seams.weigh(&stream, &warp, &[1.0], &mut out).is_err(), "{device}");
     }
 }
+
+#[test]
+fn a_seam_refuses_a_warp_of_another_size() {
+    let mosaic = |width| {
+        let corners = vec![dvec2(4.0, 9.0), dvec2(70.0, 4.0)];
+        Mosaic::new(uvec2(width, 110), uvec2(100, 90), corners)
+    };
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let (own, wide) = (mosaic(180), mosaic(184));
+        let images = own.images(&stream, &mut Random::new(9));
+        let [warp, other] =
+            [&own, &wide].map(|mosaic| DeviceWarp::render(&stream, &mosaic.geometry).unwrap());
+        let options = SeamOptions { feather: FEATHER };
+        let mut seam = Seam::new(&stream, &warp, [0, 1], options).unwrap();
+        let mut look = |warp| seam.look(&stream, warp, &images[0], &images[1], Colours::IDENTITY);
+        look(&warp).unwrap();
+        let error = look(&other).unwrap_err().to_string();
+        assert!(
+            error.contains("184 × 110 pixels, but the seam was created for 180 × 110"),
+            "{error}"
+        );
+        seam.accept();
+        let mut out = Seam::copy(&stream, &other).unwrap();
+        assert!(seam.weigh(&stream, &other, 1.0, &mut out).is_err(), "{device}");
+    }
+}
