@@ -8,6 +8,7 @@ use panoweave::device::DeviceError;
 use panoweave::geometry::homography::HomographyError;
 use panoweave::io::picture::PictureError;
 use panoweave::ops::stitch::StitchError;
+use panoweave::panorama::PanoramaError;
 use panoweave::warp::RenderError;
 use thiserror::Error;
 
@@ -43,7 +44,7 @@ pub(crate) enum Refusal {
     #[error(transparent)]
     Warp(#[from] RenderError),
     #[error(transparent)]
-    Stitch(#[from] StitchError),
+    Panorama(#[from] PanoramaError),
     #[error(transparent)]
     Device(#[from] DeviceError),
     #[error("the request did not arrive within a minute; send it faster")]
@@ -88,7 +89,9 @@ impl Refusal {
             | Self::LongResponse(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Device(_)
             | Self::Warp(RenderError::Device(_))
-            | Self::Stitch(StitchError::Device(_))
+            | Self::Panorama(
+                PanoramaError::Device(_) | PanoramaError::Stitch(StitchError::Device(_)),
+            )
             | Self::Broken => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
@@ -97,7 +100,7 @@ impl Refusal {
             | Self::Picture(_)
             | Self::Homography(_)
             | Self::Warp(_)
-            | Self::Stitch(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            | Self::Panorama(_) => StatusCode::UNPROCESSABLE_ENTITY,
         }
     }
 }

@@ -28,7 +28,8 @@ use panoweave::geometry::homography::Homography;
 use panoweave::geometry::rig::Rig;
 use panoweave::glam::UVec2;
 use panoweave::io::picture::{Picture, PictureFormat};
-use panoweave::ops::stitch::{Lookup, StitchOptions, stitch_pictures};
+use panoweave::ops::stitch::{Lookup, StitchOptions};
+use panoweave::panorama::{PanoramaOptions, stitch_warp};
 use panoweave::warp::DeviceWarp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
@@ -48,7 +49,8 @@ const MAX_PIXELS: u64 = 1 << 25;
 /// Maximum time in which a request must arrive.
 const ARRIVAL: Duration = Duration::from_secs(60);
 
-/// Maximum number of requests that are stitched at once. Each of them may need up to 1.7 GiB of memory.
+/// Maximum number of requests that are stitched at once. Each of them may need up to 1.7 GiB of memory, or 1.9 GiB if the
+/// pictures have transparent pixels.
 const AT_ONCE: usize = 4;
 
 /// Maximum number of complete requests that wait for a work slot.
@@ -111,6 +113,13 @@ impl Still {
             Some(file) if file.ends_with(".toml") => Some(Rig::open(file)?.geometry()?),
             Some(_) => None,
         };
+        if let Some(cameras) = rig.as_ref().map(|rig| rig.cameras.len()).filter(|n| *n != 2) {
+            let name = file.unwrap_or("the rig of the examples");
+            return Err(format!(
+                "{name}: the rig has {cameras} cameras, but a request has two pictures; use a rig of two cameras"
+            )
+            .into());
+        }
         let usual = match (rig, file) {
             (None, Some(file)) => Usual::Homography(Homography::open(file)?),
             (rig, _) => {
@@ -178,9 +187,10 @@ impl Still {
             }
         };
         // `Lookup::Planes` needs no mesh. For a single panorama, computing a mesh would take longer than it saves.
-        let options = StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() };
-        let panorama = stitch_pictures(&stream, &[&left, &right], warp, &options)?;
-        Ok(panorama.encode(PictureFormat::Png)?)
+        let stitch = StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() };
+        let options = PanoramaOptions { stitch, ..PanoramaOptions::default() };
+        let panorama = stitch_warp(&stream, &[&left, &right], warp, &options)?;
+        Ok(panorama.picture.encode(PictureFormat::Png)?)
     }
 }
 

@@ -63,6 +63,30 @@ fn two_pictures_become_the_panorama_that_the_library_makes() {
     assert!(Picture::decode(&answer.body, "answer").unwrap() == expected(&pair, &geometry));
 }
 
+/// The hidden colour of transparent pixels must not appear in the panorama.
+#[test]
+fn transparent_pixels_are_left_out() {
+    let service = Service::start();
+    let (green, blue) = (Rgba8::opaque(0, 255, 0), Rgba8::opaque(0, 0, 255));
+    let mut left = Picture::filled(60, 50, green);
+    let hidden = Rgba8 { a: 0, ..green };
+    for (i, pixel) in left.pixels_mut().iter_mut().enumerate() {
+        if i % 60 >= 30 {
+            *pixel = hidden;
+        }
+    }
+    let (left, right) = (png(&left), png(&Picture::filled(60, 50, blue)));
+    let shift = b"1 0 30  0 1 0  0 0 1";
+    let answer = service.post(&[("left", &left), ("right", &right), ("homography", shift)]);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let panorama = Picture::decode(&answer.body, "answer").unwrap();
+    assert_eq!((panorama.width(), panorama.height()), (90, 50));
+    let row = &panorama.pixels()[25 * 90..26 * 90];
+    // A filter may read the neighbours of a pixel, so the pixels at the edge of the mask may stay black.
+    assert!(row[..28].iter().all(|pixel| *pixel == green), "{row:?}");
+    assert!(row[32..].iter().all(|pixel| *pixel == blue), "{row:?}");
+}
+
 #[test]
 fn hostile_requests_are_refused_and_the_service_goes_on() {
     let service = Service::start();
