@@ -101,7 +101,7 @@ impl Resample {
             let inputs: Vec<&Path> = [&self.input]
                 .into_iter()
                 .chain(&self.targets.times)
-                .map(PathBuf::as_path)
+                .map(|path| output::input_file(path))
                 .collect();
             output::check(&self.output, &inputs)?;
         }

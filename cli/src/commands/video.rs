@@ -392,7 +392,7 @@ impl Args {
                     std::fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());
                 if path == Path::new(STANDARD) {
                     // If the shell redirects standard output with `>> input`, the input would grow while it is read.
-                    if files.iter().any(|file| output::same(file, Path::new("/dev/stdout"))) {
+                    if files.iter().any(|file| output::same(file, output::STDOUT.as_ref())) {
                         return Err(Failure::OutputIsInput { file: "stdout".into() });
                     }
                 } else if !special {

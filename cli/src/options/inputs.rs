@@ -1,7 +1,7 @@
 //! The options for input videos that do not store their size or rate. Also distinguishes pictures from videos by the
 //! file name.
 
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use glam::UVec2;
@@ -13,6 +13,7 @@ use crate::options::format::Format;
 use crate::options::input_limits::InputLimits;
 use crate::options::values::picture_size;
 use crate::output::failure::Failure;
+use crate::output::{inode, input_file};
 
 /// The options that state the format, frame size and frame rate of videos.
 #[derive(Debug, clap::Args)]
@@ -81,8 +82,7 @@ pub(crate) fn files(input: &VideoInput) -> Result<Vec<PathBuf>, Failure> {
         Medium::Pictures(pattern) => {
             pattern.numbers()?.into_iter().map(|n| pattern.file(n)).collect()
         }
-        _ if input.path == Path::new(STANDARD) => vec!["/dev/stdin".into()],
-        _ => vec![input.path.clone()],
+        _ => vec![input_file(&input.path).into()],
     })
 }
 
@@ -97,14 +97,11 @@ pub(crate) fn check_pipes(files: &[impl AsRef<Path>]) -> Result<(), Failure> {
             return Err(Failure::Usage("only one of the videos can be standard input"));
         }
         reads_stdin |= is_stdin;
-        let found = std::fs::metadata(if is_stdin { Path::new("/dev/stdin") } else { file });
         // Ignore a file that cannot be queried here: opening it returns an error that names it.
-        let Ok(found) = found else { continue };
-        let kind = found.file_type();
-        if !kind.is_fifo() && !kind.is_char_device() {
+        let Some(pipe) = inode(input_file(file), |kind| kind.is_fifo() || kind.is_char_device())
+        else {
             continue;
-        }
-        let pipe = (found.dev(), found.ino());
+        };
         if pipes.contains(&pipe) {
             return Err(Failure::Usage(
                 "two of the videos are the same pipe or device, which would split its frames between them; use one for each video",

@@ -11,14 +11,18 @@ pub(crate) mod report;
 pub(crate) mod stages;
 
 use std::borrow::Cow;
-use std::fs;
+use std::fs::{self, FileType};
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use panoweave::io::video::STANDARD;
 use serde::Serialize;
 
 use crate::output::failure::Failure;
+
+/// The path of standard output.
+pub(crate) const STDOUT: &str = "/dev/stdout";
 
 /// Prints text to stdout with [`escaped`] control characters. A reader that closes the pipe early (`| head`) is not an
 /// error.
@@ -93,14 +97,16 @@ pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns the file from which an input is read. For `-`, it is the pipe or the file of stdin.
+pub(crate) fn input_file(path: &Path) -> &Path {
+    if path == Path::new(STANDARD) { Path::new("/dev/stdin") } else { path }
+}
+
 /// Returns whether a path is the pipe or the file of stdout, such as `/dev/stdout`. Devices do not count, because a
 /// terminal or `/dev/null` can be opened a second time.
 pub(crate) fn is_stdout(path: &Path) -> bool {
-    let found = |path: &Path| {
-        let found = fs::metadata(path).ok().filter(|found| !found.file_type().is_char_device())?;
-        Some((found.dev(), found.ino()))
-    };
-    found(path).is_some_and(|file| found(Path::new("/dev/stdout")) == Some(file))
+    let is_no_device = |kind: FileType| !kind.is_char_device();
+    inode(path, is_no_device).is_some_and(|file| inode(STDOUT.as_ref(), is_no_device) == Some(file))
 }
 
 /// Returns whether both paths are the same existing file or folder.
@@ -111,7 +117,12 @@ pub(crate) fn same(a: &Path, b: &Path) -> bool {
 /// Returns the device number and the inode number of a regular file or folder. All paths of one file, including hard
 /// links, have the same pair of numbers.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
-    let found = fs::metadata(path).ok().filter(|found| found.is_file() || found.is_dir())?;
+    inode(path, |kind| kind.is_file() || kind.is_dir())
+}
+
+/// Returns the device number and the inode number of a file, if it exists and `accepts` its type.
+pub(crate) fn inode(path: &Path, accepts: impl Fn(FileType) -> bool) -> Option<(u64, u64)> {
+    let found = fs::metadata(path).ok().filter(|found| accepts(found.file_type()))?;
     Some((found.dev(), found.ino()))
 }
 

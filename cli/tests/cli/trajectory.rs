@@ -62,6 +62,19 @@ fn a_recorded_path_is_as_numpy_has_it() {
     }
 }
 
+/// The shell opens the input before the program starts, so standard input can be the output file.
+#[test]
+fn the_output_may_not_be_the_file_on_standard_input() {
+    let folder = folder();
+    let mut command = folder.command();
+    command.args("trajectory resample - --fps 1 -o path.csv".split(' '));
+    command.stdin(std::fs::File::open(folder.path("path.csv")).unwrap());
+    let done: Done = command.output().unwrap().into();
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("path.csv"), "{done:?}");
+    assert_eq!(folder.read("path.csv"), PATH.as_bytes());
+}
+
 #[test]
 fn standard_input_is_read_to_its_end() {
     let folder = folder();
