@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::Result;
+use crate::cargo::root;
 use crate::dependencies::Package;
 
 /// The first letters of the names of files with licences and notices, in capitals.
@@ -14,7 +15,8 @@ const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"
 /// printed once, below the names of their packages.
 ///
 /// # Errors
-/// Returns an error if a package has no licence file or does not state its licence.
+/// Returns an error if a package does not state its licence, or has no licence file and cannot be used under Apache-2.0
+/// alone.
 pub(crate) fn texts(packages: &[Package]) -> Result<String> {
     // The key is the text without differences in white space.
     let mut groups: BTreeMap<String, (String, Vec<String>)> = BTreeMap::new();
@@ -24,7 +26,12 @@ pub(crate) fn texts(packages: &[Package]) -> Result<String> {
     );
     for package in packages.iter().filter(|package| package.checksum.is_some()) {
         let Package { name, version, license, folder, .. } = package;
-        let files = files(folder)?;
+        let mut files = files(folder)?;
+        // The text of this licence, unlike that of others, names no author. It suffices as one of several alternatives.
+        let mut alternatives = license.split(" OR ").flat_map(|part| part.split('/'));
+        if files.is_empty() && alternatives.any(|name| name.trim() == "Apache-2.0") {
+            files.push(fs::read_to_string(root().join("LICENSE-APACHE"))?);
+        }
         if files.is_empty() || license.is_empty() {
             return Err(format!(
                 "{name} {version} has no licence file or names no licence in its manifest, in {}; ask its authors to \
@@ -93,6 +100,16 @@ mod tests {
         let text = texts(&packages).unwrap();
         assert_eq!(text.matches("granted").count(), 1, "{text}");
         assert!(text.contains("\na 1.0.0, b 1.0.0\n") && text.contains("a 1.0.0: MIT\n"), "{text}");
+        let mut apache = package("apache", "README.md", "nothing");
+        apache.license = "MIT OR Apache-2.0".to_owned();
+        let text = texts(&[apache]).unwrap();
+        assert!(text.contains("apache 1.0.0: MIT OR Apache-2.0\n"), "{text}");
+        assert!(text.contains("Apache License"), "{text}");
+        for license in ["MIT AND Apache-2.0", "Apache-2.0 WITH LLVM-exception"] {
+            let mut other = package("other", "README.md", "nothing");
+            other.license = license.to_owned();
+            assert!(texts(&[other]).is_err(), "{license}");
+        }
         packages.push(package("c", "README.md", "nothing"));
         let error = texts(&packages).unwrap_err().to_string();
         assert!(error.starts_with("c 1.0.0 has no licence file"), "{error}");

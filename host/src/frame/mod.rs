@@ -193,7 +193,7 @@ impl FrameFormat {
         })
     }
 
-    /// Returns the bytes of a black frame without padding.
+    /// Returns the bytes of a black frame without padding. In RGBA, its pixels are transparent.
     #[must_use]
     pub fn black(self) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes()];

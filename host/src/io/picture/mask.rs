@@ -23,8 +23,11 @@ pub(crate) struct Mask {
 }
 
 impl<P: Pixel> Picture<P> {
-    /// Masks the pixels at which `mask` is darker than half: sets their alpha to 0. Matching and stitching ignore these
-    /// pixels. Returns false, and changes nothing, if the mask does not have the size of the picture.
+    /// Masks the pixels at which `mask` is darker than half: sets their alpha to 0. The functions of [`panorama`] ignore
+    /// these pixels when they match and stitch pictures; those of [`ops::stitch`](crate::ops::stitch) do not. Returns
+    /// false, and changes nothing, if the mask does not have the size of the picture.
+    ///
+    /// [`panorama`]: crate::panorama
     #[must_use]
     pub fn mask(&mut self, mask: &Picture) -> bool {
         if mask.size() != self.size() {

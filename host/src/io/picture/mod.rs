@@ -93,7 +93,7 @@ pub enum PictureError {
         file: PathBuf,
     },
     /// The content violates its file format, or exceeds a limit other than the size of the picture.
-    #[error("{}: corrupt: {reason}", file.display())]
+    #[error("{}: cannot be decoded: {reason}", file.display())]
     Corrupt {
         /// The picture file.
         file: PathBuf,
