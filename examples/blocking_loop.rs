@@ -3,8 +3,8 @@
 //! `cargo run --release -p panoweave-examples --bin blocking_loop -- [PANORAMAS] [FILE] [DEVICE]` stops after
 //! PANORAMAS panoramas and writes the last one to FILE.
 //!
-//! Use this interface in programs with threads instead of `async`. The stitcher matches frames by timestamp. If it cannot
-//! keep up, it drops and counts frames, so a push never blocks a camera.
+//! Use this interface in programs with threads instead of `async`. The stitcher matches frames by timestamp. If it
+//! cannot keep up, it drops and counts frames, so a push never blocks a camera.
 
 use std::error::Error;
 use std::thread;

@@ -1,5 +1,5 @@
-//! Benchmarks what users without a GPU wait for: stitches, views, seams, multiband blending and SSIM on the CPU. Stitches
-//! and SSIM are measured beside OpenCV on the same CPU.
+//! Benchmarks what users without a GPU wait for: stitches, views, seams, multiband blending and SSIM on the CPU.
+//! Stitches and SSIM are measured beside OpenCV on the same CPU.
 //!
 //! OpenCV stitches with `remap` and `blendLinear` (`benches/opencv/remap.py`), and computes SSIM with `GaussianBlur`
 //! (`benches/opencv/ssim.py`). It runs in the Python interpreter that `PANOWEAVE_PYTHON` names, or in `python3`. If

@@ -120,7 +120,8 @@ impl Drop for InProgress {
     }
 }
 
-/// Serves the requests of a client's connection until it ends. After `stopped` changes, serves only the request in progress.
+/// Serves the requests of a client's connection until it ends. After `stopped` changes, serves only the request in
+/// progress.
 pub(crate) async fn serve(
     stream: TcpStream,
     client: Client,

@@ -4,8 +4,8 @@
 //! transfer, so that clients that stop sending a request or reading a response do not keep their memory:
 //!
 //! - A transfer that has had memory for [`OLD`] may end.
-//! - After [`SPARED`], a transfer may end for one of another client address if its own address has at least as many bytes,
-//!   and for one of its own address if it has as many bytes as that one needs, or as many as the average.
+//! - After [`SPARED`], a transfer may end for one of another client address if its own address has at least as many
+//!   bytes, and for one of its own address if it has as many bytes as that one needs, or as many as the average.
 //! - Of these transfers, the service ends one of the client address that has the most bytes: the one that has occupied
 //!   the most bytes for the longest time.
 

@@ -49,8 +49,8 @@ const MAX_PIXELS: u64 = 1 << 25;
 /// Maximum time in which a request must arrive.
 const ARRIVAL: Duration = Duration::from_secs(60);
 
-/// Maximum number of requests that are stitched at once. Each of them may need up to 1.7 GiB of memory, or 1.9 GiB if the
-/// pictures have transparent pixels.
+/// Maximum number of requests that are stitched at once. Each of them may need up to 1.7 GiB of memory, or 1.9 GiB if
+/// the pictures have transparent pixels.
 const AT_ONCE: usize = 4;
 
 /// Maximum number of complete requests that wait for a work slot.

@@ -2,7 +2,8 @@
 //! [`service`] is a whole example.
 //!
 //! The cameras have different exposures, and the exposures of all but the first camera drift, so that the colour
-//! correction has a difference to correct. A real program would use the driver of its cameras and a calibrated rig file instead.
+//! correction has a difference to correct. A real program would use the driver of its cameras and a calibrated rig file
+//! instead.
 
 #[path = "../service/mod.rs"]
 pub mod service;

@@ -23,8 +23,8 @@
 //! | `leak` | deliberate leaks |
 //! | `report` | printed output |
 //!
-//! The exit code is 0 if the run passed, 4 if it exceeded a limit or lost a frame, and another one if the soak could not
-//! run.
+//! The exit code is 0 if the run passed, 4 if it exceeded a limit or lost a frame, and another one if the soak could
+//! not run.
 //!
 //! The soak checks neither the pixels of the panoramas, which the tests check, nor the speed, which the benches
 //! measure.

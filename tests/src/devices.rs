@@ -15,8 +15,8 @@ pub fn panoweave_devices() -> Vec<Device> {
     [Device::simulator(), Device::cpu()].into_iter().chain(gpu()).collect()
 }
 
-/// Returns whether `device` computes kernels exactly as they are written: it is the simulator or a GPU. Functions for the
-/// CPU may differ from the kernels by a level.
+/// Returns whether `device` computes kernels exactly as they are written: it is the simulator or a GPU. Functions for
+/// the CPU may differ from the kernels by a level.
 #[must_use]
 pub fn runs_kernels(device: &Device) -> bool {
     device.to_string() != Device::cpu().to_string()

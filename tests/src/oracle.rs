@@ -1,6 +1,6 @@
 //! Expected results of stitching and of the colour analysis, computed in f64 from the project's specification and from
-//! BT.601, BT.709 and BT.2020. Tests compare the results of kernels with these expected results. The functions in this module
-//! share data types with the code under test, but call none of its functions.
+//! BT.601, BT.709 and BT.2020. Tests compare the results of kernels with these expected results. The functions in this
+//! module share data types with the code under test, but call none of its functions.
 
 use glam::UVec2;
 use panoweave::frame::{Range, YuvEncoding, YuvMatrix};
@@ -80,15 +80,15 @@ pub fn vignette(vignette: &Vignette, u: f64, v: f64) -> f64 {
     1.0 + a * q + b * q.powi(2) + c * q.powi(3)
 }
 
-/// Applies a camera's gain and then its gamma to a level `c` of a channel: `255 · clamp(gain · c / 255, 0, 1)^gamma`. If
-/// there is a shoulder, it is applied before the clamp, and the pixel is gray.
+/// Applies a camera's gain and then its gamma to a level `c` of a channel: `255 · clamp(gain · c / 255, 0, 1)^gamma`.
+/// If there is a shoulder, it is applied before the clamp, and the pixel is gray.
 #[must_use]
 pub fn grade(colour: &Colour, channel: usize, level: f64) -> f64 {
     grade_pixel(colour, [level; 3], 1.0)[channel]
 }
 
-/// Applies a camera's gain, its shoulder and then its gamma to the levels of a pixel, which are multiplied by the factor of
-/// a vignette.
+/// Applies a camera's gain, its shoulder and then its gamma to the levels of a pixel, which are multiplied by the
+/// factor of a vignette.
 #[must_use]
 pub fn grade_pixel(colour: &Colour, levels: [f64; 3], factor: f64) -> [f64; 3] {
     let gains = colour.gain.to_array().map(f64::from);
@@ -106,12 +106,12 @@ pub fn grade_pixel(colour: &Colour, levels: [f64; 3], factor: f64) -> [f64; 3] {
     })
 }
 
-/// Maps colours of a channel from 0 to `white` to colours from 0 to `limit`. `least` is the smallest part of white of all
-/// channels of the pixel.
+/// Maps colours of a channel from 0 to `white` to colours from 0 to `limit`. `least` is the smallest part of white of
+/// all channels of the pixel.
 ///
-/// If `white` exceeds `limit`, the colours above 0.9 times `limit` follow the curve `L·(1 + L / W²) / (1 + L)` (equation 4 of
-/// Reinhard et al. 2002), where `L` and `W` are the parts of the colour and of white above that colour. Otherwise, a
-/// parabola raises pixels that have at least 85 % of white in all channels.
+/// If `white` exceeds `limit`, the colours above 0.9 times `limit` follow the curve `L·(1 + L / W²) / (1 + L)`
+/// (equation 4 of Reinhard et al. 2002), where `L` and `W` are the parts of the colour and of white above that colour.
+/// Otherwise, a parabola raises pixels that have at least 85 % of white in all channels.
 #[must_use]
 pub fn shoulder(colour: f64, white: f64, limit: f64, least: f64) -> f64 {
     if white > limit {
@@ -240,8 +240,8 @@ fn luma_weights(matrix: YuvMatrix) -> [f64; 3] {
     }
 }
 
-/// Returns four numbers, in steps of samples of `bits` bits: the luma of black, the difference between the luma of white
-/// and of black, the difference between the highest and the lowest chroma, and neutral chroma.
+/// Returns four numbers, in steps of samples of `bits` bits: the luma of black, the difference between the luma of
+/// white and of black, the difference between the highest and the lowest chroma, and neutral chroma.
 fn extent(range: Range, bits: i32) -> [f64; 4] {
     let step = 2.0_f64.powi(bits - 8);
     let highest = 2.0_f64.powi(bits) - 1.0;

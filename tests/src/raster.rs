@@ -108,8 +108,8 @@ impl Raster {
         Self::from_bytes(size, format, || random.bits() as u8)
     }
 
-    /// Returns the largest difference between a byte of this picture and the corresponding byte of `other`. In P010, it is
-    /// the difference of 10-bit samples, at most 255.
+    /// Returns the largest difference between a byte of this picture and the corresponding byte of `other`. In P010, it
+    /// is the difference of 10-bit samples, at most 255.
     ///
     /// # Panics
     /// Panics if the pictures do not have the same size and format.

@@ -1,4 +1,5 @@
-//! `panoweave info`: prints the version, the driver and the devices, and on request the resources that each kernel needs.
+//! `panoweave info`: prints the version, the driver and the devices, and on request the resources that each kernel
+//! needs.
 //!
 //! The command also works without a driver or GPU. It then prints the reason why the driver or GPU cannot be used, and
 //! does not fail.

@@ -68,7 +68,8 @@ pub(crate) struct Args {
     /// --rig, --homography, a gain or a gamma is given.
     #[arg(long, conflicts_with_all = COLOURS)]
     match_colour: bool,
-    /// Does not match the colours of the pictures. This is the default with --warp, --rig, --homography, a gain or a gamma.
+    /// Does not match the colours of the pictures. This is the default with --warp, --rig, --homography, a gain or a
+    /// gamma.
     #[arg(long, conflicts_with = "match_colour")]
     no_colour: bool,
     #[command(flatten)]
@@ -160,7 +161,8 @@ fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, map: &WarpSource, masked
 }
 
 impl Args {
-    /// Stitches pictures that `to_depth` converts to the depth of the panorama. Writes the panorama and prints a summary.
+    /// Stitches pictures that `to_depth` converts to the depth of the panorama. Writes the panorama and prints a
+    /// summary.
     fn stitch<P: Pixel>(
         &self,
         mut stages: Stages,
@@ -371,8 +373,8 @@ struct Inputs {
 }
 
 impl Inputs {
-    /// Returns an element for each input: the value of the picture, or `None` for a picture that is left out. `values` has
-    /// an element for each picture in the panorama.
+    /// Returns an element for each input: the value of the picture, or `None` for a picture that is left out. `values`
+    /// has an element for each picture in the panorama.
     fn spread<T: Clone>(&self, values: &[T]) -> Vec<Option<T>> {
         let Some(kept) = &self.kept else { return values.iter().cloned().map(Some).collect() };
         let mut all = vec![None; self.count];
@@ -381,8 +383,8 @@ impl Inputs {
     }
 }
 
-/// Returns the fractions of the panorama that the cameras cover as JSON. For two inputs, the JSON also has the fractions
-/// of the two cameras as `left` and `right`.
+/// Returns the fractions of the panorama that the cameras cover as JSON. For two inputs, the JSON also has the
+/// fractions of the two cameras as `left` and `right`.
 fn described(Coverage { any, cameras, overlap }: &Coverage, inputs: &Inputs) -> Value {
     let cameras = inputs.spread(cameras);
     let mut json = json!({ "any": any, "overlap": overlap, "cameras": cameras });

@@ -58,8 +58,8 @@ struct Resample {
     /// (the CPU, with the checks for authors of kernels).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Maximum number of numbers in the output, which has rows × (1 + columns) of them. A number takes up to 25 bytes of
-    /// the file.
+    /// Maximum number of numbers in the output, which has rows × (1 + columns) of them. A number takes up to 25 bytes
+    /// of the file.
     #[arg(long, value_name = "N", default_value_t = 100_000_000)]
     max_numbers: u64,
 }

@@ -86,8 +86,8 @@ pub(crate) struct Args {
     /// (the CPU, with the checks for authors of kernels).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Decoder of input files: nvdec (H.264 and HEVC with 4:2:0 chroma, on the GPU of --device), ffmpeg (all formats, on
-    /// the CPU), or auto (nvdec for files that it supports, otherwise ffmpeg).
+    /// Decoder of input files: nvdec (H.264 and HEVC with 4:2:0 chroma, on the GPU of --device), ffmpeg (all formats,
+    /// on the CPU), or auto (nvdec for files that it supports, otherwise ffmpeg).
     #[arg(long, value_enum, value_name = "DECODER", default_value_t)]
     decoder: DecoderName,
     /// Encoder of .mp4, .m4v, .mov and .mkv output: ffmpeg (libx264 and libx265, on the CPU), or nvenc (on the GPU of
@@ -99,8 +99,8 @@ pub(crate) struct Args {
     /// selects the format.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
-    /// Frame size of raw input videos (nv12, p010, rgba) in pixels. Required for raw videos, because they do not store their
-    /// size.
+    /// Frame size of raw input videos (nv12, p010, rgba) in pixels. Required for raw videos, because they do not store
+    /// their size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
     /// Frame rate of the output in frames per second, such as 30 or 30000/1001. Default: the rate of the first video.
@@ -118,15 +118,15 @@ pub(crate) struct Args {
     /// them, otherwise 8.
     #[arg(long, value_name = "BITS", value_parser = ["8", "10"])]
     depth: Option<String>,
-    /// CRF of H.264 or HEVC output (.mp4, .m4v, .mov, .mkv): 0 is lossless and makes the largest file, 51 has the worst quality
-    /// and makes the smallest file. It is the constant quality level of nvenc.
+    /// CRF of H.264 or HEVC output (.mp4, .m4v, .mov, .mkv): 0 is lossless and makes the largest file, 51 has the worst
+    /// quality and makes the smallest file. It is the constant quality level of nvenc.
     #[arg(long, value_name = "N", value_parser = crf, default_value = "20")]
     crf: Crf,
     /// Stops after N frames of output. Default: stitches until the shortest video ends.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     frames: Option<u64>,
-    /// Time limit in seconds for completing the file after a signal. After it, the encoder is killed, and the file is not
-    /// written.
+    /// Time limit in seconds for completing the file after a signal. After it, the encoder is killed, and the file is
+    /// not written.
     #[arg(long, value_name = "SECONDS", default_value_t = 60,
         value_parser = clap::value_parser!(u64).range(1..=86_400))]
     finish_limit: u64,
@@ -317,8 +317,8 @@ impl Args {
         }
     }
 
-    /// Returns the properties of a 10-bit output, or `None` for 8 bits. Logs a warning if colour tags are lost, or differ
-    /// between the videos. Fails if the output has another depth than the frames of the videos.
+    /// Returns the properties of a 10-bit output, or `None` for 8 bits. Logs a warning if colour tags are lost, or
+    /// differ between the videos. Fails if the output has another depth than the frames of the videos.
     fn ten_bit(&self, sources: &[VideoSource], output: &Medium) -> Result<Option<TenBit>, Failure> {
         let first = &sources[0];
         let pixels = first.format().pixels;

@@ -22,7 +22,8 @@ pub(crate) struct Clips {
     /// extension selects the format (.y4m, .nv12, .p010, .rgba), and ffmpeg reads files with any other extension.
     #[arg(long, value_enum, value_name = "FORMAT")]
     input_format: Option<Format>,
-    /// Frame size of raw videos (nv12, p010, rgba) in pixels. Required for raw videos, because they do not store their size.
+    /// Frame size of raw videos (nv12, p010, rgba) in pixels. Required for raw videos, because they do not store their
+    /// size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
     /// Frame rate of the videos in frames per second, such as 30 or 30000/1001. It is required for raw videos and

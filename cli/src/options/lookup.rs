@@ -11,8 +11,8 @@ pub(crate) struct LookupOption {
     /// coordinates from a compact mesh, with an error of at most 1/32 pixel; fastest on GPUs. `planes`: exact
     /// coordinates from the warp's planes. `textured-planes`: the same result as `planes`, but the GPU's texture unit
     /// reads the planes. `hardware-bilinear`: exact coordinates, but the texture unit interpolates the pixels, less
-    /// precisely. `cubic`: exact coordinates and a cubic filter, which gives sharper panoramas; slowest. Default: mesh for
-    /// videos, cubic for `stitch`, planes for `quality`.
+    /// precisely. `cubic`: exact coordinates and a cubic filter, which gives sharper panoramas; slowest. Default: mesh
+    /// for videos, cubic for `stitch`, planes for `quality`.
     #[arg(long, value_name = "HOW", value_parser = by_name())]
     lookup: Option<Lookup>,
 }

@@ -10,9 +10,9 @@ use crate::output::failure::Failure;
 /// The option `--mask`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Masks {
-    /// Picture of the size of the camera's pictures, PNG or JPEG: white where the camera's picture is used, black where it
-    /// is ignored, for instance the rim of a fisheye or the body of a car. Give --mask once for all pictures, or once
-    /// for each picture in order. Transparent pixels of a picture are always ignored.
+    /// Picture of the size of the camera's pictures, PNG or JPEG: white where the camera's picture is used, black where
+    /// it is ignored, for instance the rim of a fisheye or the body of a car. Give --mask once for all pictures, or
+    /// once for each picture in order. Transparent pixels of a picture are always ignored.
     #[arg(long, value_name = "FILE")]
     mask: Vec<PathBuf>,
 }

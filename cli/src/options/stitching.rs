@@ -27,10 +27,10 @@ pub(crate) struct Stitching {
     /// once per camera, in the order of the cameras. Default: 1.
     #[arg(long, value_name = "G", value_parser = gamma, conflicts_with_all = ["gamma_left", "gamma_right"])]
     gamma: Vec<f32>,
-    /// Keeps highlights where a gain is not 1, given by --gain or found by colour matching. A gain above 1 compresses the
-    /// levels above 90 % of white instead of clipping those above white, so that bright skies keep their hue and texture.
-    /// With a gain below 1, pixels that are nearly white in all channels stay white. Stitches by the lookup `planes`.
-    /// Matching the colours of still pictures keeps highlights without this option.
+    /// Keeps highlights where a gain is not 1, given by --gain or found by colour matching. A gain above 1 compresses
+    /// the levels above 90 % of white instead of clipping those above white, so that bright skies keep their hue and
+    /// texture. With a gain below 1, pixels that are nearly white in all channels stay white. Stitches by the lookup
+    /// `planes`. Matching the colours of still pictures keeps highlights without this option.
     #[arg(long)]
     keep_highlights: bool,
     /// For two cameras: --gain of the left picture. Default: 1.
@@ -50,8 +50,8 @@ pub(crate) struct Stitching {
     /// 0.8 to 1.2, this adds an error of at most 0.6 levels to the result of `exact`.
     #[arg(long, value_enum, default_value = "fast")]
     power: PowerChoice,
-    /// Number of the camera, from 1, that keeps its exposure and white balance when colours are matched. The other cameras
-    /// are matched to it. Default: all cameras share the changes.
+    /// Number of the camera, from 1, that keeps its exposure and white balance when colours are matched. The other
+    /// cameras are matched to it. Default: all cameras share the changes.
     #[arg(long, value_name = "N", value_parser = camera_number)]
     anchor: Option<usize>,
     /// Rotates the panorama by 180°.
@@ -123,7 +123,8 @@ impl Stitching {
         self.colours() == Colours::IDENTITY
     }
 
-    /// Returns the index of the camera that keeps its colours. Fails if one is given although colours are not `matched`.
+    /// Returns the index of the camera that keeps its colours. Fails if one is given although colours are not
+    /// `matched`.
     pub(crate) fn anchor(&self, matched: bool) -> Result<Option<usize>, Failure> {
         if self.anchor.is_some() && !matched {
             return Err(Failure::Usage(

@@ -2,16 +2,16 @@
 //!
 //! - `panoweave video`, before the first frame: a signal ends the program with a message.
 //! - `panoweave video`, later: the first signal ends the video after the frames so far, and completes the file. A
-//!   second signal, or the end of the time limit for completing the file, kills the child processes (ffmpeg). This makes
-//!   the stitch fail, so the program ends and removes its temporary files. If the program still runs after `PATIENCE`,
-//!   the thread that killed them removes the files and exits.
+//!   second signal, or the end of the time limit for completing the file, kills the child processes (ffmpeg). This
+//!   makes the stitch fail, so the program ends and removes its temporary files. If the program still runs after
+//!   `PATIENCE`, the thread that killed them removes the files and exits.
 //! - Other commands: a signal ends the program.
 //!
-//! SIGXFSZ does not end the program: a write beyond the limit on the file size fails instead, so the command removes its
-//! temporary file and reports the error.
+//! SIGXFSZ does not end the program: a write beyond the limit on the file size fails instead, so the command removes
+//! its temporary file and reports the error.
 //!
-//! The signal thread exits without the exit handlers of libraries: they would run while other threads use the CUDA driver,
-//! which can hang.
+//! The signal thread exits without the exit handlers of libraries: they would run while other threads use the CUDA
+//! driver, which can hang.
 //!
 //! If the parent process ignores SIGHUP, as `nohup` does, this program also ignores it.
 
@@ -45,8 +45,8 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Starts the signal thread of `panoweave video`. `output` is the video file, for messages. `limit` is the time limit
-    /// for completing it after the first signal.
+    /// Starts the signal thread of `panoweave video`. `output` is the video file, for messages. `limit` is the time
+    /// limit for completing it after the first signal.
     pub(crate) fn listen(output: &Path, limit: Duration, as_json: bool) -> Result<Self, Failure> {
         let (stop, running, late) = (Stop::default(), Arc::default(), Arc::default());
         let this = Self { stop, running, late, output: output.to_owned(), limit };

@@ -54,8 +54,8 @@ pub(crate) fn start(verbose: u8, quiet: u8) {
     }
 }
 
-/// Returns whether the log shows messages of level INFO. Use this instead of `tracing::enabled!`: with a filter per layer,
-/// that macro makes a layer lose the next event (tracing-subscriber 0.3).
+/// Returns whether the log shows messages of level INFO. Use this instead of `tracing::enabled!`: with a filter per
+/// layer, that macro makes a layer lose the next event (tracing-subscriber 0.3).
 pub(crate) fn shows_info() -> bool {
     SHOWS_INFO.load(Ordering::Relaxed)
 }

@@ -88,8 +88,8 @@ fn each_camera_has_its_gain_and_gamma() {
     folder.quiet(&format!("quality a.png b.png c.png --rig rig.toml --device cpu {OPTIONS}"));
 }
 
-/// With `--keep-highlights`, white stays white although its gain is below 1, and of two levels above white, the brighter
-/// one stays brighter.
+/// With `--keep-highlights`, white stays white although its gain is below 1, and of two levels above white, the
+/// brighter one stays brighter.
 #[test]
 fn highlights_are_kept() {
     let folder = folder();

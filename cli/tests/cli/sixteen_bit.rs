@@ -1,5 +1,5 @@
-//! Tests `panoweave stitch` on PNG files with 16 bits per channel: exact levels, mixed depths, `--depth`, the printed and
-//! machine-readable output, and files that ffmpeg writes and reads.
+//! Tests `panoweave stitch` on PNG files with 16 bits per channel: exact levels, mixed depths, `--depth`, the printed
+//! and machine-readable output, and files that ffmpeg writes and reads.
 
 use image::{DynamicImage, ImageBuffer};
 use panoweave::frame::Rgba8;
@@ -33,7 +33,8 @@ fn deep(folder: &Folder, name: &str) -> Picture<Rgba16> {
     }
 }
 
-/// Asserts that a panorama with 16 bits is within half an 8-bit level, and the rounding of `offset` steps, of one with 8.
+/// Asserts that a panorama with 16 bits is within half an 8-bit level, and the rounding of `offset` steps, of one with
+/// 8.
 fn assert_close(deep: &Picture<Rgba16>, eight: &Picture, offset: f64) {
     assert_eq!(deep.size(), eight.size());
     for (deep, eight) in deep.pixels().iter().zip(eight.pixels()) {

@@ -344,8 +344,8 @@ fn similarities(input: &mut Unstructured<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// Finds features. The best one must have the same value on both devices. Positions are not compared, because a rounding
-/// error decides between pixels that are equally good, and each choice excludes other pixels nearby.
+/// Finds features. The best one must have the same value on both devices. Positions are not compared, because a
+/// rounding error decides between pixels that are equally good, and each choice excludes other pixels nearby.
 fn features(input: &mut Unstructured<'_>) -> Result<bool> {
     let size = size(input, 24)?;
     let options = FeatureOptions {

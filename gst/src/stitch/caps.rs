@@ -18,8 +18,8 @@ pub(super) fn template(with_cuda: bool) -> gst::Caps {
     all
 }
 
-/// Returns the caps that the pad of a camera accepts. `size` is the size of its pictures, if it is known. `other` is the
-/// format of another camera, which must have the same number of bits per sample.
+/// Returns the caps that the pad of a camera accepts. `size` is the size of its pictures, if it is known. `other` is
+/// the format of another camera, which must have the same number of bits per sample.
 pub(super) fn of_camera(
     size: Option<UVec2>,
     other: Option<VideoFormat>,
@@ -65,7 +65,8 @@ pub(super) fn error(
     (found != expected).then_some(StitchFailure::Size { pad, found, camera, map, expected })
 }
 
-/// Returns the caps that a panorama of `size` pixels may have, the preferred ones first. `first` is the info of a camera.
+/// Returns the caps that a panorama of `size` pixels may have, the preferred ones first. `first` is the info of a
+/// camera.
 pub(super) fn of_panorama(first: &VideoInfo, size: UVec2, with_cuda: bool) -> gst::Caps {
     let mut all = gst::Caps::new_empty();
     // The stitcher converts the matrix and the range, but no primaries or transfer functions.

@@ -32,7 +32,8 @@ struct Input {
 }
 
 impl Inputs {
-    /// Maps the buffers of the cameras: to the device if they are in CUDA memory of `context`, otherwise to host memory.
+    /// Maps the buffers of the cameras: to the device if they are in CUDA memory of `context`, otherwise to host
+    /// memory.
     pub(super) fn map(
         frames: Vec<CameraBuffer>,
         context: Option<(&cuda::Context, Place)>,
@@ -66,8 +67,8 @@ impl Inputs {
         frames.collect()
     }
 
-    /// Submits the frames to a stitcher, which copies those in host memory, and releases those in device memory after it
-    /// has read them.
+    /// Submits the frames to a stitcher, which copies those in host memory, and releases those in device memory after
+    /// it has read them.
     pub(super) fn submit(
         &self,
         stitcher: &Stitcher,
@@ -79,8 +80,8 @@ impl Inputs {
                 Some(place) => {
                     let frame = input.frame.clone();
                     // SAFETY: the external frame owns a reference to the mapped frame, so the memory stays valid.
-                    // `Mapped::read` has waited until the frame was written, and its reference to the buffer keeps others
-                    // from writing.
+                    // `Mapped::read` has waited until the frame was written, and its reference to the buffer keeps
+                    // others from writing.
                     CameraFrame::Device(unsafe { ExternalFrame::new(frame.view(place), frame) })
                 }
             })

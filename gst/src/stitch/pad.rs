@@ -101,8 +101,8 @@ impl super::PanoweaveStitchPad {
     }
 }
 
-/// Returns whether the panorama ends: with the last camera of a live pipeline, otherwise with the first camera that ends
-/// and is not repeated.
+/// Returns whether the panorama ends: with the last camera of a live pipeline, otherwise with the first camera that
+/// ends and is not repeated.
 pub(super) fn has_ended(
     pads: &[super::PanoweaveStitchPad],
     taken: &[Taken],

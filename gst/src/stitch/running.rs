@@ -121,7 +121,8 @@ impl Running {
         }
     }
 
-    /// Returns the frame of each camera. A camera that has not sent a frame is black, in CUDA memory if `memory` is given.
+    /// Returns the frame of each camera. A camera that has not sent a frame is black, in CUDA memory if `memory` is
+    /// given.
     fn frames(
         &mut self,
         pads: &[PanoweaveStitchPad],

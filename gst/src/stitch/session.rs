@@ -154,9 +154,9 @@ impl Session {
         &self.stitcher
     }
 
-    /// Removes the cameras of a live pipeline that have not sent a frame, or no new one for `timeout`, from the panoramas.
-    /// Returns them when they send frames again. `frames` has for each camera whether it has a frame and whether that is
-    /// new.
+    /// Removes the cameras of a live pipeline that have not sent a frame, or no new one for `timeout`, from the
+    /// panoramas. Returns them when they send frames again. `frames` has for each camera whether it has a frame and
+    /// whether that is new.
     pub(super) fn observe(
         &mut self,
         frames: &[(bool, bool)],

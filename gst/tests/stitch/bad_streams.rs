@@ -1,4 +1,5 @@
-//! Videos that are truncated, corrupt, of varying rate or with B-frames: the pipeline ends with a message and never hangs.
+//! Videos that are truncated, corrupt, of varying rate or with B-frames: the pipeline ends with a message and never
+//! hangs.
 
 use gst::prelude::*;
 

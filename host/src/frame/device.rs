@@ -222,8 +222,8 @@ impl DeviceFrame {
     /// Copies this frame to the planes of a frame of another library, and waits for the copy.
     ///
     /// # Safety
-    /// The planes must be on the stream's device, and have the number and the sizes of this frame's planes. Nothing else
-    /// may access them during the copy.
+    /// The planes must be on the stream's device, and have the number and the sizes of this frame's planes. Nothing
+    /// else may access them during the copy.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if the stream belongs to another device, or if the copy fails.
@@ -417,8 +417,8 @@ macro_rules! frame_view {
                 FrameFormat { size: size.into(), pixels }
             }
 
-            /// Returns whether the chroma plane of an NV12 or P010 frame has the size that its luma plane requires. Kernels
-            /// rely on this size. Always true for RGBA.
+            /// Returns whether the chroma plane of an NV12 or P010 frame has the size that its luma plane requires.
+            /// Kernels rely on this size. Always true for RGBA.
             pub(crate) fn is_whole(&self) -> bool {
                 match self {
                     Self::Rgba8(_) => true,

@@ -37,8 +37,8 @@ pub enum PixelFormat {
     /// A plane with one luma byte per pixel, and a plane of chroma byte pairs (Cb, Cr) with half the width and height,
     /// rounded up.
     Nv12(YuvEncoding),
-    /// The planes of NV12 with 16 bits per sample in little-endian byte order. The upper 10 bits contain the sample, and
-    /// the other bits are 0.
+    /// The planes of NV12 with 16 bits per sample in little-endian byte order. The upper 10 bits contain the sample,
+    /// and the other bits are 0.
     P010(YuvEncoding),
 }
 

@@ -103,8 +103,8 @@ pub(crate) enum TexturedFrames<'a> {
 }
 
 impl<'a> TexturedFrames<'a> {
-    /// Returns the frames as an argument. Returns `None` unless there are 1 to [`MAX_CAMERAS`] frames, or if some but not
-    /// all of them are P010.
+    /// Returns the frames as an argument. Returns `None` unless there are 1 to [`MAX_CAMERAS`] frames, or if some but
+    /// not all of them are P010.
     pub(crate) fn new(frames: &[Textured<'a>]) -> Option<Self> {
         let rgba8: Option<Vec<_>> = frames.iter().map(Textured::rgba8).collect();
         let nv12: Option<Vec<_>> = frames.iter().map(Textured::nv12).collect();

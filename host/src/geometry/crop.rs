@@ -45,8 +45,8 @@ fn covered(geometry: &Geometry, low: DVec2, high: DVec2, halvings: u32) -> bool 
 }
 
 impl Geometry {
-    /// Returns the same panorama, cropped to the largest rectangle that the cameras cover completely. Its sides may be a
-    /// few pixels shorter than possible. Returns `None` if there is no such rectangle.
+    /// Returns the same panorama, cropped to the largest rectangle that the cameras cover completely. Its sides may be
+    /// a few pixels shorter than possible. Returns `None` if there is no such rectangle.
     #[must_use]
     pub fn cropped(&self) -> Option<Self> {
         let (first, size) = largest_rectangle(self)?;
@@ -242,8 +242,8 @@ mod tests {
         assert!(found.x >= 1690 && found.y >= 550 && first.y + found.y <= 600, "{found}");
     }
 
-    /// Pictures whose edges are parallel to those of the canvas, with focal lengths for which the projection of a canvas
-    /// position at an edge is inexact. After the crop, the projection is that of a moved canvas, rounded to f32.
+    /// Pictures whose edges are parallel to those of the canvas, with focal lengths for which the projection of a
+    /// canvas position at an edge is inexact. After the crop, the projection is that of a moved canvas, rounded to f32.
     #[test]
     fn a_crop_along_an_edge_has_no_uncovered_pixel() {
         let size = UVec2::new(95, 70);

@@ -8,8 +8,8 @@ use shared_types::photometry::Vignette;
 /// The gamma with which levels encode light.
 const GAMMA: f64 = 2.2;
 
-/// The light that a lens keeps at a distance `r` from the middle of the picture: `1 + a·r² + b·r⁴ + c·r⁶` of that in the
-/// middle. The distance is 1 at the corners.
+/// The light that a lens keeps at a distance `r` from the middle of the picture: `1 + a·r² + b·r⁴ + c·r⁶` of that in
+/// the middle. The distance is 1 at the corners.
 ///
 /// This is the model `pa` of lensfun, and that of Hugin with its coefficients Vb, Vc and Vd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -3,13 +3,13 @@
 //! The new content is written to a temporary file in the same folder, which is flushed to disk and then renamed to the
 //! target. If writing fails, the temporary file is removed and the target stays unchanged.
 //!
-//! The target must not exist yet, or must be a regular file that is not read-only: renaming over `/dev/null` would remove
-//! the device for all programs. A symbolic link stays a link, and the file to which it points is replaced. A link that the
-//! system does not follow, such as another user's link in `/tmp`, is refused. A file keeps its permissions, but its owner
-//! may change.
+//! The target must not exist yet, or must be a regular file that is not read-only: renaming over `/dev/null` would
+//! remove the device for all programs. A symbolic link stays a link, and the file to which it points is replaced. A
+//! link that the system does not follow, such as another user's link in `/tmp`, is refused. A file keeps its
+//! permissions, but its owner may change.
 //!
-//! A program that is killed leaves its temporary files. Each temporary file has an advisory lock as long as it is written,
-//! so the next program that writes to the folder finds and removes those that nobody writes any more.
+//! A program that is killed leaves its temporary files. Each temporary file has an advisory lock as long as it is
+//! written, so the next program that writes to the folder finds and removes those that nobody writes any more.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, File, Metadata, Permissions};
@@ -32,8 +32,8 @@ const NAME: [&str; 2] = [".panoweave-", ".tmp"];
 /// The number of random letters and digits between them.
 const RANDOM: usize = 6;
 
-/// The time without a change after which a temporary file that has no lock counts as left over. It is much longer than the
-/// time between the creation of a file and its lock.
+/// The time without a change after which a temporary file that has no lock counts as left over. It is much longer than
+/// the time between the creation of a file and its lock.
 const LEFT_OVER: Duration = Duration::from_secs(60);
 
 /// Replaces the content of `path` with the output of `write`.
@@ -58,8 +58,8 @@ pub(crate) fn replace<E: From<io::Error>>(
 /// exists.
 ///
 /// # Errors
-/// Returns an error if the target exists and is read-only or not a regular file, if the system does not follow a link, or
-/// if the folder is not writable.
+/// Returns an error if the target exists and is read-only or not a regular file, if the system does not follow a link,
+/// or if the folder is not writable.
 pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTempFile, PathBuf)> {
     let target = followed(path)?;
     let old = fs::metadata(&target).ok();
@@ -80,8 +80,8 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTemp
     let folder = folder_of(&target);
     remove_left_over(folder);
     let temporary = builder.tempfile_in(folder)?;
-    // The lock belongs to the open file, so it lasts as long as this copy of the handle. Ignore the error of a file system
-    // without locks, where no left over file is removed.
+    // The lock belongs to the open file, so it lasts as long as this copy of the handle. Ignore the error of a file
+    // system without locks, where no left over file is removed.
     let locked = temporary.as_file().try_clone()?;
     let _ = locked.try_lock();
     if let Some(kept) = kept {

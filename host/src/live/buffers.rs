@@ -216,8 +216,8 @@ impl Input {
         Ok(())
     }
 
-    /// Returns whether no earlier set has submitted this frame. External frames always count as new, because the stitcher
-    /// cannot recognise the frames of other code.
+    /// Returns whether no earlier set has submitted this frame. External frames always count as new, because the
+    /// stitcher cannot recognise the frames of other code.
     pub(super) fn is_new(&self) -> bool {
         match self {
             Self::Host(HostFrame(frame)) => !lock(frame).uploaded,

@@ -51,9 +51,9 @@ impl FadedWarp {
 
     /// Returns the copy of the warp with the weights for these presences. If they differ from those of the last call,
     /// or if `stale` is set, first submits the work that writes the weights to `stream`. `weigh` submits the work that
-    /// writes the weights without absent cameras, and does not call [`DeviceWarp::written`]. When it is called, the copy
-    /// has the weights of `warp` or those of the last call of `weigh`. If `by_mesh` is set and the copy has no mesh,
-    /// because the lookup has changed, it gets one.
+    /// writes the weights without absent cameras, and does not call [`DeviceWarp::written`]. When it is called, the
+    /// copy has the weights of `warp` or those of the last call of `weigh`. If `by_mesh` is set and the copy has no
+    /// mesh, because the lookup has changed, it gets one.
     ///
     /// If the worker repeats the submission of a frame, it calls this method again.
     #[track_caller]

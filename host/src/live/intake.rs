@@ -125,8 +125,8 @@ impl Stitcher {
     /// frames in device memory without a copy like [`submit_external`](Self::submit_external).
     ///
     /// # Errors
-    /// Returns [`LiveError`] if the number of frames or the format of a frame is wrong, a frame is on another device, or
-    /// the stitcher was closed or has failed.
+    /// Returns [`LiveError`] if the number of frames or the format of a frame is wrong, a frame is on another device,
+    /// or the stitcher was closed or has failed.
     pub fn submit_each<'a>(
         &self,
         frames: impl IntoIterator<Item = CameraFrame<'a>>,

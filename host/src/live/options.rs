@@ -62,7 +62,8 @@ pub struct ColourOptions {
     pub tracker: ColourTrackerOptions,
     /// The time limit for an analysis. An analysis that exceeds it counts as failed.
     pub deadline: Duration,
-    /// The camera that keeps its colours. The other cameras are matched to it. If `None`, all cameras share the changes.
+    /// The camera that keeps its colours. The other cameras are matched to it. If `None`, all cameras share the
+    /// changes.
     pub anchor: Option<usize>,
     /// Whether corrections with a gain other than 1 get a [shoulder](crate::ops::colour::Colour::shoulder), which keeps
     /// highlights. The stitch then uses the lookup [`Planes`](crate::ops::stitch::Lookup::Planes) instead of
@@ -128,8 +129,8 @@ pub struct LiveOptions {
     pub slots: usize,
     /// The time limit for readers that hold all panorama buffers in [`Pace::Wait`] while one of them waits for the next
     /// panorama, or after the stitcher was closed. The stitcher then fails with [`LiveError::Held`], because it cannot
-    /// make the next panorama before a reader drops one. A reader that polls waits if it polls at least once per second.
-    /// The default is 30 s.
+    /// make the next panorama before a reader drops one. A reader that polls waits if it polls at least once per
+    /// second. The default is 30 s.
     pub held_limit: Duration,
     /// The maximum difference between the timestamps of a frame and of the reference camera's frame in one set.
     /// [`Stitcher::push`](super::Stitcher::push) uses half of the measured frame time if that is less. It does not

@@ -46,8 +46,8 @@ impl StitchedFrame {
         &self.buffer.device
     }
 
-    /// Returns a copy of an RGBA panorama as a picture, for instance to save it. Returns `None` for NV12 and P010, and if
-    /// [`LiveOptions::download`](field@super::LiveOptions::download) is off.
+    /// Returns a copy of an RGBA panorama as a picture, for instance to save it. Returns `None` for NV12 and P010, and
+    /// if [`LiveOptions::download`](field@super::LiveOptions::download) is off.
     #[must_use]
     pub fn to_picture(&self) -> Option<Picture> {
         let FrameFormat { size, pixels } = self.format;

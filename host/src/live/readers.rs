@@ -52,8 +52,8 @@ impl StitchedFrames {
         next()
     }
 
-    /// Waits at most `timeout` for the next panorama. Returns `Poll::Pending` after this time, and `Poll::Ready(None)` if
-    /// the reader has ended.
+    /// Waits at most `timeout` for the next panorama. Returns `Poll::Pending` after this time, and `Poll::Ready(None)`
+    /// if the reader has ended.
     pub fn next_timeout(&mut self, timeout: Duration) -> Poll<Option<StitchedFrame>> {
         let end = Instant::now().checked_add(timeout);
         let waker = Waker::from(Arc::new(Unpark(thread::current())));

@@ -39,8 +39,8 @@ struct State {
 }
 
 impl LiveSeam {
-    /// Creates the seams, and returns the reason of each overlap that allows none. If no overlap allows a seam, returns `None` and
-    /// only the first reason. Returns [`LiveError::SeamFormats`] if two cameras with a seam have different
+    /// Creates the seams, and returns the reason of each overlap that allows none. If no overlap allows a seam, returns
+    /// `None` and only the first reason. Returns [`LiveError::SeamFormats`] if two cameras with a seam have different
     /// pixel formats in `inputs`: the kernels that compare both cameras read only one format.
     pub(super) fn new(
         stream: &Stream,

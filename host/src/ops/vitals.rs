@@ -109,8 +109,8 @@ impl VitalsSampler {
         let (first, second, third, fourth) = (four(0), four(4), four(8), four(12));
         let out = self.vitals.view_mut();
         // SAFETY: the grid has one block of `BLOCK_THREADS` threads for each picture, of which there are at most
-        // `MAX_PICTURES`, and `self.vitals` has that many elements. No picture is empty. Either all pictures are P010, or
-        // none of them and `rgba` matches the formats, so the kernel reads only the bytes of the pictures.
+        // `MAX_PICTURES`, and `self.vitals` has that many elements. No picture is empty. Either all pictures are P010,
+        // or none of them and `rgba` matches the formats, so the kernel reads only the bytes of the pictures.
         let launched = unsafe {
             if deep {
                 let kernel = SamplePicturesP010 { first, second, third, fourth, out };

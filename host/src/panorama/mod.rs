@@ -25,14 +25,13 @@
 //!
 //! Pictures with 16 bits per channel (`Picture<Rgba16>`) give a panorama with 16 bits: they are sampled, corrected and
 //! summed in f32, and rounded once more only by colour matching. The model of colour matching and the cut are computed
-//! from their upper 8 bits. Multiband blending changes a panorama by values in half precision, whose error is at most 0.2
-//! of 255 levels; where it changes nothing, all levels are kept.
+//! from their upper 8 bits. Multiband blending changes a panorama by values in half precision, whose error is at most
+//! 0.2 of 255 levels; where it changes nothing, all levels are kept.
 //!
 //! Cost of pictures that are added one by one: the panorama is made in strips of columns, and for each strip only the
-//! planes of the pictures in it are rendered. Device memory holds the pictures of a strip, and 28 bytes per pixel of it.
-//! Host memory holds all pictures and the panorama. With a refinement, a flip or an edge boost, the strip is the whole
-//! panorama.
-//! Live video is in [`live`](crate::live).
+//! planes of the pictures in it are rendered. Device memory holds the pictures of a strip, and 28 bytes per pixel of
+//! it. Host memory holds all pictures and the panorama. With a refinement, a flip or an edge boost, the strip is the
+//! whole panorama. Live video is in [`live`](crate::live).
 
 mod coverage;
 mod error;
@@ -135,8 +134,8 @@ pub fn stitch_warp<P: Pixel>(
     stitch_sources(stream, sources, &masks, masked.as_ref().unwrap_or(warp), options)
 }
 
-/// Stitches the pictures of a warp; see [`stitch_warp`]. There is one mask per picture. The weights of the warp are 0 at
-/// masked pixels.
+/// Stitches the pictures of a warp; see [`stitch_warp`]. There is one mask per picture. The weights of the warp are 0
+/// at masked pixels.
 #[track_caller]
 fn stitch_sources<P: Pixel>(
     stream: &Stream,

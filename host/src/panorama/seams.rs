@@ -1,5 +1,5 @@
-//! Weights of stills: finds the cut between the cameras of a panorama, leaves out masked pixels, and writes the weights to
-//! a warp.
+//! Weights of stills: finds the cut between the cameras of a panorama, leaves out masked pixels, and writes the weights
+//! to a warp.
 
 use glam::UVec2;
 use rayon::prelude::*;
@@ -51,8 +51,8 @@ impl HostPlanes {
         Ok(Self { x, y, margin, width: warp.size().x as usize })
     }
 
-    /// Samples a camera's picture in the cells of a grid. These planes must be those of the camera. Their first element is
-    /// panorama pixel `first`, and their elements are `step` pixels apart.
+    /// Samples a camera's picture in the cells of a grid. These planes must be those of the camera. Their first element
+    /// is panorama pixel `first`, and their elements are `step` pixels apart.
     pub(super) fn view<P: Pixel>(
         &self,
         (first, step): (UVec2, u32),
@@ -85,8 +85,8 @@ pub(super) fn mask(
     warp.written(stream)
 }
 
-/// Returns a copy of a warp in which masked pixels have no weight. With a seam, its weights are those of the cut between
-/// the cameras. The weights sum to 1 at each pixel that a camera sees.
+/// Returns a copy of a warp in which masked pixels have no weight. With a seam, its weights are those of the cut
+/// between the cameras. The weights sum to 1 at each pixel that a camera sees.
 #[track_caller]
 pub(super) fn reweighted<P: Pixel>(
     stream: &Stream,

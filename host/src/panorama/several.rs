@@ -108,8 +108,8 @@ impl<P: Pixel> Several<'_, P> {
         Ok((picture, owners.of, counts.coverage()))
     }
 
-    /// Finds the cut between all pictures. It needs only every second pixel, and a canvas of half the scale shows exactly
-    /// these.
+    /// Finds the cut between all pictures. It needs only every second pixel, and a canvas of half the scale shows
+    /// exactly these.
     #[track_caller]
     fn labels(
         &self,
@@ -150,8 +150,8 @@ impl<P: Pixel> Several<'_, P> {
         }
     }
 
-    /// Returns a warp of one camera in a part of the panorama with its weights, which are not normalised, and the weights
-    /// alone.
+    /// Returns a warp of one camera in a part of the panorama with its weights, which are not normalised, and the
+    /// weights alone.
     #[track_caller]
     fn weighed(
         &self,

@@ -12,9 +12,9 @@ const STEP: u32 = 32;
 
 /// Returns a box that contains every canvas pixel that a camera sees. Its first column and row are even.
 ///
-/// The box surrounds the positions of a coarse grid that the camera sees, with a margin of two steps. An area between the
-/// positions is narrower than a step, so it lies in the margin, unless the camera sees pixels of the box's border. The
-/// box is then the whole canvas, and also if the camera sees no position.
+/// The box surrounds the positions of a coarse grid that the camera sees, with a margin of two steps. An area between
+/// the positions is narrower than a step, so it lies in the margin, unless the camera sees pixels of the box's border.
+/// The box is then the whole canvas, and also if the camera sees no position.
 pub(super) fn window(geometry: &Geometry, camera: usize) -> OverlapBox {
     let size = geometry.canvas.size;
     let whole = OverlapBox { min: UVec2::ZERO, max: size };

@@ -130,9 +130,9 @@ impl OverlapMeter {
     }
 
     /// Measures the difference of two cameras' frames. `frames` contains one frame per camera of the warp. As in the
-    /// stitch, the corrections first change each level `c` to `255 · clamp(gain · v · c / 255, 0, 1)^gamma`, where `v` is
-    /// the factor that undoes the camera's vignetting. For NV12 and P010, each pixel is converted to RGB with the nearest
-    /// chroma sample.
+    /// stitch, the corrections first change each level `c` to `255 · clamp(gain · v · c / 255, 0, 1)^gamma`, where `v`
+    /// is the factor that undoes the camera's vignetting. For NV12 and P010, each pixel is converted to RGB with the
+    /// nearest chroma sample.
     ///
     /// # Errors
     /// Returns [`QualityError::Size`] if a frame does not have the size of its camera's picture.

@@ -5,8 +5,8 @@
 //! shorter video, and reports which video ended first. It allocates no memory per frame: the frames of each video
 //! use the few buffers of its [`VideoSource`] and one buffer on the device.
 //!
-//! For NV12 and P010, the stored luma is compared. As is customary, the highest level in the formula of PSNR is 255 for 8
-//! bits and 1023 for 10 bits, even for videos in limited range.
+//! For NV12 and P010, the stored luma is compared. As is customary, the highest level in the formula of PSNR is 255 for
+//! 8 bits and 1023 for 10 bits, even for videos in limited range.
 
 use std::time::Duration;
 

@@ -31,15 +31,15 @@ pub struct VideoOptions {
     /// The stitch options, such as flip and lookup. If `colour.follow` is off, their colour corrections always apply.
     /// Otherwise, they apply only until the stitcher has matched the colours of a set of frames.
     pub stitch: StitchOptions,
-    /// The options for the colour correction, which tracks changes in lighting. [`ColourOptions::at_rate`] returns those
-    /// for the rate of a video.
+    /// The options for the colour correction, which tracks changes in lighting. [`ColourOptions::at_rate`] returns
+    /// those for the rate of a video.
     pub colour: ColourOptions,
     /// The kind of blending in the overlaps.
     pub blend: Blend,
     /// The virtual camera to render instead of the panorama, if any.
     pub camera: Option<VirtualCamera>,
-    /// How to move the pictures in their overlaps so that near objects fit together, once per second. `None` leaves them
-    /// as the warp places them. Not allowed with a virtual camera.
+    /// How to move the pictures in their overlaps so that near objects fit together, once per second. `None` leaves
+    /// them as the warp places them. Not allowed with a virtual camera.
     pub refine: Option<RefineOptions>,
     /// The number of panoramas per second, which must equal the sink's rate. `None` selects the first video's rate.
     pub rate: Option<Rate>,
@@ -91,7 +91,8 @@ pub struct Summary {
     pub stopped: bool,
 }
 
-/// The total times of the stages of stitching videos. The stages run at the same time, so the slowest one sets the rate.
+/// The total times of the stages of stitching videos. The stages run at the same time, so the slowest one sets the
+/// rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stages {
     /// The time of waiting for frames of the videos: what decoding takes beyond the other stages.
@@ -121,8 +122,8 @@ impl Stages {
 ///
 /// Calls `progress` after every panorama. If a source fails, the panoramas so far are written and the output is closed
 /// before [`VideoStitchError::Incomplete`] is returned. So they replace an older file with the name of the output. If
-/// the sink or the stitcher fails, the sources' [`Stop`] is set, because a source may be blocked while it waits for data
-/// from a pipe.
+/// the sink or the stitcher fails, the sources' [`Stop`] is set, because a source may be blocked while it waits for
+/// data from a pipe.
 ///
 /// # Errors
 /// Returns [`VideoStitchError`] if a source, the sink or the stitcher fails.

@@ -1,9 +1,9 @@
 //! Ghosts: blocks of the panorama that show two things at once.
 //!
 //! A block of the panorama is explained by the truth, at the shift that fits best. A ghost is a second term that
-//! explains much of the rest: the truth at another shift, or the same place as another camera sees it. Noise leaves a rest
-//! that nothing explains. A blur or a small misalignment leaves a rest that a copy at a near shift explains as well. So
-//! none of them is a ghost.
+//! explains much of the rest: the truth at another shift, or the same place as another camera sees it. Noise leaves a
+//! rest that nothing explains. A blur or a small misalignment leaves a rest that a copy at a near shift explains as
+//! well. So none of them is a ghost.
 
 use crate::case::Truth;
 use crate::grid::{Grid, Mask, Picture, Plane};

@@ -1,5 +1,5 @@
-//! Compares functions that compute whole launches on the CPU with the kernels in the simulator, in cases that other tests
-//! do not reach.
+//! Compares functions that compute whole launches on the CPU with the kernels in the simulator, in cases that other
+//! tests do not reach.
 
 use glam::{UVec2, Vec3};
 use kernels_gpu::matching::Shrink;
@@ -46,8 +46,8 @@ fn panorama(device: &Device, pixels: PixelFormat, frame: &[u8], gamma: f32) -> V
     all
 }
 
-/// A batch of panoramas with one warp, stitched in parallel by rayon. Launches inside share caches of the warp, for which
-/// they wait, so a thread that launches must not begin another panorama of the batch.
+/// A batch of panoramas with one warp, stitched in parallel by rayon. Launches inside share caches of the warp, for
+/// which they wait, so a thread that launches must not begin another panorama of the batch.
 #[test]
 fn rayon_stitches_a_batch_with_one_warp() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();

@@ -31,8 +31,8 @@ fn exact(lights: [f64; 3], gains: [f64; 3], response: Response) -> [f64; 3] {
     std::array::from_fn(|c| oracle::shoulder(at[c], most[c], 1.0, least).clamp(0.0, 1.0))
 }
 
-/// Returns the factor of a gain field at a position by the definition of a B-spline: the convolution of three boxes of one
-/// cell. Returns 1 without a field, and `None` outside the cells.
+/// Returns the factor of a gain field at a position by the definition of a B-spline: the convolution of three boxes of
+/// one cell. Returns 1 without a field, and `None` outside the cells.
 fn field(grid: FieldGrid, factors: &[f32], at: DVec2) -> Option<f64> {
     if grid == FieldGrid::default() {
         return Some(1.0);
@@ -214,8 +214,9 @@ impl Shots {
         stitch_geometry(&stream, &pictures, &geometry, &options).unwrap().0
     }
 
-    /// Returns the largest relative difference between a panorama and the scene, apart from one factor per channel. Rounding
-    /// of dark pixels of the pictures is up to 2 % of it. Leaves out places that an object covers in a picture.
+    /// Returns the largest relative difference between a panorama and the scene, apart from one factor per channel.
+    /// Rounding of dark pixels of the pictures is up to 2 % of it. Leaves out places that an object covers in a
+    /// picture.
     fn mismatch(&self, panorama: &Panorama) -> f64 {
         let picture = &panorama.picture;
         let levels = |x: u32, y: u32| {
@@ -378,8 +379,8 @@ fn highlights_stay_white_and_are_not_clipped_earlier() {
     }
 }
 
-/// A pixel of which only one channel is clipped keeps its hue: a gain below 1 does not leave that channel at white. A bright
-/// pixel is raised by 255 · 0.4 · ((238 / 255 − 0.85) / 0.15)² = 31 levels in all channels.
+/// A pixel of which only one channel is clipped keeps its hue: a gain below 1 does not leave that channel at white. A
+/// bright pixel is raised by 255 · 0.4 · ((238 / 255 − 0.85) / 0.15)² = 31 levels in all channels.
 #[test]
 fn pixels_that_are_clipped_in_one_channel_keep_their_hue() {
     for device in panoweave_devices() {
@@ -403,8 +404,8 @@ fn pixels_that_are_clipped_in_one_channel_keep_their_hue() {
     }
 }
 
-/// A picture with every level, corrected with 16 bits, is within half a step of the formula in f64, apart from the error
-/// of f32 arithmetic.
+/// A picture with every level, corrected with 16 bits, is within half a step of the formula in f64, apart from the
+/// error of f32 arithmetic.
 #[test]
 fn sixteen_bits_are_corrected_to_sixteen_bits() {
     for device in panoweave_devices() {

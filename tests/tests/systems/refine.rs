@@ -1,5 +1,5 @@
-//! Tests of the local refinement: the kernel against coordinates in f64, and panoramas of two cameras whose near half is
-//! displaced against the truth.
+//! Tests of the local refinement: the kernel against coordinates in f64, and panoramas of two cameras whose near half
+//! is displaced against the truth.
 
 use std::f32::consts::TAU;
 

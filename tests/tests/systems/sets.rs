@@ -2,12 +2,12 @@
 //! in one place, with or without roll, or move along a wall. The exposures differ. Some sets contain a foreign picture,
 //! which must be left out by name.
 //!
-//! Where a foreign picture parts a row, the neighbours on both sides may overlap by less than a tenth. The smaller part may
-//! then be left out, too.
+//! Where a foreign picture parts a row, the neighbours on both sides may overlap by less than a tenth. The smaller part
+//! may then be left out, too.
 //!
-//! Each scene is a formula: a block pattern in space, seen from its middle or painted on the wall. 12 of the 200
-//! sets run by default. The environment variable `PANOWEAVE_SETS` selects others: `all`, or numbers such as `7,12`. They
-//! run on a GPU if there is one.
+//! Each scene is a formula: a block pattern in space, seen from its middle or painted on the wall. 12 of the 200 sets
+//! run by default. The environment variable `PANOWEAVE_SETS` selects others: `all`, or numbers such as `7,12`. They run
+//! on a GPU if there is one.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -301,8 +301,8 @@ fn sets_with_known_positions_become_panoramas() {
     assert!(improved * 4 >= seeds.len() * 3, "{improved} of {} are more exact", seeds.len());
 }
 
-/// The maps between views are homographies, so the test's truth is what a calibration can find: a homography that is fitted
-/// to four points also maps others.
+/// The maps between views are homographies, so the test's truth is what a calibration can find: a homography that is
+/// fitted to four points also maps others.
 #[test]
 fn the_truth_is_a_homography() {
     for seed in 0..6 {

@@ -237,8 +237,8 @@ impl Bed {
         self.program_with(&self.line(job))
     }
 
-    /// Returns a command that runs the job after the shell commands `before`, such as `ulimit`. Without starting the job,
-    /// it exits with [`NO_LIMIT`] if they fail.
+    /// Returns a command that runs the job after the shell commands `before`, such as `ulimit`. Without starting the
+    /// job, it exits with [`NO_LIMIT`] if they fail.
     pub(super) fn limited(&self, job: Job, before: &str) -> Command {
         let mut command = Command::new("sh");
         self.set_up(&mut command);

@@ -113,8 +113,8 @@ impl Drop for SmallDisk {
     }
 }
 
-/// A video of 400 panoramas of 480×240 pixels, which have 66 MiB. All of them do not fit into the memory that the program
-/// may need more than for a short video.
+/// A video of 400 panoramas of 480×240 pixels, which have 66 MiB. All of them do not fit into the memory that the
+/// program may need more than for a short video.
 const LONG: Job = Job::new(
     "video long",
     "video IN/long_l.y4m IN/long_r.y4m HOMOGRAPHY FIXED -o out.y4m",
@@ -128,8 +128,8 @@ const FRAMES: u32 = 400;
 /// The memory in KiB by which the peak of a long video may exceed that of a short one.
 const GROWTH: u64 = 16 * 1024;
 
-/// Writes videos to pipes. The bytes must not change, and the memory must grow neither with the length of the video, nor
-/// with the time for which the program waits for a slow reader.
+/// Writes videos to pipes. The bytes must not change, and the memory must grow neither with the length of the video,
+/// nor with the time for which the program waits for a slow reader.
 fn slow(run: &mut Run) -> Result {
     run.bed.make_long_videos(FRAMES)?;
     let short = JOBS.into_iter().find(|job| job.name == "video y4m").ok_or("no short video")?;
@@ -154,8 +154,8 @@ fn slow(run: &mut Run) -> Result {
     Ok(())
 }
 
-/// Runs a command that writes a video to a pipe, waits for `pause` before each read, and writes the bytes to the output.
-/// Returns the status and the peak of the program's resident memory in KiB.
+/// Runs a command that writes a video to a pipe, waits for `pause` before each read, and writes the bytes to the
+/// output. Returns the status and the peak of the program's resident memory in KiB.
 fn read_slowly(run: &Run, job: Job, pause: Duration) -> Result<(ExitStatus, u64)> {
     let line = run.bed.line(job).replace("-o out.y4m", "-o -").replace(" --json", "");
     let mut command = Command::new(run.bed.command(job).get_program());

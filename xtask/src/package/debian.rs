@@ -104,8 +104,8 @@ Description: stitches pictures and videos of several cameras into one panorama
     )?;
     tree::set_modes(stage)?;
     let file = folder.join(file_name(architecture));
-    // One thread needs the least memory. dpkg-deb older than 1.21.9, as in Ubuntu 22.04, ignores the variable, and has no
-    // option for it. The number of threads does not change the bytes, because the size of xz's blocks is fixed.
+    // One thread needs the least memory. dpkg-deb older than 1.21.9, as in Ubuntu 22.04, ignores the variable, and has
+    // no option for it. The number of threads does not change the bytes, because the size of xz's blocks is fixed.
     run(Command::new("dpkg-deb")
         .envs([("SOURCE_DATE_EPOCH", &*place.epoch), ("DPKG_DEB_THREADS_MAX", "1")])
         .args(["--root-owner-group", "-Zxz", "--build"])

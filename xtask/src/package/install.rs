@@ -1,8 +1,8 @@
 //! `xtask package --try`: installs the Debian package in a fresh Debian 12 and uses it as a user would.
 //!
-//! `debootstrap` creates the system in `target/package/bookworm`, and `chroot` runs commands in it. Both need root. This
-//! module builds nothing, because root may have no toolchain, and its files in the target folder would disturb later
-//! builds.
+//! `debootstrap` creates the system in `target/package/bookworm`, and `chroot` runs commands in it. Both need root.
+//! This module builds nothing, because root may have no toolchain, and its files in the target folder would disturb
+//! later builds.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -25,8 +25,8 @@ use crate::geometry::calibrate::sample::some;
 pub(super) const PER_PAIR: usize = 150;
 
 /// Approximate maximum number of correspondences of all pairs in the common fit. The time of a fit grows with their
-/// number times the number of free parameters. In a large set, each pair contributes fewer, because each picture belongs
-/// to more pairs.
+/// number times the number of free parameters. In a large set, each pair contributes fewer, because each picture
+/// belongs to more pairs.
 const TOTAL: usize = 6000;
 
 /// Minimum number of correspondences that each pair contributes to the common fit of a large set.
@@ -210,9 +210,9 @@ fn turning(
     best.map(|(_, fitted)| fitted).ok_or(reason)
 }
 
-/// Returns the focal lengths to start from, as fractions of the picture's larger side: the median of the pairs that were
-/// calibrated as rotating cameras. If there are none, returns several, because a ring of pictures may determine a focal
-/// length that none of its pairs does.
+/// Returns the focal lengths to start from, as fractions of the picture's larger side: the median of the pairs that
+/// were calibrated as rotating cameras. If there are none, returns several, because a ring of pictures may determine a
+/// focal length that none of its pairs does.
 fn focal_shares(edges: &[Edge], known: bool) -> Vec<f64> {
     /// The number of starts if no pair determines the focal length.
     const STARTS: i32 = 4;

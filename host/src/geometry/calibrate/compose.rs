@@ -30,9 +30,9 @@ const PLANAR: f64 = 80.0;
 /// poles. An equirectangular panorama also stretches it 1.6 times in width, but never in height.
 const CYLINDRICAL: f64 = 50.0;
 
-/// Maximum number of canvas pixels, as a multiple of the pixels of all pictures. Two pictures that meet at a corner need
-/// twice their pixels, and a diagonal row of twenty pictures needs up to ten times their pixels. A larger canvas would
-/// consist of stretched or empty parts.
+/// Maximum number of canvas pixels, as a multiple of the pixels of all pictures. Two pictures that meet at a corner
+/// need twice their pixels, and a diagonal row of twenty pictures needs up to ten times their pixels. A larger canvas
+/// would consist of stretched or empty parts.
 const MOST_AREA: f64 = 8.0;
 
 /// The limit below which width and height of a planar view must stay, in degrees, even if the user selects the

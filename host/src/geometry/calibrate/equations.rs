@@ -63,8 +63,8 @@ impl Equations {
         all
     }
 
-    /// Returns the step to the minimum of the linear residuals, or a shorter one if `damping` is positive (Levenberg and
-    /// Marquardt). Returns `None` if the equations do not determine a step.
+    /// Returns the step to the minimum of the linear residuals, or a shorter one if `damping` is positive (Levenberg
+    /// and Marquardt). Returns `None` if the equations do not determine a step.
     pub(super) fn step(&self, damping: f64) -> Option<Step> {
         let mut damped = self.information.clone();
         let mut extra = DVector::zeros(self.gradient.len());

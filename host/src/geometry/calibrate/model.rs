@@ -34,6 +34,7 @@ pub(super) trait Model: Clone + Sync {
 pub(super) trait Link {
     /// Returns the indices of the free parameters that change this map, at most [`PER_LINK`].
     fn parameters(&self) -> &[usize];
-    /// Maps a pixel like [`Model::map`], and writes the derivatives by the [`parameters`](Self::parameters) to `slopes`.
+    /// Maps a pixel like [`Model::map`], and writes the derivatives by the [`parameters`](Self::parameters) to
+    /// `slopes`.
     fn slopes(&self, pixel: DVec2, slopes: &mut [DVec2]) -> Option<DVec2>;
 }

@@ -31,8 +31,8 @@ pub(super) const LEAST_OVERLAP: f64 = 0.03;
 /// one moving object or poster.
 const LEAST_COVERAGE: f64 = 0.06;
 
-/// Expected misalignment that blending hides, as a fraction of the left picture's larger side, and in pixels. The larger
-/// of the two limits applies. With a larger misalignment, outlines may be broken at the seam.
+/// Expected misalignment that blending hides, as a fraction of the left picture's larger side, and in pixels. The
+/// larger of the two limits applies. With a larger misalignment, outlines may be broken at the seam.
 const HIDDEN_SEAM_ERROR: (f64, f64) = (0.004, 4.0);
 
 /// Maximum expected misalignment, in the same units. A larger one breaks every outline, or the model is wrong.

@@ -48,7 +48,8 @@ const NEARLY: f64 = 0.95;
 /// better. Views of a flat scene from several positions have a larger ratio.
 const MOST_NOISE_RATIO: f64 = 1.5;
 
-/// The value that replaces [`NEARLY`], for any noise and any number of pictures, if the plane of the homographies is [`STRAINED`].
+/// The value that replaces [`NEARLY`], for any noise and any number of pictures, if the plane of the homographies is
+/// [`STRAINED`].
 const NEARLY_IF_STRAINED: f64 = 0.6;
 
 /// Factor by which a plane increases the area of a picture's corner, above which the plane is strained. A picture that
@@ -221,10 +222,10 @@ fn better(
 
 /// Returns whether rotating cameras are the better model than homographies, for any number of pictures.
 ///
-/// They are if their information criterion is lower. For more than two pictures, they also are if they explain nearly as
-/// many correspondences: homographies have more free parameters, so they also fit parallax and lens errors, which say nothing about the rest
-/// of the picture. If the plane of the homographies stretches a picture strongly, the cameras turned far, and a plane
-/// is the wrong surface even for a better fit.
+/// They are if their information criterion is lower. For more than two pictures, they also are if they explain nearly
+/// as many correspondences: homographies have more free parameters, so they also fit parallax and lens errors, which
+/// say nothing about the rest of the picture. If the plane of the homographies stretches a picture strongly, the
+/// cameras turned far, and a plane is the wrong surface even for a better fit.
 pub(super) fn cameras_explain(
     plane: &Fitted<Planes>,
     turning: &Fitted<Cameras>,

@@ -1,5 +1,5 @@
-//! The errors of reading an OpenCV calibration file. They quote no text of the file: a rig can name any file, and its error
-//! may be shown to someone who must not read that file.
+//! The errors of reading an OpenCV calibration file. They quote no text of the file: a rig can name any file, and its
+//! error may be shown to someone who must not read that file.
 
 use std::path::PathBuf;
 

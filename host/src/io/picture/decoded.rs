@@ -8,7 +8,8 @@ use shared_types::{Rgba8, Rgba16};
 use std::io::{self};
 use std::path::Path;
 
-/// Returns the maximum memory for decoding one picture, in bytes: 248 MiB with 8 bits per channel, and twice as much with
+/// Returns the maximum memory for decoding one picture, in bytes: 248 MiB with 8 bits per channel, and twice as much
+/// with
 /// 16. An RGB picture of 7680×4320 pixels (8K) takes 222 MiB or 443 MiB.
 pub(crate) const fn memory<P>() -> u64 {
     (62 << 20) * size_of::<P>() as u64
@@ -46,7 +47,8 @@ pub(crate) fn admit<P: Pixel>(
     if width > MAX_SIDE || height > MAX_SIDE {
         return Err(PictureError::TooLarge { file: file(), width, height });
     }
-    // Samples of the resulting type are decoded directly into the resulting picture, so they need no buffer of their own.
+    // Samples of the resulting type are decoded directly into the resulting picture, so they need no buffer of their
+    // own.
     let native = if colour == P::DECODED { 0 } else { u64::from(colour.bytes_per_pixel()) };
     let bytes = u64::from(width) * u64::from(height) * (native + size_of::<P>() as u64) + held;
     let limit = memory::<P>();

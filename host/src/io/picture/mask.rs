@@ -1,7 +1,7 @@
 //! Masks: the pixels of a picture that do not count, such as the rim of a fisheye or the body of a car.
 //!
-//! The mask of a picture is its alpha channel. Pixels with an alpha of less than 128 are masked; with 16 bits, less than
-//! 32,768.
+//! The mask of a picture is its alpha channel. Pixels with an alpha of less than 128 are masked; with 16 bits, less
+//! than 32,768.
 
 use glam::{DVec2, IVec2, UVec2};
 
@@ -23,9 +23,9 @@ pub(crate) struct Mask {
 }
 
 impl<P: Pixel> Picture<P> {
-    /// Masks the pixels at which `mask` is darker than half: sets their alpha to 0. The functions of [`panorama`] ignore
-    /// these pixels when they match and stitch pictures; those of [`ops::stitch`](crate::ops::stitch) do not. Returns
-    /// false, and changes nothing, if the mask does not have the size of the picture.
+    /// Masks the pixels at which `mask` is darker than half: sets their alpha to 0. The functions of [`panorama`]
+    /// ignore these pixels when they match and stitch pictures; those of [`ops::stitch`](crate::ops::stitch) do not.
+    /// Returns false, and changes nothing, if the mask does not have the size of the picture.
     ///
     /// [`panorama`]: crate::panorama
     #[must_use]
@@ -51,8 +51,8 @@ impl Mask {
             let pixels = picture.pixels().iter();
             let mut distance: Vec<f32> =
                 pixels.map(|pixel| if is_masked(pixel) { 0.0 } else { far }).collect();
-            // Chamfer distances: forward from the pixels above and to the left, then backward from those below and to the
-            // right. They exceed the true distance by at most a tenth.
+            // Chamfer distances: forward from the pixels above and to the left, then backward from those below and to
+            // the right. They exceed the true distance by at most a tenth.
             let size = picture.size().as_ivec2();
             let pixels = size.x * size.y;
             (0..pixels).for_each(|at| relax(&mut distance, size, at, 1));
@@ -61,8 +61,8 @@ impl Mask {
         })
     }
 
-    /// Returns the distance in pixels from a position to the area from which masked pixels have an influence. It is 0 if one
-    /// of the 4×4 pixels around the position is masked, because a stitch may interpolate with a cubic filter.
+    /// Returns the distance in pixels from a position to the area from which masked pixels have an influence. It is 0
+    /// if one of the 4×4 pixels around the position is masked, because a stitch may interpolate with a cubic filter.
     pub(crate) fn distance(&self, x: f32, y: f32) -> f32 {
         let last = self.size - 1;
         let column = |x: f32| (x.max(0.0) as u32).min(last.x) as usize;

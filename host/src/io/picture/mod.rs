@@ -125,8 +125,8 @@ pub enum PictureError {
     },
 }
 
-/// An RGBA picture in host memory, with 8 bits per channel or, as `Picture<Rgba16>`, with 16. Its pixels are stored row by
-/// row from the top, without padding. [`StoredPicture`] reads files with the depth that they have.
+/// An RGBA picture in host memory, with 8 bits per channel or, as `Picture<Rgba16>`, with 16. Its pixels are stored row
+/// by row from the top, without padding. [`StoredPicture`] reads files with the depth that they have.
 ///
 /// Two pictures are equal if they have the same size and pixels.
 #[derive(Clone, Debug)]
@@ -323,7 +323,8 @@ impl<P: Pixel> Picture<P> {
         Picture { width, height, pixels, stored_bits, colour_space }
     }
 
-    /// Returns the pictures with 8 bits per channel, for instance to match them. Does not copy pictures that have 8 bits.
+    /// Returns the pictures with 8 bits per channel, for instance to match them. Does not copy pictures that have 8
+    /// bits.
     #[must_use]
     pub fn all_rgba8(pictures: &[Self]) -> Cow<'_, [Picture]> {
         P::rgba8(pictures)

@@ -35,8 +35,8 @@ const MAX_CHUNKS: u32 = 1 << 18;
 /// text or colour profile may be compressed; inflating it makes it at most about 1000 times as long, which is 128 MiB.
 const MAX_TEXT: u64 = 128 << 10;
 
-/// Reads and decodes a PNG of `bytes` bytes. The result has 16 bits per channel if the file has and `keep_depth` is set.
-/// Error messages name `path`.
+/// Reads and decodes a PNG of `bytes` bytes. The result has 16 bits per channel if the file has and `keep_depth` is
+/// set. Error messages name `path`.
 pub(crate) fn decode_png(
     path: &Path,
     mut reader: impl BufRead + Seek,

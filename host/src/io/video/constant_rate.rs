@@ -1,7 +1,7 @@
 //! Converts frames with timestamps to a constant rate, like ffmpeg's filter `fps`, by repeating and dropping frames.
 //!
-//! The frame number of a timestamp is its time after the first frame times the rate, rounded to the nearest integer. Each
-//! output frame is the last input frame whose number is not larger than its own.
+//! The frame number of a timestamp is its time after the first frame times the rate, rounded to the nearest integer.
+//! Each output frame is the last input frame whose number is not larger than its own.
 
 use crate::frame::Rate;
 

@@ -55,8 +55,8 @@ pub enum VideoError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The program that was started as `ffmpeg` or `ffprobe` does not print its version, so the video is not the cause of
-    /// the failure.
+    /// The program that was started as `ffmpeg` or `ffprobe` does not print its version, so the video is not the cause
+    /// of the failure.
     #[error("{}: the program {program} does not work{}; install ffmpeg (apt install ffmpeg), or set {variable} to the path of a working program", file.display(), quote(said))]
     NotFfmpeg {
         /// The path of the video.

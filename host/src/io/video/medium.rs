@@ -27,7 +27,8 @@ pub enum StreamFormat {
 impl StreamFormat {
     /// Returns the pixel format of the frames in a raw stream, or `None` for Y4M, whose header states the pixel format.
     ///
-    /// A raw stream does not state its colour encoding. This function assumes BT.709 in limited range for NV12 and P010.
+    /// A raw stream does not state its colour encoding. This function assumes BT.709 in limited range for NV12 and
+    /// P010.
     #[must_use]
     pub fn raw_pixels(self) -> Option<PixelFormat> {
         match self {

@@ -35,8 +35,8 @@ pub struct VideoOutput {
     pub crf: Crf,
     /// The sound to add to an encoded file. Other media ignore it.
     pub sound: Option<Sound>,
-    /// The properties of a 10-bit video, or `None` for 8 bits. Encoded files are then HEVC (Main 10) instead of H.264, and
-    /// Y4M streams are `C420p10`.
+    /// The properties of a 10-bit video, or `None` for 8 bits. Encoded files are then HEVC (Main 10) instead of H.264,
+    /// and Y4M streams are `C420p10`.
     pub ten_bit: Option<TenBit>,
 }
 

@@ -3,8 +3,8 @@
 //! A thread reads frames ahead of the caller. The caller returns the buffers of used frames for reuse. The memory use
 //! does not depend on the length of the video. It consists of up to [`AHEAD`] frames that were read ahead, up to
 //! [`AHEAD`] returned buffers, the frame that is being read, and the caller's frames. NVDEC also has memory for the
-//! pictures that it decodes. Only the reader thread blocks on a pipe, so a caller that waits for a frame can still react
-//! to a stop request.
+//! pictures that it decodes. Only the reader thread blocks on a pipe, so a caller that waits for a frame can still
+//! react to a stop request.
 
 mod open;
 
@@ -35,14 +35,15 @@ pub struct VideoInput {
     pub path: PathBuf,
     /// The medium of the video: encoded file, stream or picture sequence.
     pub medium: Medium,
-    /// The frame size in pixels. NV12, P010 and RGBA streams require it. Other media ignore it, because they state their
-    /// size.
+    /// The frame size in pixels. NV12, P010 and RGBA streams require it. Other media ignore it, because they state
+    /// their size.
     pub size: Option<UVec2>,
-    /// The frame rate. NV12, P010 and RGBA streams and picture sequences require it, and so do other videos that do not state
-    /// their rate. An encoded file is converted to this rate. A rate in the header of a Y4M stream takes precedence.
+    /// The frame rate. NV12, P010 and RGBA streams and picture sequences require it, and so do other videos that do not
+    /// state their rate. An encoded file is converted to this rate. A rate in the header of a Y4M stream takes
+    /// precedence.
     pub rate: Option<Rate>,
-    /// Whether an encoded file with more than 8 bits per sample is read as P010. Otherwise, its samples are rounded to 8
-    /// bits. Other media ignore it, because their frames have the stored format.
+    /// Whether an encoded file with more than 8 bits per sample is read as P010. Otherwise, its samples are rounded to
+    /// 8 bits. Other media ignore it, because their frames have the stored format.
     pub ten_bit: bool,
     /// The decoder of encoded files. Other media ignore it.
     pub decoder: VideoDecoder,
@@ -51,7 +52,8 @@ pub struct VideoInput {
 }
 
 impl VideoInput {
-    /// Returns the options for `path` with 8 bits per sample, the rate that the video states, and ffmpeg as the decoder.
+    /// Returns the options for `path` with 8 bits per sample, the rate that the video states, and ffmpeg as the
+    /// decoder.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, medium: Medium) -> Self {
         let (path, decoder, limits) =
@@ -95,7 +97,8 @@ pub struct VideoSource {
     _gpu_reader: Option<GpuReader>,
 }
 
-/// A reader thread that uses the GPU. Drop waits for its end, because the driver must not be used while the process exits.
+/// A reader thread that uses the GPU. Drop waits for its end, because the driver must not be used while the process
+/// exits.
 struct GpuReader(JoinHandle<()>);
 
 impl Drop for GpuReader {
@@ -232,7 +235,8 @@ impl VideoSource {
         self.first.as_ref()
     }
 
-    /// Returns the next frame like [`next_frame`](Self::next_frame), but returns `None` if no frame arrives within `patience`.
+    /// Returns the next frame like [`next_frame`](Self::next_frame), but returns `None` if no frame arrives within
+    /// `patience`.
     pub(crate) fn frame_within(
         &mut self,
         patience: Option<Duration>,
@@ -335,8 +339,8 @@ impl VideoSource {
         &self.conversions
     }
 
-    /// Returns the primaries and the transfer function of an encoded file, and BT.709 for other media, which do not state
-    /// them. Frames contain the levels of the file, whatever the tags are.
+    /// Returns the primaries and the transfer function of an encoded file, and BT.709 for other media, which do not
+    /// state them. Frames contain the levels of the file, whatever the tags are.
     #[must_use]
     pub fn tags(&self) -> ColourTags {
         self.tags

@@ -1,8 +1,9 @@
 //! Reads and writes Y4M (YUV4MPEG2) streams: a header line, and then for each frame a `FRAME` line and its planes.
 //!
-//! - The reader supports 4:2:0 with 8 and 10 bits, and mono with 8 bits. For 4:2:2, 4:4:4 and other depths, it returns an
-//!   error that names the format.
-//! - A 10-bit sample is in the lower bits of 16, little-endian. It is converted to P010, which has it in the upper bits.
+//! - The reader supports 4:2:0 with 8 and 10 bits, and mono with 8 bits. For 4:2:2, 4:4:4 and other depths, it returns
+//!   an error that names the format.
+//! - A 10-bit sample is in the lower bits of 16, little-endian. It is converted to P010, which has it in the upper
+//!   bits.
 //! - The chroma siting in the header is ignored: each chroma sample is assumed to be in the centre of four pixels, as
 //!   in `420jpeg`.
 //! - Interlaced frames are not deinterlaced.

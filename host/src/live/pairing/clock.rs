@@ -90,8 +90,8 @@ pub(super) struct Clock {
 
 impl Clock {
     /// Adds a frame with its timestamp and its arrival on the host's clock. A frame that is not later than the frame
-    /// that arrived before it gives no point. If the camera's clock was set, the estimate starts again. `least_step` is the smallest
-    /// step in seconds that matters, and `frame_time` is `None` before the second frame.
+    /// that arrived before it gives no point. If the camera's clock was set, the estimate starts again. `least_step` is
+    /// the smallest step in seconds that matters, and `frame_time` is `None` before the second frame.
     ///
     /// Returns whether a step was noticed only after the clock has mapped frames with the old estimate.
     pub(super) fn add(

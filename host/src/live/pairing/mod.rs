@@ -56,10 +56,10 @@ pub enum Clocks {
     ///   within 6 frames. Until then, frames of this camera may be dropped or matched with wrong frames. Much jitter of
     ///   the network can delay this.
     ///
-    /// A smaller step is noticed if it exceeds all of these: half of the tolerance of the matching (at most a quarter of
-    /// the frame time), 1 ms, and six standard deviations of the least latency in half a second. Other steps enter the estimate
-    /// within a minute, like drift. So does a step back at the moment of a lost frame, if it is not longer than the
-    /// gap.
+    /// A smaller step is noticed if it exceeds all of these: half of the tolerance of the matching (at most a quarter
+    /// of the frame time), 1 ms, and six standard deviations of the least latency in half a second. Other steps enter
+    /// the estimate within a minute, like drift. So does a step back at the moment of a lost frame, if it is not longer
+    /// than the gap.
     ///
     /// Varying latencies, bursts of frames and stalled connections do not look like a step. The estimate mistakes two
     /// changes of the latency for a step: a fall after which the latency stays constant for 2 seconds, and growth while
@@ -286,8 +286,9 @@ impl<T: Clone> Pairing<T> {
         out.alone
     }
 
-    /// Forgets the corrected timestamps of a camera whose clock was set. Drops its waiting frames, and the open sets that
-    /// have one, with the frames of the other cameras. If the clock was set forward, these times are in the future, where they would make the frames of all cameras look late.
+    /// Forgets the corrected timestamps of a camera whose clock was set. Drops its waiting frames, and the open sets
+    /// that have one, with the frames of the other cameras. If the clock was set forward, these times are in the
+    /// future, where they would make the frames of all cameras look late.
     fn forget_times(&mut self, camera: usize, out: &mut Outcome<T>) {
         let has_frame = |set: &OpenSet<T>| matches!(set.slots[camera], Slot::Frame(..));
         while let Some(index) = self.open.iter().position(has_frame) {
@@ -381,7 +382,8 @@ impl<T: Clone> Pairing<T> {
                 // The gap between the two limits avoids changes back and forth.
                 let most = if before { 0.015 * rate } else { 0.02 * rate + error + other_error };
                 let differs = (mean - rate).abs() > most;
-                // A mean that is too long for a `Duration` comes from timestamps that jump, and not from a camera's rate.
+                // A mean that is too long for a `Duration` comes from timestamps that jump, and not from a camera's
+                // rate.
                 let mean = Duration::try_from_secs_f64(mean).ok();
                 other.resampled = mean.filter(|_| differs);
                 if other.resampled.is_some() != before {

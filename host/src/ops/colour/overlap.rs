@@ -60,8 +60,8 @@ pub(crate) fn find_box(
     submit_box(stream, warp, cameras, rule)?.read(stream)
 }
 
-/// Submits the search for the bounding box of an overlap, without waiting. The stream must wait for the warp before. The
-/// overlap of a camera with itself is the area that it sees.
+/// Submits the search for the bounding box of an overlap, without waiting. The stream must wait for the warp before.
+/// The overlap of a camera with itself is the area that it sees.
 #[track_caller]
 fn submit_box(
     stream: &Stream,

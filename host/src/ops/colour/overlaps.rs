@@ -99,7 +99,8 @@ impl Overlap {
 }
 
 /// Returns the colours that match the pictures of all cameras in their overlaps. The camera `anchor` keeps its colours;
-/// see [`solve`]. Cameras without a usable overlap have the identity. Returns `None` if no pictures overlap, or if all overlaps are too dark or too bright for an estimate.
+/// see [`solve`]. Cameras without a usable overlap have the identity. Returns `None` if no pictures overlap, or if all
+/// overlaps are too dark or too bright for an estimate.
 ///
 /// # Errors
 /// Returns [`StitchError`] if the pictures do not match the warp or the device fails.
@@ -115,8 +116,8 @@ pub fn matched_pictures(
     matched(stream, &frames, warp, anchor)
 }
 
-/// Returns the colours that match frames, as [`matched_pictures`] does for pictures. Uploads frames in host memory to the
-/// stream's device.
+/// Returns the colours that match frames, as [`matched_pictures`] does for pictures. Uploads frames in host memory to
+/// the stream's device.
 ///
 /// # Errors
 /// Returns [`StitchError`] if the frames do not match the warp or the device fails.

@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use super::Colours;
 
-/// The default number of frames from one estimate to the next. With this interval and 30 frames/s, a camera that doubles
-/// its brightness is corrected within 3 s.
+/// The default number of frames from one estimate to the next. With this interval and 30 frames/s, a camera that
+/// doubles its brightness is corrected within 3 s.
 pub const EVERY: u32 = 6;
 
 /// The number of frames per second for which the default options and [`EVERY`] are made.
@@ -52,15 +52,16 @@ pub struct ColourTrackerOptions {
 }
 
 impl ColourTrackerOptions {
-    /// The default: a rate of 0.15, a maximum step of 0.99 levels, a dead band of 1 level, and small steps from the start.
+    /// The default: a rate of 0.15, a maximum step of 0.99 levels, a dead band of 1 level, and small steps from the
+    /// start.
     pub const DEFAULT: Self =
         Self { rate: 0.15, max_step: 0.99, dead_band: 1.0, snap_first: false };
 
     /// Returns the default options for `per_second` frames per second, with the same speed in time as at 30 frames per
     /// second. Below 30, a step exceeds one level: it is up to 2.97 levels at 10.
     ///
-    /// A number that is not finite and greater than 0 gives the default options. Numbers outside 0.5 to 2000 count as the
-    /// nearest number inside.
+    /// A number that is not finite and greater than 0 gives the default options. Numbers outside 0.5 to 2000 count as
+    /// the nearest number inside.
     #[must_use]
     pub fn at_rate(per_second: f64) -> Self {
         let Self { rate, max_step, .. } = Self::DEFAULT;
@@ -79,8 +80,8 @@ fn frames(per_second: f64) -> f64 {
     if valid { FRAME_RATE / per_second.clamp(0.5, 2000.0) } else { 1.0 }
 }
 
-/// Returns the number of frames from one estimate to the next that takes as long as [`EVERY`] frames at [`FRAME_RATE`], at
-/// least 1.
+/// Returns the number of frames from one estimate to the next that takes as long as [`EVERY`] frames at [`FRAME_RATE`],
+/// at least 1.
 pub(crate) fn every_at_rate(per_second: f64) -> u32 {
     (f64::from(EVERY) / frames(per_second)).round().max(1.0) as u32
 }

@@ -13,8 +13,8 @@ const LEAST_CELL: u32 = 8;
 /// Maximum number of cells. More cells would take seconds per camera.
 const MOST_CELLS: u32 = 1 << 16;
 
-/// The smallest level of a channel that counts as clipped. It is higher than the limits of colour matching, because a pixel
-/// that wrongly counts as clipped moves the cut, and a missed one changes nothing.
+/// The smallest level of a channel that counts as clipped. It is higher than the limits of colour matching, because a
+/// pixel that wrongly counts as clipped moves the cut, and a missed one changes nothing.
 const CLIPPED: u8 = 254;
 
 /// Spacing in pixels of the samples in a cell.
@@ -66,8 +66,8 @@ impl Look {
     }
 }
 
-/// The planes of one camera, row by row: the source column and row of each pixel, and the distance in source pixels from
-/// the edge of the camera's picture, which is 0 at pixels that the camera does not see.
+/// The planes of one camera, row by row: the source column and row of each pixel, and the distance in source pixels
+/// from the edge of the camera's picture, which is 0 at pixels that the camera does not see.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SourcePlanes<'a> {
     /// The panorama pixel of the first element.

@@ -17,12 +17,12 @@ const ROUNDS: usize = 4;
 const BLIND: i64 = 1 << 32;
 
 /// The maximum cost of a cell whose samples are all clipped in this camera, but not in another one. Clipped pixels have
-/// lost their true levels, so colour correction cannot match them. The cost is half that of a cut between two cells that
-/// agree.
+/// lost their true levels, so colour correction cannot match them. The cost is half that of a cut between two cells
+/// that agree.
 const CLIPPED_COST: f32 = BASE as f32;
 
-/// The difference in levels from the camera with the fewest clipped samples, after subtraction of [`NOISE`], at which the
-/// cost of clipped samples is largest. Clipped samples that look right cost nothing.
+/// The difference in levels from the camera with the fewest clipped samples, after subtraction of [`NOISE`], at which
+/// the cost of clipped samples is largest. Clipped samples that look right cost nothing.
 const VISIBLE: f32 = 8.0;
 
 /// The camera of each cell.
@@ -111,9 +111,8 @@ impl<'a> Search<'a> {
         (cell.y * self.cells.x + cell.x) as usize
     }
 
-    /// Returns the pairs of adjacent cells in a part of the grid, each pair once. The second cell is to the right of the
-    /// first or below it, and may be outside the part.
-    /// Includes the pairs whose first cell is just before the part.
+    /// Returns the pairs of adjacent cells in a part of the grid, each pair once. The second cell is to the right of
+    /// the first or below it, and may be outside the part. Includes the pairs whose first cell is just before the part.
     fn neighbours(&self, place: OverlapBox) -> impl Iterator<Item = [UVec2; 2]> + use<> {
         let cells = self.cells;
         let min = place.min.saturating_sub(UVec2::ONE);
@@ -249,8 +248,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns the mean over 3×3 adjacent cells and 3×3 cells that are `reach` cells apart, with the weights 1 2 1 along each
-/// axis. Ignores missing cells.
+/// Returns the mean over 3×3 adjacent cells and 3×3 cells that are `reach` cells apart, with the weights 1 2 1 along
+/// each axis. Ignores missing cells.
 fn smoothed(singles: &[Option<f32>], size: UVec2, at: IVec2, reach: i32) -> f32 {
     let (mut sum, mut weights) = (0.0, 0.0);
     for apart in [1, reach] {
@@ -288,8 +287,8 @@ mod tests {
 
     const SIZE: UVec2 = UVec2::new(160, 64);
 
-    /// Returns the cells that show the second of two cameras which both see the whole panorama. `levels` are the levels of
-    /// each camera in the left and the right half, before a correction by `gain`.
+    /// Returns the cells that show the second of two cameras which both see the whole panorama. `levels` are the levels
+    /// of each camera in the left and the right half, before a correction by `gain`.
     fn second(levels: [[u8; 2]; 2], gain: [f32; 2]) -> Vec<bool> {
         let grid = CellGrid::new(SIZE);
         let pixels = || (0..SIZE.element_product()).map(|i| UVec2::new(i % SIZE.x, i / SIZE.x));

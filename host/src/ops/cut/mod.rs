@@ -12,8 +12,8 @@
 //! 3. `weights` turns the assignment into blending weights that change gradually across the cut.
 //!
 //! The costs are those of seams ([`kernels_gpu::seam`]), and a cost for clipped pixels where another camera shows
-//! unclipped ones. The host computes the cut: a grid has at most 65,536 cells. A cut cannot hide a large parallax, and it
-//! may leave out a picture that others cover completely.
+//! unclipped ones. The host computes the cut: a grid has at most 65,536 cells. A cut cannot hide a large parallax, and
+//! it may leave out a picture that others cover completely.
 
 mod cells;
 mod labels;

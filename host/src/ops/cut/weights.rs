@@ -6,14 +6,14 @@ use shared_types::colour::OverlapBox;
 
 use super::labels::Labels;
 
-/// The part of the weight that a camera keeps outside its cells, so that it covers pixels that no other camera shows. It
-/// changes a level by less than 0.1.
+/// The part of the weight that a camera keeps outside its cells, so that it covers pixels that no other camera shows.
+/// It changes a level by less than 0.1.
 const LEAST: f32 = 1e-4;
 
 impl Labels {
-    /// Returns the weights of a camera for the pixels of `place`, row by row. At each pixel, the share of a camera is its weight
-    /// divided by the sum of all weights. The weight is 0 where the camera does not see the pixel, and greater than 0
-    /// elsewhere.
+    /// Returns the weights of a camera for the pixels of `place`, row by row. At each pixel, the share of a camera is
+    /// its weight divided by the sum of all weights. The weight is 0 where the camera does not see the pixel, and
+    /// greater than 0 elsewhere.
     ///
     /// `margin` is the distance in source pixels from the edge of the camera's picture, and 0 at pixels that the camera
     /// does not see. Towards the edge, the weight falls to 0 within half a feather, so that no edge is visible.

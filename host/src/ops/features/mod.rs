@@ -22,8 +22,8 @@ use crate::ops::convolve::ConvolveError;
 pub use detector::Detector;
 pub use select::select;
 
-/// The maximum of [`FeatureOptions::gradient_sigma`]. The time grows with sigma; to find coarser features, use a smaller
-/// picture.
+/// The maximum of [`FeatureOptions::gradient_sigma`]. The time grows with sigma; to find coarser features, use a
+/// smaller picture.
 pub const MAX_GRADIENT_SIGMA: f32 = 32.0;
 
 /// Options for finding features. The defaults are those of the KLT library.

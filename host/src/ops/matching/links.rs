@@ -21,8 +21,8 @@ const PARTNERS: usize = 6;
 const SAMPLE: usize = 160;
 
 /// Matches pictures with each other, and waits for the results. From the matches,
-/// [`calibrate`](crate::geometry::calibrate) can determine which pictures overlap. Returns all pairs. In a set of more than
-/// 8 pictures, pairs that hardly look alike have no matches. Ignores points on transparent pixels (see
+/// [`calibrate`](crate::geometry::calibrate) can determine which pictures overlap. Returns all pairs. In a set of more
+/// than 8 pictures, pairs that hardly look alike have no matches. Ignores points on transparent pixels (see
 /// [`Picture::mask`]).
 ///
 /// # Errors

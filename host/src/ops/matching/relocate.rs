@@ -46,13 +46,13 @@ const STEPS: usize = 20;
 /// The length of a step in pixels below which the result is found.
 const SMALL_STEP: f64 = 0.005;
 
-/// Returns `correspondences` with refined positions for `inliers`. A correspondence keeps its position if the pictures are
-/// not similar there, if the template has too little contrast or structure in only one direction, or if the window is not
-/// inside both pictures.
+/// Returns `correspondences` with refined positions for `inliers`. A correspondence keeps its position if the pictures
+/// are not similar there, if the template has too little contrast or structure in only one direction, or if the window
+/// is not inside both pictures.
 ///
-/// `map` maps a pixel of the left picture to the right one, as the calibration found it. It determines the shape and the
-/// size of the window; the search starts at the given right point. The left point of a result is the centre of a pixel,
-/// or of a pixel of the reduced picture.
+/// `map` maps a pixel of the left picture to the right one, as the calibration found it. It determines the shape and
+/// the size of the window; the search starts at the given right point. The left point of a result is the centre of a
+/// pixel, or of a pixel of the reduced picture.
 #[must_use]
 pub fn relocate<P: Pixel>(
     pictures: [&Picture<P>; 2],
@@ -70,8 +70,8 @@ pub fn relocate<P: Pixel>(
     all
 }
 
-/// Calibrates pictures again from relocated correspondences of their calibration `found`. `photos` and `pairs` are those
-/// from which `found` was computed.
+/// Calibrates pictures again from relocated correspondences of their calibration `found`. `photos` and `pairs` are
+/// those from which `found` was computed.
 ///
 /// Returns the new calibration and the refined pairs. The indices in [`Bundle::pairs`] refer to these pairs. Pairs that
 /// contradict `found` are not among them. The model stays the same. Returns `found` and `pairs` unchanged if the new
@@ -110,9 +110,9 @@ pub fn recalibrate<P: Pixel>(
     }
 }
 
-/// Calibrates two pictures again from relocated correspondences of their calibration `found`. Returns the new calibration
-/// and the correspondences to which its indices refer, or `found` and `correspondences` unchanged if the new calibration
-/// fails. The model stays the same.
+/// Calibrates two pictures again from relocated correspondences of their calibration `found`. Returns the new
+/// calibration and the correspondences to which its indices refer, or `found` and `correspondences` unchanged if the
+/// new calibration fails. The model stays the same.
 #[must_use]
 pub fn recalibrate_pair<P: Pixel>(
     pictures: [&Picture<P>; 2],
@@ -189,8 +189,8 @@ impl<'p> Reduced<'p> {
         (reduced + 0.5) * f64::from(self.factor) - 0.5
     }
 
-    /// Reads the pixels from `low` to `high`, including both, which are whole numbers. Returns `None` if some are outside
-    /// the reduced picture or transparent.
+    /// Reads the pixels from `low` to `high`, including both, which are whole numbers. Returns `None` if some are
+    /// outside the reduced picture or transparent.
     fn window(&self, low: DVec2, high: DVec2) -> Option<Window> {
         // An incomplete pixel at the right and lower edges is left out.
         let sides = (self.source.size() / self.factor).as_dvec2();
@@ -290,8 +290,8 @@ impl Template {
         clear.then(|| Self { samples, variance, inverse: moments.inverse() })
     }
 
-    /// Returns the shift, in pixels of the template, that moves the template to its image in the window. `shape` maps an
-    /// offset in the template to one in the window, where the template's centre is at `start` before the shift.
+    /// Returns the shift, in pixels of the template, that moves the template to its image in the window. `shape` maps
+    /// an offset in the template to one in the window, where the template's centre is at `start` before the shift.
     fn find(&self, window: &Window, start: DVec2, shape: DMat2) -> Option<DVec2> {
         let mut shift = DVec2::ZERO;
         let mut levels = Vec::with_capacity(self.samples.len());

@@ -1,9 +1,9 @@
 //! The tiles of a panorama that multiband blending processes, and the part of the panorama that each camera's pyramid
 //! covers.
 //!
-//! Tiles that several cameras see are the overlaps. The other tiles that blending processes are in their reach. A cell of
-//! the last of K levels is the mean of 3·2ᴷ − 2 columns and rows, and it changes the same pixels. So differences change
-//! pixels up to this distance from an overlap, and depend on weights and visible areas up to this distance.
+//! Tiles that several cameras see are the overlaps. The other tiles that blending processes are in their reach. A cell
+//! of the last of K levels is the mean of 3·2ᴷ − 2 columns and rows, and it changes the same pixels. So differences
+//! change pixels up to this distance from an overlap, and depend on weights and visible areas up to this distance.
 
 use glam::{IVec2, UVec2, uvec2};
 use shared_types::multiband::{COARSE_PIXELS, CameraPart, NO_SLOTS, PAD, SURVEY, TILE, Tile};

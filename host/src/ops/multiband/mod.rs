@@ -318,7 +318,8 @@ impl Multiband {
                     second: self.second.view_mut(),
                 };
                 // SAFETY: the caller has checked that the pictures match the warp for which the layout was made, and
-                // that they are whole. The images and buffers have the size of the layout, whose first tiles have slots.
+                // that they are whole. The images and buffers have the size of the layout, whose first tiles have
+                // slots.
                 unsafe { stream.launch_unchecked(&config, &kernel) }
             }};
         }

@@ -7,15 +7,15 @@
 //! ln light(level) = ln scene + exposure + k₁·q + k₂·q² + k₃·q³ + d·q
 //! ```
 //!
-//! `q` is the squared radius. The coefficients k are common to all pictures of one size. The deviation d of a picture is
-//! small, because two lenses of one type differ little. Each picture of a point predicts the level in the other one, so
-//! residuals are in levels, and the scene is not a parameter. (Residuals of the logarithms would prefer responses that
-//! make all lights equal.) A Cauchy loss, whose scale falls from [`COARSE`] to [`FINE`] levels, ignores moving objects
-//! and parallax.
+//! `q` is the squared radius. The coefficients k are common to all pictures of one size. The deviation d of a picture
+//! is small, because two lenses of one type differ little. Each picture of a point predicts the level in the other one,
+//! so residuals are in levels, and the scene is not a parameter. (Residuals of the logarithms would prefer responses
+//! that make all lights equal.) A Cauchy loss, whose scale falls from [`COARSE`] to [`FINE`] levels, ignores moving
+//! objects and parallax.
 //!
-//! Samples of one overlap are correlated, so each pair counts as at most [`INDEPENDENT`] samples against the priors. The
-//! priors matter only where the overlaps determine nothing. For example, they select the response of an ideal camera if
-//! all exposures are equal.
+//! Samples of one overlap are correlated, so each pair counts as at most [`INDEPENDENT`] samples against the priors.
+//! The priors matter only where the overlaps determine nothing. For example, they select the response of an ideal
+//! camera if all exposures are equal.
 
 use glam::{UVec2, Vec3};
 use nalgebra::DVector;
@@ -58,8 +58,8 @@ const VIGNETTE: [f64; 3] = [0.4, 0.25, 0.15];
 const DEVIATION: f64 = 0.03;
 const RESPONSE: f64 = 0.5;
 
-/// The amount by which the mean loss must fall for a model with vignetting or a response to be used instead of a simpler
-/// one. Residuals of half a level have this loss.
+/// The amount by which the mean loss must fall for a model with vignetting or a response to be used instead of a
+/// simpler one. Residuals of half a level have this loss.
 const BETTER: f64 = 0.015;
 
 /// The smallest logarithm of the levels that a lens keeps at a corner: a loss of two stops.
@@ -195,8 +195,8 @@ impl<'a> Problem<'a> {
         self.lens(self.lens_count) + 2
     }
 
-    /// Returns the solution of the simplest model that explains the samples well. `stages` contains models in the order of
-    /// their complexity: whether they have vignetting and a response.
+    /// Returns the solution of the simplest model that explains the samples well. `stages` contains models in the order
+    /// of their complexity: whether they have vignetting and a response.
     fn best(&mut self, stages: &[&[(bool, bool)]]) -> Solution {
         let mut best = self.solve();
         for models in stages {
@@ -249,9 +249,9 @@ impl<'a> Problem<'a> {
         at
     }
 
-    /// Runs `work` on parts of the samples at the same time. Returns the results in the order of the samples. `work` receives
-    /// the index of the first sample of its part. The parts do not depend on the number of threads, so neither does the
-    /// rounding of their sums.
+    /// Runs `work` on parts of the samples at the same time. Returns the results in the order of the samples. `work`
+    /// receives the index of the first sample of its part. The parts do not depend on the number of threads, so neither
+    /// does the rounding of their sums.
     fn parts<T: Send>(&self, work: impl Fn(usize, &[Sample]) -> T + Sync) -> Vec<T> {
         /// The number of parts, which limits the memory for the sums of parts.
         const PARTS: usize = 16;
@@ -298,8 +298,8 @@ impl<'a> Problem<'a> {
         self.mean_loss(&Model::new(at), scale, |_| 0.0)
     }
 
-    /// Returns the mean loss of a sample. `ratio` returns the logarithm of the ratio of the light on side 1 of a sample to
-    /// that on side 0 that the model does not contain.
+    /// Returns the mean loss of a sample. `ratio` returns the logarithm of the ratio of the light on side 1 of a sample
+    /// to that on side 0 that the model does not contain.
     fn mean_loss(&self, model: &Model<'_>, scale: f64, ratio: impl Fn(usize) -> f64 + Sync) -> f64 {
         let parts = self.parts(|first, samples| {
             let (mut sum, mut weights) = (0.0, 0.0);

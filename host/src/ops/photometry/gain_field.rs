@@ -37,8 +37,8 @@ impl GainField {
         self.nodes.iter().all(|node| *node == 1.0)
     }
 
-    /// Returns the factor at a position in the picture: the column and row in pixels, which are integers at the middle of
-    /// a pixel.
+    /// Returns the factor at a position in the picture: the column and row in pixels, which are integers at the middle
+    /// of a pixel.
     #[must_use]
     pub fn factor(&self, place: Vec2) -> f32 {
         field_factor(&self.grid, |node| self.nodes[node as usize], place)

@@ -5,18 +5,18 @@
 //! level = response(light · exposure · vignetting / field)        of each channel
 //! ```
 //!
-//! Light is the light of the scene, encoded with the gamma of an ideal camera. Each picture has an exposure per channel.
-//! Pictures of the same size share their vignetting, and all pictures share the response. Where two pictures show the
-//! same point, its light is the same, so the overlaps determine the differences of the exposures. They determine
-//! vignetting if the point is at different distances from the centres of the pictures, and the response if the exposures
-//! differ or if there is vignetting (Goldman and Chen 2005).
+//! Light is the light of the scene, encoded with the gamma of an ideal camera. Each picture has an exposure per
+//! channel. Pictures of the same size share their vignetting, and all pictures share the response. Where two pictures
+//! show the same point, its light is the same, so the overlaps determine the differences of the exposures. They
+//! determine vignetting if the point is at different distances from the centres of the pictures, and the response if
+//! the exposures differ or if there is vignetting (Goldman and Chen 2005).
 //!
 //! A [`GainField`] corrects smooth differences that remain, which depend on the scene and not on the camera.
 //!
 //! `Photometry::estimate` compares local means of the pictures (`samples`), fits the model robustly (`fit`), and uses
 //! vignetting, response and gain fields only if they explain the overlaps better. [`PictureCorrection`] launches the
-//! kernel. The colours of live video are estimated from sums on the GPU instead; see [`colour`](super::colour). Live video
-//! has no gain fields; multiband blending hides the differences.
+//! kernel. The colours of live video are estimated from sums on the GPU instead; see [`colour`](super::colour). Live
+//! video has no gain fields; multiband blending hides the differences.
 
 mod fit;
 mod gain_field;
@@ -46,8 +46,9 @@ pub struct Photometry {
     pub vignetting: Vec<Vignetting>,
     /// The response that all pictures share.
     pub response: Response,
-    /// The median difference, in levels, between pictures in their overlaps, after exposure, vignetting and response are
-    /// corrected. It is 0 if no pictures share enough to be matched, and large if the overlaps do not show the same scene.
+    /// The median difference, in levels, between pictures in their overlaps, after exposure, vignetting and response
+    /// are corrected. It is 0 if no pictures share enough to be matched, and large if the overlaps do not show the same
+    /// scene.
     pub mismatch: f32,
     /// The gain field of each picture.
     pub fields: Vec<GainField>,
@@ -74,7 +75,8 @@ impl Photometry {
         fit::fit(&sizes, &samples, anchor)
     }
 
-    /// Estimates the vignetting of each picture like [`estimate`](Self::estimate), but for cameras with an ideal response.
+    /// Estimates the vignetting of each picture like [`estimate`](Self::estimate), but for cameras with an ideal
+    /// response.
     pub(crate) fn vignetting<P: Pixel>(
         pictures: &[&Picture<P>],
         places: &[Places],

@@ -18,12 +18,12 @@ const STEP: f32 = 1.0;
 /// Refines the warp of live cameras or of videos.
 ///
 /// Call [`update`](Self::update) about once per second, and pass the result to
-/// [`Stitcher::swap_warp`](crate::live::Stitcher::swap_warp). The first update moves the pictures at once. Later ones move
-/// them by at most one pixel, and by half of the measured difference, so that wrong measurements and moving objects
-/// cause no jumps after the first update.
+/// [`Stitcher::swap_warp`](crate::live::Stitcher::swap_warp). The first update moves the pictures at once. Later ones
+/// move them by at most one pixel, and by half of the measured difference, so that wrong measurements and moving
+/// objects cause no jumps after the first update.
 ///
-/// An update searches displacements on one thread of the host, and a new warp needs a new mesh. For a large panorama, this
-/// takes most of a second. So call it in a thread of its own if panoramas must not wait.
+/// An update searches displacements on one thread of the host, and a new warp needs a new mesh. For a large panorama,
+/// this takes most of a second. So call it in a thread of its own if panoramas must not wait.
 pub struct WarpRefiner {
     base: DeviceWarp,
     places: Box<dyn Fn(usize, UVec2) -> Option<Vec2> + Send>,
@@ -32,7 +32,8 @@ pub struct WarpRefiner {
 }
 
 impl WarpRefiner {
-    /// Creates a refiner of a warp, which it downloads. The refiner shares the warp's coordinates and copies its weights.
+    /// Creates a refiner of a warp, which it downloads. The refiner shares the warp's coordinates and copies its
+    /// weights.
     ///
     /// # Errors
     /// Returns [`RefineError`] if the options are invalid or the device fails.
@@ -50,8 +51,8 @@ impl WarpRefiner {
     /// Measures the displacements in one frame per camera, and returns the refined warp. Waits for the device.
     ///
     /// # Errors
-    /// Returns [`RefineError`] if a frame is missing, is not needed or does not have the size of its camera's picture, or if
-    /// the device fails.
+    /// Returns [`RefineError`] if a frame is missing, is not needed or does not have the size of its camera's picture,
+    /// or if the device fails.
     #[track_caller]
     pub fn update(
         &mut self,

@@ -48,8 +48,8 @@ impl<'a> Source<'a> {
         self.size
     }
 
-    /// Returns the level of a pixel of the picture reduced by a whole factor: the mean of a square, which ends at the edge
-    /// of the picture. The result is NaN if a pixel of the square is transparent.
+    /// Returns the level of a pixel of the picture reduced by a whole factor: the mean of a square, which ends at the
+    /// edge of the picture. The result is NaN if a pixel of the square is transparent.
     pub(crate) fn mean(&self, at: UVec2, factor: u32) -> f32 {
         let (low, high) = (at * factor, (at * factor + factor).min(self.size));
         let mut sum = 0.0;
@@ -74,8 +74,8 @@ pub(super) struct Gray {
 }
 
 impl Gray {
-    /// Shows a picture on a panorama of `size` pixels, which is `step` times smaller than the whole one. `place` returns
-    /// the source coordinates at a position of the reduced panorama.
+    /// Shows a picture on a panorama of `size` pixels, which is `step` times smaller than the whole one. `place`
+    /// returns the source coordinates at a position of the reduced panorama.
     pub(super) fn of(
         source: &Source<'_>,
         size: UVec2,

@@ -19,8 +19,8 @@ const SIMILAR: f32 = 0.6;
 /// The smallest standard deviation of a window in levels. Windows with less contrast show noise.
 const CONTRAST: f32 = 3.0;
 
-/// How much less similar than an undisplaced window a window at the limit may be. It decides between equal textures, such
-/// as the posts of a fence.
+/// How much less similar than an undisplaced window a window at the limit may be. It decides between equal textures,
+/// such as the posts of a fence.
 const PENALTY: f32 = 0.05;
 
 /// A measurement at a node.

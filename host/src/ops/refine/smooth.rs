@@ -1,17 +1,18 @@
 //! Fits a smooth field of displacements to measurements at some nodes of a grid.
 //!
-//! The field minimises `Σ r · (d − m)ᵀ C (d − m) + STIFFNESS · Σ |d − d'|² + REST · Σ |d|²`, where `m` is a measurement,
-//! `C` its certainty, `r` its reliability, and `d'` the displacement of a neighbouring node. The reliability falls with
-//! the square of the residual (Geman and McClure 1985), so that windows of moving objects and wrong matches have hardly
-//! any influence. Iteratively reweighted least squares solve it; each round takes 100 sweeps over the grid.
+//! The field minimises `Σ r · (d − m)ᵀ C (d − m) + STIFFNESS · Σ |d − d'|² + REST · Σ |d|²`, where `m` is a
+//! measurement, `C` its certainty, `r` its reliability, and `d'` the displacement of a neighbouring node. The
+//! reliability falls with the square of the residual (Geman and McClure 1985), so that windows of moving objects and
+//! wrong matches have hardly any influence. Iteratively reweighted least squares solve it; each round takes 100 sweeps
+//! over the grid.
 
 use glam::{Mat2, UVec2, Vec2};
 
 use super::points;
 use super::search::Found;
 
-/// The influence of the difference between neighbours. Good windows have a certainty of 0.02 to 0.3. A field that follows
-/// each window would bend the background around every small object; small objects are left to the seam.
+/// The influence of the difference between neighbours. Good windows have a certainty of 0.02 to 0.3. A field that
+/// follows each window would bend the background around every small object; small objects are left to the seam.
 const STIFFNESS: f32 = 0.1;
 
 /// The influence of the displacement itself. Without measurements, a displacement falls to half over 10 nodes.

@@ -49,8 +49,8 @@ impl Seam {
     /// for the device.
     ///
     /// # Errors
-    /// Returns [`SeamError`] if the warp does not have the cameras or does not allow a seam, the feather is out of range,
-    /// or the device fails.
+    /// Returns [`SeamError`] if the warp does not have the cameras or does not allow a seam, the feather is out of
+    /// range, or the device fails.
     #[track_caller]
     pub fn new(
         stream: &Stream,

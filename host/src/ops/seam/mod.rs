@@ -1,5 +1,6 @@
-//! Seams of live video: narrow blends along a line through the overlap. The line passes through areas in which the pictures of both
-//! cameras agree. With a wide blend, near or moving objects would appear twice; with a seam, they appear only once.
+//! Seams of live video: narrow blends along a line through the overlap. The line passes through areas in which the
+//! pictures of both cameras agree. With a wide blend, near or moving objects would appear twice; with a seam, they
+//! appear only once.
 //!
 //! A [`Seam`] belongs to two cameras of a warp. It compares a pair of frames, and finds the cheapest line through the
 //! overlap ([`kernels_gpu::seam`] defines the costs). [`Seams`] has a seam for each overlap of a warp, and writes the
@@ -73,7 +74,8 @@ pub enum Blend {
     /// A narrow blend where the pictures agree. Live video uses feathered blending instead if the warp does not allow a
     /// seam.
     Seam(SeamOptions),
-    /// A seam with multiband blending. If the warp does not allow a seam, multiband blending changes feathered blending.
+    /// A seam with multiband blending. If the warp does not allow a seam, multiband blending changes feathered
+    /// blending.
     Multiband(MultibandOptions),
 }
 

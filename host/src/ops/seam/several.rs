@@ -84,8 +84,8 @@ impl Seams {
     /// the current path for each seam, from 0 to 1. `out` must be a copy of `warp`, made by [`Seam::copy`].
     ///
     /// # Errors
-    /// Returns [`DeviceError`] if `parts` does not contain one value per seam, `out` is not a copy of `warp`, or a launch
-    /// fails.
+    /// Returns [`DeviceError`] if `parts` does not contain one value per seam, `out` is not a copy of `warp`, or a
+    /// launch fails.
     #[track_caller]
     pub fn weigh(
         &mut self,

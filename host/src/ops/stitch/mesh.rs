@@ -30,7 +30,8 @@ pub struct CamerasOptions {
 
 /// Submits the stitch of one frame per camera of a mesh into `out` without waiting, as one launch. `colours` contains
 /// the colour correction of each camera, in the order of `frames`. The formats of the frames may differ, but either all
-/// frames and the output are P010, or none of them. The gamma correction uses the method [`Power::Fast`](super::Power::Fast).
+/// frames and the output are P010, or none of them. The gamma correction uses the method
+/// [`Power::Fast`](super::Power::Fast).
 ///
 /// # Errors
 /// Returns [`StitchError`] if the frames, the colours or the output do not match the mesh, if the device cannot read a
@@ -112,7 +113,8 @@ fn first_format(frames: &[Textured<'_>], mesh: &DeviceMesh) -> FrameFormat {
 }
 
 /// Launches the kernel that reads the frames through textures. There must be one frame and one conversion per camera of
-/// the mesh. Either all frames and the output are P010, or none of them. Two frames of one format are separate arguments, which is faster; see `kernels_gpu::stitch::mesh`.
+/// the mesh. Either all frames and the output are P010, or none of them. Two frames of one format are separate
+/// arguments, which is faster; see `kernels_gpu::stitch::mesh`.
 #[track_caller]
 pub(super) fn launch(
     stream: &Stream,

@@ -65,9 +65,9 @@ pub enum Power {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lookup {
     /// Evaluates a compact mesh, which is within 1/32 source pixel of the warp's planes. The texture unit samples the
-    /// frames with 8-bit weights. If frames and panorama are NV12 or P010, the four pixels of a chroma sample share one chroma
-    /// lookup, provided that one patch of the mesh covers their whole tile of 32×32 pixels. For RGBA panoramas of
-    /// 5700×1900 pixels, this lookup is three times as fast as [`Planes`](Self::Planes) on an H100.
+    /// frames with 8-bit weights. If frames and panorama are NV12 or P010, the four pixels of a chroma sample share one
+    /// chroma lookup, provided that one patch of the mesh covers their whole tile of 32×32 pixels. For RGBA panoramas
+    /// of 5700×1900 pixels, this lookup is three times as fast as [`Planes`](Self::Planes) on an H100.
     #[default]
     Mesh,
     /// Reads the warp's planes and samples the frames in floating point. The results of all other lookups are compared
@@ -79,8 +79,8 @@ pub enum Lookup {
     HardwareBilinear,
     /// Reads the warp's planes, and samples the frames with a cubic filter, except the chroma of NV12. The panorama is
     /// sharper than with the other lookups: on photographs, its signal-to-noise ratio is 0.7 to 1.6 dB higher. Always
-    /// uses [`Power::Exact`] and, for any number of cameras, the launches of [`Planes`](Self::Planes) for more than two.
-    /// A camera that a colour [covers](Covers) and 10-bit frames are sampled bilinearly.
+    /// uses [`Power::Exact`] and, for any number of cameras, the launches of [`Planes`](Self::Planes) for more than
+    /// two. A camera that a colour [covers](Covers) and 10-bit frames are sampled bilinearly.
     Cubic,
 }
 
@@ -246,8 +246,8 @@ pub enum StitchError {
 }
 
 impl StitchOptions {
-    /// Checks the colour corrections of the first `cameras` cameras: gains must be 0 to 1000, gammas greater than 0 and at
-    /// most 100, and shoulders 0 to 1.
+    /// Checks the colour corrections of the first `cameras` cameras: gains must be 0 to 1000, gammas greater than 0 and
+    /// at most 100, and shoulders 0 to 1.
     ///
     /// # Errors
     /// Returns [`StitchError::Gain`], [`StitchError::Gamma`] or [`StitchError::Shoulder`] if a value is out of range.
@@ -494,8 +494,8 @@ pub fn stitch_pictures<P: Pixel>(
     Ok(Picture::download(stream, &out)?)
 }
 
-/// Submits the stitch of one still picture per camera of `warp` into `out` without waiting, like [`stitch`]. Pictures with
-/// 16 bits per channel always take the launches of more than two cameras.
+/// Submits the stitch of one still picture per camera of `warp` into `out` without waiting, like [`stitch`]. Pictures
+/// with 16 bits per channel always take the launches of more than two cameras.
 ///
 /// # Errors
 /// Returns [`StitchError`] if images, warp and options do not match, or the device fails.

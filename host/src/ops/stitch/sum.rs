@@ -1,5 +1,6 @@
 //! Stitches any number of cameras by their planes: adds them one by one to a picture of sums, and converts the sums to
-//! a panorama. Each camera may have its own pixel format. Still pictures with 16 bits per channel are always stitched here.
+//! a panorama. Each camera may have its own pixel format. Still pictures with 16 bits per channel are always stitched
+//! here.
 //!
 //! [`launch`] stitches a frame per camera of a warp. [`add`] and [`finish`] are the two steps, for callers that have
 //! the planes of only one camera at a time.

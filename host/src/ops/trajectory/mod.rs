@@ -18,8 +18,8 @@
 //! The first non-empty line determines the form: it is CSV if the line contains a comma. This line is the header if
 //! none of its fields looks like a number. `#` begins a comment. Empty lines, a byte order mark and CRLF are accepted.
 //! Output is always CSV with a header. Each number is written as the shortest text that parses to the same number, and
-//! times of more than 2⁵³ with all digits. Times need not be seconds if the targets have the same unit: nanoseconds since
-//! 1970 are read and written in steps of 256 ns. Two times of a file that differ by less are an error.
+//! times of more than 2⁵³ with all digits. Times need not be seconds if the targets have the same unit: nanoseconds
+//! since 1970 are read and written in steps of 256 ns. Two times of a file that differ by less are an error.
 
 mod error;
 mod frame_times;

@@ -31,8 +31,8 @@ impl Trajectory {
         Ok(Self { time, columns, times: targets.to_vec(), values })
     }
 
-    /// Resamples like [`resample`](Self::resample), and writes the result as CSV like [`write`](Self::write). Holds only
-    /// a part of the result in memory. After an error, `out` may have a part of the rows.
+    /// Resamples like [`resample`](Self::resample), and writes the result as CSV like [`write`](Self::write). Holds
+    /// only a part of the result in memory. After an error, `out` may have a part of the rows.
     ///
     /// # Errors
     /// Returns the errors of [`resample`](Self::resample), and [`TrajectoryError::Output`] if writing fails.

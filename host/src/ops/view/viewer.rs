@@ -89,7 +89,8 @@ impl Viewer {
     /// The formats of the frames may differ. Frames of more than two cameras, or in different formats, must have rows
     /// that the device can read as textures, such as those of a [`DeviceFrame`](crate::frame::DeviceFrame). A view of
     /// two cameras ignores [`StitchOptions::covers`], [`StitchOptions::vignettes`] and the
-    /// [shoulders](shared_types::stitch::Colour::shoulder) of colours if the device cannot read their frames as textures.
+    /// [shoulders](shared_types::stitch::Colour::shoulder) of colours if the device cannot read their frames as
+    /// textures.
     ///
     /// # Errors
     /// Returns [`ViewError`] if the pose is invalid, the frames or the warp do not match the cameras, the device cannot
@@ -116,8 +117,8 @@ impl Viewer {
         // uses.
         let mut textures = lock(&self.textures);
         let two = matches!(frames, [left, right] if left.format().pixels == right.format().pixels);
-        // The kernels for two cameras cannot mix a picture with a colour, undo vignetting or keep highlights. The others
-        // need textures.
+        // The kernels for two cameras cannot mix a picture with a colour, undo vignetting or keep highlights. The
+        // others need textures.
         let mut mixed = options.covers.covers_any(frames.len())
             || options.vignettes.iter().take(frames.len()).any(|of| *of != Vignette::NONE)
             || options.has_shoulder(frames.len());

@@ -1,9 +1,9 @@
-//! Checks the guide in `cuda/doc/guide`: its listings compile and pass their tests, and the tests print the reports that
-//! the guide shows.
+//! Checks the guide in `cuda/doc/guide`: its listings compile and pass their tests, and the tests print the reports
+//! that the guide shows.
 //!
-//! The test does what a reader does: it pastes all listings into one new project, and runs `cargo test` there. That also
-//! compiles the kernels to PTX. Of the other commands that the guide shows, it runs only `cargo cuda profile`, because
-//! the output of the others depends on the installed tools.
+//! The test does what a reader does: it pastes all listings into one new project, and runs `cargo test` there. That
+//! also compiles the kernels to PTX. Of the other commands that the guide shows, it runs only `cargo cuda profile`,
+//! because the output of the others depends on the installed tools.
 
 use std::fs;
 

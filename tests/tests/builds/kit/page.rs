@@ -1,5 +1,5 @@
-//! Checks that the example programs in `cuda/README.md` and `cuda/doc/existing-program.md` build as printed and run, and
-//! that a program needs at most 45 packages.
+//! Checks that the example programs in `cuda/README.md` and `cuda/doc/existing-program.md` build as printed and run,
+//! and that a program needs at most 45 packages.
 
 use std::fs;
 use std::path::Path;

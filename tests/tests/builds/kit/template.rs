@@ -1,5 +1,5 @@
-//! Checks that a project of `cargo cuda new` passes its tests and runs without changes, as a program and as a library, and
-//! that `cargo cuda ptx` finds its kernel.
+//! Checks that a project of `cargo cuda new` passes its tests and runs without changes, as a program and as a library,
+//! and that `cargo cuda ptx` finds its kernel.
 
 use std::path::Path;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! Tests of PNG files with 16 bits per channel: against files and samples of the `image` crate, round trips, conversions
-//! between 8 and 16 bits, and limits.
+//! Tests of PNG files with 16 bits per channel: against files and samples of the `image` crate, round trips,
+//! conversions between 8 and 16 bits, and limits.
 
 use std::fs;
 use std::path::Path;

@@ -478,9 +478,9 @@ fn lines_of_memory_are_fetched_ahead() {
                     assert_eq!(fetches, 3, "{name}");
                     assert!(before(entry.body.rfind("prefetch")), "{name}");
                 }
-                // Three prefetches are for layers. The other ones are for a cache line of a picture, or two for NV12 and P010
-                // (luma and chroma). Kernels for two cameras have them for each camera. Kernels for mixed formats have
-                // them for each format.
+                // Three prefetches are for layers. The other ones are for a cache line of a picture, or two for NV12
+                // and P010 (luma and chroma). Kernels for two cameras have them for each camera. Kernels for mixed
+                // formats have them for each format.
                 _ if name.starts_with("stitch_mesh_") => {
                     let lines = match name {
                         _ if name.starts_with("stitch_mesh_mixed") => 3,

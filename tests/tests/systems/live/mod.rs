@@ -1,5 +1,6 @@
-//! Tests of the live stitcher: its input, the order and content of its panoramas, several stitchers at once,
-//! cameras with unequal rates or without frames, wakers that call the stitcher, and photographs as cameras with drifting exposure.
+//! Tests of the live stitcher: its input, the order and content of its panoramas, several stitchers at once, cameras
+//! with unequal rates or without frames, wakers that call the stitcher, and photographs as cameras with drifting
+//! exposure.
 
 mod absent;
 mod failure;

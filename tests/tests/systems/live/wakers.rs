@@ -1,4 +1,5 @@
-//! Tests of wakers that call the stitcher, or drop it. The stitcher's own thread calls a waker when it sends a panorama.
+//! Tests of wakers that call the stitcher, or drop it. The stitcher's own thread calls a waker when it sends a
+//! panorama.
 
 use std::pin::Pin;
 use std::sync::mpsc::channel;

@@ -61,7 +61,8 @@ fn image(stream: &Stream, picture: &Picture) -> Image<Rgba8> {
     Image::from_slice(stream, picture.width(), picture.height(), picture.pixels()).unwrap()
 }
 
-/// The functions for the CPU compute the same points and matches as the kernels, in pictures of several blocks and levels.
+/// The functions for the CPU compute the same points and matches as the kernels, in pictures of several blocks and
+/// levels.
 #[test]
 fn the_cpu_matches_like_the_simulator() {
     let size = uvec2(613, 397);

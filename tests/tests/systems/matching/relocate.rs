@@ -41,7 +41,8 @@ fn turn() -> DMat2 {
     DMat2::from_scale_angle(DVec2::splat(0.9), 0.19)
 }
 
-/// Returns 80 correspondences, wrong by up to 1.2 pixels along each axis in each picture, at least 30 pixels inside both.
+/// Returns 80 correspondences, wrong by up to 1.2 pixels along each axis in each picture, at least 30 pixels inside
+/// both.
 fn inexact() -> Vec<Correspondence> {
     let mut random = Random::new(9);
     let mut next = |low: f32, high: f32| f64::from(random.between(low, high));

@@ -1,4 +1,5 @@
-//! Multiband blending in f64, without kernels, tiles or half precision: the definition with which panoramas are compared.
+//! Multiband blending in f64, without kernels, tiles or half precision: the definition with which panoramas are
+//! compared.
 //!
 //! The method is that of Burt and Adelson (1983), applied to the difference of each camera's picture from the feathered
 //! mean of all pictures.

@@ -86,8 +86,8 @@ impl Scene {
         self.exact_of(levels, |camera, u, v| oracle::bilinear(&self.sources[camera], u, v))
     }
 
-    /// Returns the same levels for other pictures of the same sizes. `sample` returns the levels of a camera's picture at
-    /// a column and a row.
+    /// Returns the same levels for other pictures of the same sizes. `sample` returns the levels of a camera's picture
+    /// at a column and a row.
     fn exact_of(
         &self,
         levels: u32,

@@ -1,5 +1,5 @@
-//! Tests of the shoulder, which keeps highlights, in every way to stitch with a warp. The pictures consist of patches of one level, so
-//! that the results depend only on the levels. The expected levels follow from the formula in f64.
+//! Tests of the shoulder, which keeps highlights, in every way to stitch with a warp. The pictures consist of patches
+//! of one level, so that the results depend only on the levels. The expected levels follow from the formula in f64.
 
 use glam::{UVec2, Vec3, uvec2};
 use panoweave::device::{Device, Stream};
@@ -42,8 +42,8 @@ fn pixels() -> impl Iterator<Item = UVec2> {
     (0..SIZE.y).flat_map(|y| (0..SIZE.x).map(move |x| uvec2(x, y)))
 }
 
-/// Returns a picture with a patch for each level. Blue differs by up to 5 levels, so that channels are distinguished, and a
-/// channel may be clipped where another one is not.
+/// Returns a picture with a patch for each level. Blue differs by up to 5 levels, so that channels are distinguished,
+/// and a channel may be clipped where another one is not.
 fn picture(format: PixelFormat) -> Raster {
     if format == PixelFormat::Rgba8 {
         let pixel = |at| Rgba8::opaque(level(at), level(at), level(at) ^ 5);
@@ -76,8 +76,8 @@ fn step(format: PixelFormat) -> f64 {
     }
 }
 
-/// Returns whether a camera is shown at a pixel. Each row of patches shows one of the cameras in turn, and every fourth row
-/// shows all of them.
+/// Returns whether a camera is shown at a pixel. Each row of patches shows one of the cameras in turn, and every fourth
+/// row shows all of them.
 fn is_shown(camera: usize, at: UVec2, cameras: usize) -> bool {
     let row = (at.y / PATCH) as usize;
     row % 4 == 3 || row % cameras == camera

@@ -1,5 +1,5 @@
-//! Tests of stitches of pictures with 16 bits per channel: against the specification's formula in f64, GPU against CPU, a
-//! ramp with every level, and against the stitch of the same pictures with 8 bits.
+//! Tests of stitches of pictures with 16 bits per channel: against the specification's formula in f64, GPU against CPU,
+//! a ramp with every level, and against the stitch of the same pictures with 8 bits.
 
 use glam::{DMat3, DVec2, UVec2, Vec3, uvec2};
 use panoweave::device::{Device, Image, Stream};
@@ -232,7 +232,8 @@ fn panoramas_are_within_one_step_of_f64() {
             }
         }
         println!("{device} against f64: {most:.4} 16-bit steps");
-        // The planes contain coordinates in f32, with errors of 4e-6 pixels. Neighbouring pixels differ by up to 65,535.
+        // The planes contain coordinates in f32, with errors of 4e-6 pixels. Neighbouring pixels differ by up to
+        // 65,535.
         assert!(most < 1.0, "{device}: {most} steps");
     }
 }

@@ -131,8 +131,8 @@ impl Case {
         })
     }
 
-    /// Returns the same levels for other pictures of the same sizes. `sample` returns the levels of a camera's picture at
-    /// a column and a row.
+    /// Returns the same levels for other pictures of the same sizes. `sample` returns the levels of a camera's picture
+    /// at a column and a row.
     pub(super) fn exact_of(
         &self,
         sample: impl Fn(usize, f64, f64) -> [f64; 3],

@@ -1,13 +1,13 @@
 //! Limits what ffmpeg can do, because the videos that it reads may come from strangers.
 //!
-//! - A file is opened as a local file in one of the [`FORMATS`]. Formats that name other files or addresses are not among
-//!   them. So a playlist that is called `a.mp4` can neither show other videos nor open a connection.
+//! - A file is opened as a local file in one of the [`FORMATS`]. Formats that name other files or addresses are not
+//!   among them. So a playlist that is called `a.mp4` can neither show other videos nor open a connection.
 //! - A frame has at most the number of pixels that [`MaxPixels`] allows, whatever size the file states.
 //! - On Linux, a child has no network if the system allows it, at most 16 GiB of memory, and writes no core dump.
 //! - On Linux, a child is killed when this process ends, even by `kill -9`.
 //!
-//! The environment variable `PANOWEAVE_FFMPEG_NETWORK` with the value 1 leaves the network to children, for a program in
-//! `PANOWEAVE_FFMPEG` that needs it.
+//! The environment variable `PANOWEAVE_FFMPEG_NETWORK` with the value 1 leaves the network to children, for a program
+//! in `PANOWEAVE_FFMPEG` that needs it.
 
 use std::io;
 use std::path::Path;
@@ -21,8 +21,8 @@ use glam::UVec2;
 use super::url;
 use crate::io::video::{VideoLimitError, VideoLimits};
 
-/// The formats that are read, by the names of ffmpeg's demuxers. Music is among them, because its cover is a picture and
-/// its refusal has a better message.
+/// The formats that are read, by the names of ffmpeg's demuxers. Music is among them, because its cover is a picture
+/// and its refusal has a better message.
 const FORMATS: &str = "3g2,3gp,aac,apng,asf,av1,avi,dv,flac,flv,gif,h263,h264,hevc,ivf,m4a,m4v,matroska,mj2,mjpeg,mov,\
                        mp3,mp4,mpeg,mpegts,mpegvideo,mxf,nut,obu,ogg,vc1,wav,webm,yuv4mpegpipe";
 
@@ -128,15 +128,15 @@ mod system {
     };
     use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-    /// The maximum number of bytes of a child's data. A frame of 8K video with 10 bits has 100 MB, and a decoder with 32
-    /// threads holds about 50 of them.
+    /// The maximum number of bytes of a child's data. A frame of 8K video with 10 bits has 100 MB, and a decoder with
+    /// 32 threads holds about 50 of them.
     const MEMORY: u64 = 16 << 30;
 
     pub(super) fn confine(command: &mut Command) {
         let network =
             std::env::var_os("PANOWEAVE_FFMPEG_NETWORK").is_some_and(|value| value == "1");
-        // Another user namespace gives an ordinary user the right to leave the network. The superuser has this right, and
-        // would lose others in another user namespace.
+        // Another user namespace gives an ordinary user the right to leave the network. The superuser has this right,
+        // and would lose others in another user namespace.
         let apart = match getuid().is_root() {
             true => UnshareFlags::NEWNET,
             false => UnshareFlags::NEWUSER | UnshareFlags::NEWNET,

@@ -1,9 +1,10 @@
 //! Decodes a video file to frames of one size, one format and a constant rate.
 //!
-//! ffmpeg rotates the frames upright, repeats and drops frames to reach a constant rate, and converts video to 4:2:0 with
-//! 8 bits, or with 10 bits (P010) if the caller asks for it. The kernels support BT.601, BT.709 and BT.2020 (non-constant
-//! luminance), so frames in these encodings keep their matrix and range. The exception is a caller that requests the
-//! encoding of the other camera's video. Interlaced video is not deinterlaced, and non-square pixels are not resampled.
+//! ffmpeg rotates the frames upright, repeats and drops frames to reach a constant rate, and converts video to 4:2:0
+//! with 8 bits, or with 10 bits (P010) if the caller asks for it. The kernels support BT.601, BT.709 and BT.2020
+//! (non-constant luminance), so frames in these encodings keep their matrix and range. The exception is a caller that
+//! requests the encoding of the other camera's video. Interlaced video is not deinterlaced, and non-square pixels are
+//! not resampled.
 //!
 //! If the size or the pixel format changes within the file, ffmpeg converts all frames to the size and format of the
 //! first one. Decoding fails if their shape changes, because ffmpeg would distort the frames; up to two frames before
@@ -156,7 +157,8 @@ impl Decoder {
         self.read as f64 > (jump.time * self.rate.per_second()).round()
     }
 
-    /// Returns the error for a file from which ffmpeg made no frame although it succeeded. `said` has its last messages.
+    /// Returns the error for a file from which ffmpeg made no frame although it succeeded. `said` has its last
+    /// messages.
     fn no_frames(&self, said: &str) -> VideoError {
         let (file, rate) = (self.file.clone(), self.rate);
         if !said.is_empty() {

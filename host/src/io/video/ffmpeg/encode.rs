@@ -45,8 +45,8 @@ fn tag_hevc(command: &mut Command, container: &str) {
     }
 }
 
-/// The constant rate factor (CRF), which sets the quality of H.264 and HEVC video. It is 0 to 51: 0 is lossless, and 51 is the
-/// worst quality. Adding 6 roughly halves the file size.
+/// The constant rate factor (CRF), which sets the quality of H.264 and HEVC video. It is 0 to 51: 0 is lossless, and 51
+/// is the worst quality. Adding 6 roughly halves the file size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crf(u8);
 

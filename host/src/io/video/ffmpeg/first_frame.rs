@@ -1,9 +1,9 @@
 //! Finds the time of the first frame that ffmpeg decodes from a file.
 //!
-//! A file that begins between key frames, such as a recording of a broadcast or a part of a transport stream, states the
-//! time of its first packet. The decoder outputs its first frame later: at the first key frame, at the end of an intra
-//! refresh, or at the first picture with incomplete references. The choice depends on the codec, so ffmpeg decodes the
-//! file up to its first frame.
+//! A file that begins between key frames, such as a recording of a broadcast or a part of a transport stream, states
+//! the time of its first packet. The decoder outputs its first frame later: at the first key frame, at the end of an
+//! intra refresh, or at the first picture with incomplete references. The choice depends on the codec, so ffmpeg
+//! decodes the file up to its first frame.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,9 +12,9 @@ use super::process::{Child, PROBE_LIMIT, number};
 use super::{FFMPEG, ffmpeg};
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 
-/// Returns the time in seconds of the first frame of a video, or `None` if ffmpeg decodes no frame or the first frame has no
-/// time. `input` adds the file
-/// and options to the command, and `streams` are the indices of the video stream and of further streams to read.
+/// Returns the time in seconds of the first frame of a video, or `None` if ffmpeg decodes no frame or the first frame
+/// has no time. `input` adds the file and its options to the command, and `streams` are the indices of the video stream
+/// and of further streams to read.
 ///
 /// # Errors
 /// Returns [`VideoError`] if ffmpeg cannot be started, or fails or exceeds the time limit before the first frame.

@@ -3,8 +3,8 @@
 //!
 //! By default, the programs are `ffmpeg` and `ffprobe` in `PATH`. The environment variables `PANOWEAVE_FFMPEG` and
 //! `PANOWEAVE_FFPROBE` can name other programs. Version 5.1 or later is required. Pipes carry the frames as raw NV12,
-//! P010 or RGBA. Each child has its own process group, so that Ctrl-C in a terminal does not end it before panoweave has
-//! written the last frame. `confine` limits what children can do. Error messages quote the end of a child's stderr.
+//! P010 or RGBA. Each child has its own process group, so that Ctrl-C in a terminal does not end it before panoweave
+//! has written the last frame. `confine` limits what children can do. Error messages quote the end of a child's stderr.
 
 mod confine;
 mod decode;

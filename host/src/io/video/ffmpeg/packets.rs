@@ -76,8 +76,8 @@ impl Packets {
     /// Returns the next picture, or `None` at the end of the video.
     ///
     /// # Errors
-    /// Returns [`VideoError`] if ffmpeg fails, or the timestamps go backwards. Logs a warning at the end of the video if
-    /// ffmpeg reported errors but did not fail.
+    /// Returns [`VideoError`] if ffmpeg fails, or the timestamps go backwards. Logs a warning at the end of the video
+    /// if ffmpeg reported errors but did not fail.
     pub(in crate::io::video) fn next(&mut self) -> Result<Option<Packet>, VideoError> {
         let file = || self.file.clone();
         match self.stream.next() {

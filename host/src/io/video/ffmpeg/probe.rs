@@ -48,15 +48,15 @@ pub(in crate::io::video) struct Probe {
     start: Option<f64>,
     /// Whether the first packet of the video stream is a key frame.
     starts_with_key_frame: bool,
-    /// The time from the first packet of the video stream to the first frame that ffmpeg decodes, in seconds. It differs
-    /// from 0 only if the file begins between key frames.
+    /// The time from the first packet of the video stream to the first frame that ffmpeg decodes, in seconds. It
+    /// differs from 0 only if the file begins between key frames.
     pub(in crate::io::video) late: f64,
     pub(in crate::io::video) rate: Option<Rate>,
     pub(in crate::io::video) duration: Option<Duration>,
     pub(super) max_pixels: MaxPixels,
     pub(in crate::io::video) sound: Option<Sound>,
-    /// The colour encoding of the stored frames. `None` if they are not Y'CbCr, or their matrix is not BT.601, BT.709 or
-    /// BT.2020 with non-constant luminance.
+    /// The colour encoding of the stored frames. `None` if they are not Y'CbCr, or their matrix is not BT.601, BT.709
+    /// or BT.2020 with non-constant luminance.
     encoding: Option<YuvEncoding>,
     tags: ColourTags,
     /// The pixel format of the stored frames, or `None` if ffprobe does not describe it.
@@ -146,8 +146,8 @@ impl Probe {
         Ok(self)
     }
 
-    /// Returns the colour encoding of the decoded frames: the stored encoding if the kernels support it, otherwise BT.709
-    /// in limited range, to which ffmpeg converts the frames.
+    /// Returns the colour encoding of the decoded frames: the stored encoding if the kernels support it, otherwise
+    /// BT.709 in limited range, to which ffmpeg converts the frames.
     pub(in crate::io::video) fn encoding(&self) -> YuvEncoding {
         self.encoding.unwrap_or_default()
     }
@@ -402,8 +402,8 @@ fn seconds(seconds: f64) -> Option<Duration> {
 }
 
 impl Stream {
-    /// Returns whether a sound track has sound in a format that ffmpeg knows. A file may announce a track of which it has
-    /// no packets.
+    /// Returns whether a sound track has sound in a format that ffmpeg knows. A file may announce a track of which it
+    /// has no packets.
     fn is_sound(&self) -> bool {
         let is_known = |name: &str| !["unknown", "none"].contains(&name);
         self.codec_name.as_deref().is_some_and(is_known) && self.channels.is_some_and(|n| n > 0)

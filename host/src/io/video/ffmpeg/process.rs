@@ -175,11 +175,12 @@ impl Child {
         })
     }
 
-    /// Returns up to `most` bytes of stdout, which must be a pipe that was not taken before. Kills the child if it does not
-    /// write them, or end stdout, within `limit`.
+    /// Returns up to `most` bytes of stdout, which must be a pipe that was not taken before. Kills the child if it does
+    /// not write them, or end stdout, within `limit`.
     ///
     /// # Errors
-    /// Returns [`VideoError::Unreadable`] if stdout cannot be read, and [`VideoError::TimedOut`] if the child was killed.
+    /// Returns [`VideoError::Unreadable`] if stdout cannot be read, and [`VideoError::TimedOut`] if the child was
+    /// killed.
     pub(super) fn answer(&self, most: u64, limit: Duration) -> Result<Vec<u8>, VideoError> {
         let unreadable = |source| VideoError::Unreadable { file: self.0.file.clone(), source };
         let stdout = self.output()?;

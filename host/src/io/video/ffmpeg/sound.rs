@@ -1,13 +1,13 @@
-//! The sound of a video file: its time relative to the frames, and its mono samples, from which `video::sound` finds the
-//! time offsets of several recordings.
+//! The sound of a video file: its time relative to the frames, and its mono samples, from which `video::sound` finds
+//! the time offsets of several recordings.
 //!
 //! The time of the first frame is the one that ffmpeg decodes, because the file may begin between key frames. ffmpeg
 //! counts times from the start of the file or, in formats such as MPEG-TS and FLV, from the start of the tracks that it
-//! reads, unless it adds an offset to all times. Therefore each command here and in `output` reads the same tracks with an
-//! offset, and all count from the same time.
+//! reads, unless it adds an offset to all times. Therefore each command here and in `output` reads the same tracks with
+//! an offset, and all count from the same time.
 //!
-//! For the samples, ffmpeg mixes the channels of the first sound track, resamples them, and fills gaps in the timestamps
-//! with silence, so that a sample's number gives its time. Sample 0 is at the time of the first video frame.
+//! For the samples, ffmpeg mixes the channels of the first sound track, resamples them, and fills gaps in the
+//! timestamps with silence, so that a sample's number gives its time. Sample 0 is at the time of the first video frame.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -139,11 +139,11 @@ impl Sound {
         Ok(Some(samples))
     }
 
-    /// Starts an ffmpeg process that adds [`SHIFT`] to all times, writes the sound up to time `end` to a pipe, and the time
-    /// of the first sample to stderr.
+    /// Starts an ffmpeg process that adds [`SHIFT`] to all times, writes the sound up to time `end` to a pipe, and the
+    /// time of the first sample to stderr.
     fn start(&self, rate: u32, end: f64, stop: &Stop) -> Result<Child, VideoError> {
-        // `async` fills gaps with silence. 1 stands for neither stretching nor squeezing the sound, which would hide the
-        // drift of the recorder's clock. ffmpeg initialises the filters again if the number of channels changes, so
+        // `async` fills gaps with silence. 1 stands for neither stretching nor squeezing the sound, which would hide
+        // the drift of the recorder's clock. ffmpeg initialises the filters again if the number of channels changes, so
         // `first_pts` would fill the time before the sound a second time. Instead, `print` writes the time of the first
         // sample to a line of its own, at log level 16 (errors).
         let filters = format!(

@@ -107,8 +107,8 @@ fn run(folder: &Path, line: &str) -> bool {
     true
 }
 
-/// ffmpeg initialises its filters again if the number of channels changes, and counts from the first track that it reads.
-/// The sound of the first track must begin at the same sample in all of these files.
+/// ffmpeg initialises its filters again if the number of channels changes, and counts from the first track that it
+/// reads. The sound of the first track must begin at the same sample in all of these files.
 #[test]
 fn other_channels_and_tracks_do_not_move_the_sound() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! The functions of NVDEC in `libnvcuvid.so.1`, which is part of the NVIDIA driver and is loaded at run time.
 //!
-//! The declarations follow `nvcuvid.h` and `cuviddec.h` of NVIDIA's Video Codec SDK 13.0, and hold for all versions from
+//! The declarations follow `nvcuvid.h` and `cuviddec.h` of NVIDIA's Video Codec SDK 13.0, and hold for all versions
+//! from
 //! 8.0. They omit the parameters of a picture, which the parser passes on to the decoder.
 
 use std::ffi::{

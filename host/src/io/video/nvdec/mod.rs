@@ -1,7 +1,7 @@
 //! Decodes H.264 and HEVC files with NVDEC, the video decoder of NVIDIA GPUs, to frames in device memory.
 //!
-//! ffmpeg splits the file into encoded pictures (`ffmpeg/packets`), the driver's library `libnvcuvid.so.1` decodes them,
-//! and `constant_rate` repeats and drops frames. The frames equal those of ffmpeg's decoder, except in damaged
+//! ffmpeg splits the file into encoded pictures (`ffmpeg/packets`), the driver's library `libnvcuvid.so.1` decodes
+//! them, and `constant_rate` repeats and drops frames. The frames equal those of ffmpeg's decoder, except in damaged
 //! pictures, which each decoder conceals in its own way.
 //!
 //! [`Plan::new`] lists the videos that are left to ffmpeg: those that must be rotated or converted, that have frames
@@ -274,7 +274,8 @@ impl Nvdec {
         self.packets.killer(stop)
     }
 
-    /// Passes on the next decoded frame. If there is none, decodes the next encoded picture. Fails if the timestamps jump.
+    /// Passes on the next decoded frame. If there is none, decodes the next encoded picture. Fails if the timestamps
+    /// jump.
     fn advance(&mut self) -> Result<(), VideoError> {
         if let Some((frame, timestamp)) = self.session.frame() {
             self.decoded += 1;

@@ -1,8 +1,8 @@
 //! A parser of an H.264 or HEVC stream, and the hardware decoder that it controls.
 //!
-//! The parser calls back when a sequence of pictures begins, when a picture can be decoded, and when the next picture in
-//! display order is complete. The last callback copies the picture to a frame of the pool, so that the decoder can reuse
-//! its own memory at once.
+//! The parser calls back when a sequence of pictures begins, when a picture can be decoded, and when the next picture
+//! in display order is complete. The last callback copies the picture to a frame of the pool, so that the decoder can
+//! reuse its own memory at once.
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_short, c_ulong, c_void};
@@ -22,8 +22,8 @@ use crate::io::video::constant_rate::TICKS;
 use crate::io::video::context::Entered;
 use crate::io::video::frame::{DecodedFrame, FramePool};
 
-/// The number of pictures that the parser holds back before it displays them, so that several are being decoded while one
-/// is copied.
+/// The number of pictures that the parser holds back before it displays them, so that several are being decoded while
+/// one is copied.
 const DISPLAY_DELAY: u32 = 4;
 
 /// The number of decoded pictures that can be mapped at the same time. Each is copied and unmapped at once.
@@ -82,8 +82,8 @@ struct State {
     decoder: Option<Rc<Decoder>>,
     /// Whether a sequence was decoded, so that the format of the stream is known.
     started: bool,
-    /// The decoder of each picture that awaits its display, by the picture's index. A sequence may begin before the last
-    /// pictures of the sequence before are displayed.
+    /// The decoder of each picture that awaits its display, by the picture's index. A sequence may begin before the
+    /// last pictures of the sequence before are displayed.
     owners: Vec<Option<Rc<Decoder>>>,
     ready: VecDeque<(DecodedFrame, i64)>,
     error: Option<NvdecError>,

@@ -92,7 +92,8 @@ fn reads_back_what_was_written() {
         }
         assert!(!reader.read_frame(&mut found).unwrap());
         if samples == Samples::Ten {
-            // In the file, the first luma sample is a number of 10 bits after the header line and the line of the frame.
+            // In the file, the first luma sample is a number of 10 bits after the header line and the line of the
+            // frame.
             let at = written.line().len() + b"FRAME\n".len();
             let stored = u16::from_le_bytes([file[at], file[at + 1]]);
             assert_eq!(stored << 6, u16::from_le_bytes([frames[0][0], frames[0][1]]), "{size}");

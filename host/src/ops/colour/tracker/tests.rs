@@ -127,8 +127,8 @@ fn doubled_brightness_is_corrected_within_3_s() {
     }
 }
 
-/// The time until a doubled brightness is corrected depends little on the frame rate. With the default options, it would be
-/// three times as long at 10 frames/s.
+/// The time until a doubled brightness is corrected depends little on the frame rate. With the default options, it
+/// would be three times as long at 10 frames/s.
 #[test]
 fn the_speed_in_time_is_the_same_at_every_frame_rate() {
     assert_eq!(ColourTrackerOptions::at_rate(FRAME_RATE), ColourTrackerOptions::default());

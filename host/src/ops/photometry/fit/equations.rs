@@ -1,8 +1,8 @@
 //! The Gauss-Newton equations of the model: the derivatives of all residuals, and the priors.
 //!
-//! The two predictions of a channel depend on the exposures, the vignettes and the deviations only through the logarithm
-//! of one ratio of lights. Its derivatives by the vignettes and deviations are the same for all channels. So the sums over
-//! the predictions are computed first, and multiplied by the derivatives once per sample.
+//! The two predictions of a channel depend on the exposures, the vignettes and the deviations only through the
+//! logarithm of one ratio of lights. Its derivatives by the vignettes and deviations are the same for all channels. So
+//! the sums over the predictions are computed first, and multiplied by the derivatives once per sample.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -27,8 +27,8 @@ impl Equations {
     }
 }
 
-/// Sums over the two predictions of a channel: products of the derivatives of the residuals by the logarithm of the ratio
-/// and by the coefficients of the response.
+/// Sums over the two predictions of a channel: products of the derivatives of the residuals by the logarithm of the
+/// ratio and by the coefficients of the response.
 #[derive(Default)]
 pub(super) struct Sums {
     pub(super) ratio: f64,
@@ -184,7 +184,8 @@ impl Sums {
 
 /// Returns the derivatives of a residual by the coefficients of the response.
 fn by_response(&Prediction { ref source, factor, light, steepness, .. }: &Prediction) -> [f64; 2] {
-    // The derivatives of the response by a and b at a light. Above 1, the response is a line whose slope depends on both.
+    // The derivatives of the response by a and b at a light. Above 1, the response is a line whose slope depends on
+    // both.
     let parts = |light: f64| {
         let (inside, beyond) = (light.min(1.0), (light - 1.0).max(0.0));
         let a = inside * (1.0 - inside);

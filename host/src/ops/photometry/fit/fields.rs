@@ -1,9 +1,9 @@
 //! Fits the gain fields of pictures to differences that the photometric model leaves.
 //!
-//! The logarithm of a field is linear in its nodes. It is the same for red, green and blue, so an object that moved, whose
-//! colour differs from the background's, does not look like a change of the light. The priors keep a field close to 1 and
-//! make neighbouring nodes similar. Without overlap, the logarithm of a field therefore decays by a factor of e every [`SIZE`]
-//! / [`SLOPE`] nodes, about 7.
+//! The logarithm of a field is linear in its nodes. It is the same for red, green and blue, so an object that moved,
+//! whose colour differs from the background's, does not look like a change of the light. The priors keep a field close
+//! to 1 and make neighbouring nodes similar. Without overlap, the logarithm of a field therefore decays by a factor of
+//! e every [`SIZE`] / [`SLOPE`] nodes, about 7.
 
 use glam::UVec2;
 use nalgebra::DVector;
@@ -32,8 +32,8 @@ const ITERATIONS: i32 = 10;
 /// one.
 const STEPS: usize = 60;
 
-/// Returns the gain field of each picture. All fields are uniform if fitted ones do not reduce the loss by [`BETTER`]. The
-/// anchor has a uniform field.
+/// Returns the gain field of each picture. All fields are uniform if fitted ones do not reduce the loss by [`BETTER`].
+/// The anchor has a uniform field.
 pub(super) fn fit(
     problem: &Problem,
     model: &Solution,

@@ -33,8 +33,8 @@ impl<'a> Model<'a> {
         Self { solution, exposures, curve: Curve::new(&solution.response) }
     }
 
-    /// Predicts the levels of one side of a sample from those of the other side. Returns the predictions of each channel:
-    /// that of side 1 from side 0, and that of side 0 from side 1.
+    /// Predicts the levels of one side of a sample from those of the other side. Returns the predictions of each
+    /// channel: that of side 1 from side 0, and that of side 0 from side 1.
     ///
     /// `ratio` is the logarithm of the ratio of the light on side 1 to that on side 0 that the model does not contain.
     #[inline]

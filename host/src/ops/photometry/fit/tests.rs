@@ -181,8 +181,8 @@ fn vignetting_and_response_need_no_fields() {
     assert!(found.fields.iter().all(GainField::is_uniform), "{:?}", found.fields);
 }
 
-/// Returns the root mean square of the logarithms of the ratios of both pictures' corrected green light over all samples,
-/// without and with the gain fields.
+/// Returns the root mean square of the logarithms of the ratios of both pictures' corrected green light over all
+/// samples, without and with the gain fields.
 fn ratios(truth: &Truth, found: &Photometry) -> [f64; 2] {
     let samples = truth.samples();
     [false, true].map(|fields| {

@@ -27,7 +27,8 @@ fn a_read_of_unwritten_shared_memory() {
 fn a_pointer_beyond_its_buffer() {
     let stream = stream();
     let mut data: Buffer<u32> = zeros(&stream, 1000);
-    // Buffers end at a page without access, and begin after one. Memory beyond these pages may belong to something else.
+    // Buffers end at a page without access, and begin after one. Memory beyond these pages may belong to something
+    // else.
     for (access, offset) in [(0, 4100), (1, 4096), (2, 8188), (2, -4), (1, -4096)] {
         let mut kernel = RawAccess { data: data.view_mut(), access, guilty: 37, offset };
         let found = fault(&stream, &line(1, 64), &kernel, [0; 3], [37, 0, 0]);

@@ -1,4 +1,5 @@
-//! Checks that threads which wait for other threads in a loop make progress, and that loops without an end are reported.
+//! Checks that threads which wait for other threads in a loop make progress, and that loops without an end are
+//! reported.
 
 use std::time::{Duration, Instant};
 
