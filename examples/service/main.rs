@@ -1,45 +1,47 @@
 //! Starts the stitching service; the module `service` of the examples describes it.
 //!
-//! `cargo run --release -p panoweave-examples --bin service -- [ADDRESS] [GEOMETRY] [DEVICE] [PER_ADDRESS] [MEMORY]`
-//!
 //! ```text
+//! cargo run --release -p panoweave-examples --bin service -- [ADDRESS] [GEOMETRY] [DEVICE] [PER_ADDRESS] [MEMORY]
 //! curl -F left=@left.jpg -F right=@right.jpg -F homography=@H.txt http://127.0.0.1:8080/stitch -o panorama.png
 //! xdg-open http://127.0.0.1:8080/live
 //! curl http://127.0.0.1:8080/health
 //! ```
-//!
-//! GEOMETRY is a rig file (`.toml`) or a homography file (any other extension). It applies to requests that do not
-//! contain a homography. If the argument is empty or missing, the service uses the rig of the examples.
-//!
-//! PER_ADDRESS is the maximum number of connections of one client address (128). Behind a proxy all clients have the
-//! address of the proxy, so pass 512, the maximum number of connections. MEMORY is the maximum number of MiB of all
-//! requests and responses together (256).
 
-use std::env;
+use std::num::NonZero;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::Parser;
 use panoweave::device::DeviceName;
 use panoweave_examples::service::{
     Live, MAX_MEMORY, MOST_PER_ADDRESS, Result, Still, WORK_GRACE, serve,
 };
 
-const USAGE: &str = "usage: service [ADDRESS] [GEOMETRY] [DEVICE] [PER_ADDRESS] [MEMORY]
-
-ADDRESS      IP address and port (default: 127.0.0.1:8080)
-GEOMETRY     rig of two cameras (.toml) or homography file (default or empty: the rig of the examples)
-DEVICE       cpu, cuda:N or auto (default: auto)
-PER_ADDRESS  maximum number of connections of one client address (default: 128)
-MEMORY       memory for all requests and responses together, in MiB (default: 256)
-";
+/// Stitches pictures that clients send over HTTP, and shows a live panorama.
+#[derive(Parser)]
+#[command(name = "service")]
+struct Args {
+    /// IP address and port.
+    #[arg(default_value = "127.0.0.1:8080")]
+    address: String,
+    /// Rig of two cameras (.toml) or homography file (any other extension) for requests that do not contain a
+    /// homography. If it is empty, the service uses the rig of the examples.
+    #[arg(default_value = "")]
+    geometry: String,
+    /// Device that stitches: cpu, cuda:N or auto.
+    #[arg(default_value = "auto")]
+    device: DeviceName,
+    /// Maximum number of connections of one client address. Behind a proxy all clients have the address of the proxy,
+    /// so use 512, the maximum number of connections.
+    #[arg(default_value_t = NonZero::new(MOST_PER_ADDRESS).unwrap())]
+    per_address: NonZero<usize>,
+    /// Maximum size in MiB of all requests and responses together.
+    #[arg(default_value_t = NonZero::new((MAX_MEMORY >> 20) as u16).unwrap())]
+    memory: NonZero<u16>,
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
-        print!("{USAGE}");
-        return ExitCode::SUCCESS;
-    }
-    match run(arguments) {
+    match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("service: {error}");
@@ -48,32 +50,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: Vec<String>) -> Result {
-    let mut arguments = arguments.into_iter();
-    let invalid = |name: &str, error: &dyn std::fmt::Display| format!("{name}: {error}\n{USAGE}");
-    let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
-    let geometry = arguments.next().filter(|file| !file.is_empty());
-    let device: DeviceName = arguments
-        .next()
-        .as_deref()
-        .unwrap_or("auto")
-        .parse()
-        .map_err(|error| invalid("DEVICE", &error))?;
-    let device = device.open()?;
-    let per_address = arguments.next().map_or(Ok(MOST_PER_ADDRESS), |most| most.parse());
-    let per_address = per_address.map_err(|error| invalid("PER_ADDRESS", &error))?;
-    let memory = arguments.next().map(|mib| mib.parse::<u16>().map(usize::from));
-    let memory =
-        memory.unwrap_or(Ok(MAX_MEMORY >> 20)).map_err(|error| invalid("MEMORY", &error))?;
-
-    if arguments.next().is_some() {
-        return Err(USAGE.into());
-    }
-
+fn run(args: &Args) -> Result {
+    let device = args.device.open()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let still = Still::new(&device, geometry.as_deref())?.with_memory(memory << 20);
+    let geometry = Some(args.geometry.as_str()).filter(|file| !file.is_empty());
+    let memory = usize::from(args.memory.get()) << 20;
+    let still = Arc::new(Still::new(&device, geometry)?.with_memory(memory));
     let live = Arc::new(Live::start(&device, runtime.handle())?);
-    let served = runtime.block_on(serve(&address, Arc::new(still), Arc::clone(&live), per_address));
+    let served =
+        runtime.block_on(serve(&args.address, still, Arc::clone(&live), args.per_address.get()));
     runtime.shutdown_timeout(WORK_GRACE);
     live.end();
     served

@@ -6,6 +6,7 @@ mod limits;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Shutdown, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
 use panoweave::device::Device;
@@ -229,4 +230,17 @@ fn live_viewers_share_a_stitcher_that_waits_for_none_and_ends_on_ctrl_c() {
     assert!(service.end("-INT").success());
     let mut rest = Vec::new();
     later.read_to_end(&mut rest).unwrap();
+}
+
+#[test]
+fn wrong_arguments_are_refused() {
+    let run = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_service")).args(arguments).output().unwrap()
+    };
+    for arguments in [&["localhost:0", "", "gpu"][..], &["localhost:0", "", "cpu", "0"], &["a"; 6]] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(!output.stderr.is_empty() && output.stdout.is_empty(), "{output:?}");
+    }
+    assert!(run(&["--help"]).status.success());
 }
