@@ -138,6 +138,34 @@ fn levels_are_read_as_they_are_stored() {
     }
 }
 
+/// A video with another matrix than the first one is converted without a bias.
+#[test]
+fn a_converted_matrix_keeps_the_mean() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    let ([y, u, v], size) = ([100_u8, 90, 180], 64 * 48);
+    folder.write("flat.yuv", [vec![y; size], vec![u; size / 4], vec![v; size / 4]].concat());
+    ffmpeg.run(
+        &folder,
+        "-f rawvideo -pix_fmt yuv420p -s 64x48 -colorspace smpte170m -color_range tv -i flat.yuv \
+         -c:v ffv1 -colorspace smpte170m -color_range tv a.mkv",
+    );
+    let path = folder.path("a.mkv");
+    let input = VideoInput::new(path.clone(), Medium::of_input(&path, None).unwrap());
+    let wanted = YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited };
+    let stop = Stop::default();
+    let mut source = VideoSource::open(&input, Some(PixelFormat::Nv12(wanted)), &stop).unwrap();
+    let frame = source.frame().unwrap().unwrap();
+    // BT.601 to R'G'B', and its luma by BT.709. The chroma has a scale of 224 levels, and the luma 219.
+    let (u, v) = ((f64::from(u) - 128.0) / 224.0, (f64::from(v) - 128.0) / 224.0);
+    let luma = (f64::from(y) - 16.0) / 219.0;
+    let (r, b) = (luma + 1.402 * v, luma + 1.772 * u);
+    let g = (luma - 0.299 * r - 0.114 * b) / 0.587;
+    let expected = 16.0 + 219.0 * (0.2126 * r + 0.7152 * g + 0.0722 * b);
+    let found = frame[..size].iter().map(|level| f64::from(*level)).sum::<f64>() / size as f64;
+    assert!((found - expected).abs() < 0.7, "{found} instead of {expected}");
+}
+
 /// Gray frames keep their levels and get no colour. Frames of JPEG and raw frames have the full range.
 #[test]
 fn gray_levels_are_read_as_they_are_stored() {
@@ -520,6 +548,44 @@ fn rates_of_files_may_differ() {
     // Another output rate must not change the duration of 1 s: there are 10 frames at 10 frames per second.
     let json = folder.words(&format!("video l.mp4 r.mkv {MAP} --fps 10 --json -o p.mkv")).json();
     assert_eq!((&json["frames"]["written"], &json["rate"]), (&10.into(), &"10".into()));
+}
+
+/// Cameras lose frames, and their timestamps jitter. Each frame must be shown at its own time beside the frames of the
+/// first video.
+#[test]
+fn rates_that_vary() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    // The level of frame n is 3n + 20.
+    let make = |filter: &str, file: &str| {
+        let level = "geq=lum=3*N+20:cb=128:cr=128";
+        let rest = "-fps_mode vfr -c:v libx264 -qp 0 -video_track_timescale 90000";
+        let input = format!("color=black:s=64x48:r=30,{level},format=yuv420p{filter}");
+        ffmpeg.run(&folder, &format!("-f lavfi -i {input} -t 2 {rest} {file}"));
+    };
+    make("", "whole.mp4");
+    make(",select=not(eq(mod(n\\,20)\\,7))", "lost.mp4");
+    make(",select=lt(mod(n\\,30)\\,15)", "pauses.mp4");
+    make(",setpts=(N/30+mod(N\\,3)*0.007)/TB", "jitter.mp4");
+    let inputs = ["whole", "lost", "pauses", "jitter"].map(|name| {
+        let path = folder.path(&format!("{name}.mp4"));
+        VideoInput::new(path.clone(), Medium::of_input(&path, None).unwrap())
+    });
+    let mut sources = VideoSource::open_all(&inputs, &Stop::default()).unwrap();
+    let [whole, lost, pauses, jitter] = [0, 1, 2, 3].map(|i| {
+        assert_eq!(sources[i].rate().to_string(), "30", "{:?}", inputs[i].path);
+        let frames = std::iter::from_fn(|| sources[i].frame().unwrap());
+        frames.map(|frame| (i32::from(frame[0]) - 20) / 3).collect::<Vec<_>>()
+    });
+    assert_eq!(whole, (0..60).collect::<Vec<_>>());
+    let last = |n: i32, is_lost: fn(i32) -> bool| (0..=n).rev().find(|n| !is_lost(*n)).unwrap();
+    assert!(whole.iter().zip(&lost).all(|(n, found)| last(*n, |n| n % 20 == 7) == *found));
+    assert!(whole.iter().zip(&pauses).all(|(n, found)| last(*n, |n| n % 30 >= 15) == *found));
+    assert!(whole.iter().zip(&jitter).all(|(n, found)| n == found), "{jitter:?}");
+    // The first video may lose frames, too.
+    let line = format!("video pauses.mp4 whole.mp4 {MAP} --no-colour --json -o p.mkv");
+    let json = folder.words(&line).json();
+    assert_eq!((&json["rate"], &json["frames"]["written"]), (&"30".into(), &45.into()));
 }
 
 #[test]

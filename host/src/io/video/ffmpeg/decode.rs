@@ -124,8 +124,11 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
         }
     };
     let scale = format!("scale=w='if({same},{},1e9)':h={}:eval=frame", size.x, size.y);
+    // By default, ffmpeg truncates when it changes the matrix or the range, so luma loses about one level.
+    let is_converted = probe.stored() != format.pixels.encoding();
+    let flags = if is_converted { ":flags=bicubic+accurate_rnd+full_chroma_int" } else { "" };
     format!(
-        "setpts='PTS-STARTPTS+0*{jump}',fps={rate},{add_chroma}{scale}{input}{output},format={pixels}"
+        "setpts='PTS-STARTPTS+0*{jump}',fps={rate},{add_chroma}{scale}{input}{output}{flags},format={pixels}"
     )
 }
 

@@ -26,9 +26,19 @@ const LUMA_AND_CHROMA: [&str; 15] = [
     "vuy", "xv",
 ];
 
-/// The maximum relative difference between the average and the nominal frame rate of a video whose rate counts as
-/// constant.
+/// The maximum relative difference between the nominal frame rate of a video whose rate counts as constant, and its
+/// average rate or the rate at its start.
 const CONSTANT: f64 = 1e-2;
+
+/// The maximum relative difference of an interval between two frames from the median for which no frame is missing.
+const JITTER: f64 = 0.25;
+
+/// The minimum number of intervals between frames from which the rate at the start of a video is measured.
+const FEWEST_INTERVALS: usize = 8;
+
+/// The relative difference between the average rate and the rate at the start of a video, above which a warning is
+/// logged.
+const UNEVEN: f64 = 0.1;
 
 /// The maximum relative difference at which a measured average frame rate is rounded to the nearest common camera rate.
 const MEANT: f64 = 2e-3;
@@ -52,6 +62,10 @@ pub(in crate::io::video) struct Probe {
     /// differs from 0 only if the file begins between key frames.
     pub(in crate::io::video) late: f64,
     pub(in crate::io::video) rate: Option<Rate>,
+    /// Whether the times between frames vary, so that `rate` is the average.
+    pub(in crate::io::video) varies: bool,
+    /// The typical time between frames at the start of the video in seconds, if it can be measured.
+    interval: Option<f64>,
     pub(in crate::io::video) duration: Option<Duration>,
     pub(super) max_pixels: MaxPixels,
     pub(in crate::io::video) sound: Option<Sound>,
@@ -172,6 +186,21 @@ impl Probe {
         self.stored.as_ref().map_or("unknown", |stored| &stored.name)
     }
 
+    /// Logs a warning if the video is read at its average rate, and this is not the rate at its start.
+    pub(in crate::io::video) fn warn_of_uneven_rate(&self, path: &Path) {
+        let Some((rate, interval)) = self.rate.filter(|_| self.varies).zip(self.interval) else {
+            return;
+        };
+        if (rate.per_second() * interval - 1.0).abs() > UNEVEN {
+            tracing::warn!(
+                "{}: the frame rate varies: {:.2} frames per second at the start, {:.2} on average; the video is read at its average rate, so frames may be lost or repeated; set a frame rate to keep them",
+                path.display(),
+                interval.recip(),
+                rate.per_second()
+            );
+        }
+    }
+
     /// Returns the duration of a frame in ticks, or 0 if the rate is unknown.
     pub(in crate::io::video) fn frame_duration(&self) -> i64 {
         self.rate.map_or(0, |rate| (f64::from(TICKS) / rate.per_second()).round() as i64)
@@ -221,7 +250,7 @@ pub(in crate::io::video) fn probe(
         // The pixel formats that ffmpeg knows, with their bit depths and flags.
         .args(["-show_pixel_formats", "-of", "json"])
         // ffprobe has already read these packets. The first one of the video is usually among them.
-        .args(["-show_entries", "packet=stream_index,flags", "-read_intervals", "%+#64"])
+        .args(["-show_entries", "packet=stream_index,flags,pts_time", "-read_intervals", "%+#64"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     let max_pixels = MaxPixels::of_file(limits);
@@ -297,6 +326,7 @@ struct Answer {
 #[derive(Deserialize)]
 struct Packet {
     stream_index: Option<u32>,
+    pts_time: Option<String>,
     #[serde(default)]
     flags: String,
 }
@@ -357,7 +387,11 @@ impl Answer {
         };
         let start = |text: &Option<String>| text.as_deref().and_then(|t| t.parse::<f64>().ok());
         let max_pixels = MaxPixels::of_video(limits, video.index, size);
-        let first = self.packets.iter().find(|packet| packet.stream_index == Some(video.index));
+        let packets = self.packets.iter().filter(|packet| packet.stream_index == Some(video.index));
+        let first = packets.clone().next();
+        let times = packets.filter_map(|packet| start(&packet.pts_time)).collect();
+        let interval = typical_interval(times);
+        let rate = video.rate(interval);
         let sound = (!tracks.is_empty()).then(|| Sound {
             file: path.to_owned(),
             video: video.index,
@@ -374,7 +408,9 @@ impl Answer {
             start: start(&video.start_time),
             starts_with_key_frame: first.is_some_and(|packet| packet.flags.starts_with('K')),
             late: 0.0,
-            rate: video.rate(),
+            rate: rate.map(|(rate, _)| rate),
+            varies: rate.is_some_and(|(_, varies)| varies),
+            interval,
             duration: duration.and_then(seconds),
             max_pixels,
             sound,
@@ -399,6 +435,19 @@ impl Answer {
 
 fn seconds(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// Returns the typical time between frames with these times: the mean of the intervals between which no frame is missing.
+/// Returns `None` if there are too few of them.
+fn typical_interval(mut times: Vec<f64>) -> Option<f64> {
+    times.sort_by(f64::total_cmp);
+    let mut intervals: Vec<f64> =
+        times.windows(2).map(|pair| pair[1] - pair[0]).filter(|interval| *interval > 0.0).collect();
+    intervals.sort_by(f64::total_cmp);
+    let median = *intervals.get(intervals.len() / 2)?;
+    intervals.retain(|interval| (interval / median - 1.0).abs() < JITTER);
+    let mean = intervals.iter().sum::<f64>() / intervals.len() as f64;
+    (intervals.len() >= FEWEST_INTERVALS).then_some(mean)
 }
 
 impl Stream {
@@ -444,15 +493,24 @@ impl Stream {
         rate.is_some_and(|rate| frames - duration * rate.per_second() > 1.5)
     }
 
-    /// Returns the frame rate:
-    /// - the nominal rate, if the file states no average rate, or if the two differ by less than [`CONSTANT`],
+    /// Returns the frame rate, and whether it varies:
+    /// - the nominal rate, if the file states no average rate, or if the average rate or the rate at the start differs
+    ///   from it by less than [`CONSTANT`]. The average rate is lower if frames are missing.
     /// - otherwise the average rate, because the rate varies. It is rounded to a common camera rate within [`MEANT`].
-    fn rate(&self) -> Option<Rate> {
+    ///
+    /// `interval` is the time between two frames at the start in seconds.
+    fn rate(&self, interval: Option<f64>) -> Option<(Rate, bool)> {
         let rate = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
         let nominal: Option<Rate> = rate(&self.r_frame_rate);
-        let Some(average) = rate(&self.avg_frame_rate) else { return nominal };
-        let constant = nominal.filter(|nominal| nominal.distance(average) < CONSTANT);
-        Some(constant.unwrap_or_else(|| average.usual(MEANT)))
+        let Some(average) = rate(&self.avg_frame_rate) else {
+            return nominal.map(|nominal| (nominal, false));
+        };
+        let is_constant = |nominal: &Rate| {
+            let at_start = interval.map(|interval| (nominal.per_second() * interval - 1.0).abs());
+            nominal.distance(average).min(at_start.unwrap_or(1.0)) < CONSTANT
+        };
+        let constant = nominal.filter(is_constant).map(|nominal| (nominal, false));
+        Some(constant.unwrap_or_else(|| (average.usual(MEANT), true)))
     }
 
     fn encoding(&self) -> Option<YuvEncoding> {

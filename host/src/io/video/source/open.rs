@@ -5,12 +5,21 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use super::{GpuReader, VideoInput, VideoSource};
-use crate::frame::{FrameFormat, PixelFormat};
+use crate::frame::{FrameFormat, PixelFormat, Rate};
 use crate::io::video::ffmpeg::{self, Decoder};
 use crate::io::video::medium::shown;
 use crate::io::video::read_frame::{LOOK, NextFrame, check};
 use crate::io::video::stream::{self, RawReader};
 use crate::io::video::{Medium, Stop, StreamFormat, VideoError, pictures, y4m};
+
+/// The properties that a video takes from the first one of several.
+#[derive(Clone, Copy, Default)]
+struct Preferred {
+    pixels: Option<PixelFormat>,
+    /// The rate at which a video is read whose own rate varies. Its frames then keep their times, while a conversion to
+    /// its average rate and a second one to the rate of the first video would not.
+    rate: Option<Rate>,
+}
 
 /// The index of an input, and the result of opening it.
 type Opened = (usize, Result<VideoSource, VideoError>);
@@ -29,6 +38,15 @@ impl VideoSource {
         pixels: Option<PixelFormat>,
         stop: &Stop,
     ) -> Result<Self, VideoError> {
+        Self::open_preferring(input, Preferred { pixels, rate: None }, stop)
+    }
+
+    fn open_preferring(
+        input: &VideoInput,
+        preferred: Preferred,
+        stop: &Stop,
+    ) -> Result<Self, VideoError> {
+        let pixels = preferred.pixels;
         let name = shown(&input.path, "stdin");
         let no_rate = || VideoError::NoRate { file: name.clone() };
         let limits = &input.limits;
@@ -39,7 +57,11 @@ impl VideoSource {
                 limits.check_streams(probe.streams).map_err(over)?;
                 limits.check_size(probe.size).map_err(over)?;
                 limits.check_duration(probe.duration).map_err(over)?;
-                let rate = input.rate.or(probe.rate).ok_or_else(no_rate)?;
+                let other = input.rate.or(preferred.rate.filter(|_| probe.varies));
+                if other.is_none() {
+                    probe.warn_of_uneven_rate(&input.path);
+                }
+                let rate = other.or(probe.rate).ok_or_else(no_rate)?;
                 let own = || {
                     let deep = input.ten_bit && probe.bits() > 8;
                     let format = if deep { PixelFormat::P010 } else { PixelFormat::Nv12 };
@@ -105,7 +127,8 @@ impl VideoSource {
     }
 
     /// Opens videos at the same time, and starts to read them. The pixel format of the first video is the preferred one
-    /// of the others; see [`open`](Self::open). One program can write several pipes in any order, because only encoded
+    /// of the others; see [`open`](Self::open). A further file whose frame rate varies is read at the rate of the first
+    /// video, unless its [`rate`](VideoInput::rate) is set. One program can write several pipes in any order, because only encoded
     /// files wait for the first video.
     ///
     /// # Errors
@@ -125,18 +148,18 @@ impl VideoSource {
         for i in (0..inputs.len()).filter(|i| !is_file(*i)) {
             let (input, stop, send) = (inputs[i].clone(), stop.clone(), send.clone());
             // The receiver is gone if another input could not be opened.
-            let open = move || drop(send.send((i, open(&input, None, &stop))));
+            let open = move || drop(send.send((i, open(&input, Preferred::default(), &stop))));
             builder().spawn(open).map_err(VideoError::Thread)?;
         }
         // Join the threads that open files, because they may use the GPU.
         thread::scope(|scope| {
-            let open_file = |i: usize, pixels| {
+            let open_file = |i: usize, preferred| {
                 let send = send.clone();
-                let open = move || drop(send.send((i, open(&inputs[i], pixels, stop))));
+                let open = move || drop(send.send((i, open(&inputs[i], preferred, stop))));
                 builder().spawn_scoped(scope, open).map(drop).map_err(VideoError::Thread)
             };
             if !inputs.is_empty() && is_file(0) {
-                open_file(0, None)?;
+                open_file(0, Preferred::default())?;
             }
             let mut sources: Vec<Option<Self>> = inputs.iter().map(|_| None).collect();
             let mut failed: Option<(usize, VideoError)> = None;
@@ -146,11 +169,13 @@ impl VideoSource {
                 let is_timeout = received.is_err();
                 match received {
                     Ok((i, Ok(source))) => {
-                        let pixels = Some(sources[i].insert(source).format().pixels);
-                        // Only files are converted to the pixel format of the first video, so only they wait for it.
+                        let source = sources[i].insert(source);
+                        let (pixels, rate) = (Some(source.format().pixels), Some(source.rate()));
+                        let preferred = Preferred { pixels, rate };
+                        // Only files are converted to the format of the first video, so only they wait for it.
                         if i == 0 && failed.is_none() {
                             let mut others = (1..inputs.len()).filter(|i| is_file(*i));
-                            others.try_for_each(|i| open_file(i, pixels))?;
+                            others.try_for_each(|i| open_file(i, preferred))?;
                         }
                     }
                     Ok((i, Err(error))) if failed.as_ref().is_none_or(|(first, _)| i < *first) => {
@@ -197,12 +222,8 @@ fn warn_of_different_numbers(sources: &[VideoSource]) {
 }
 
 /// Opens a video. A panic becomes an error, because [`VideoSource::open_all`] would wait for the result forever.
-fn open(
-    input: &VideoInput,
-    pixels: Option<PixelFormat>,
-    stop: &Stop,
-) -> Result<VideoSource, VideoError> {
-    let open = AssertUnwindSafe(|| VideoSource::open(input, pixels, stop));
+fn open(input: &VideoInput, preferred: Preferred, stop: &Stop) -> Result<VideoSource, VideoError> {
+    let open = AssertUnwindSafe(|| VideoSource::open_preferring(input, preferred, stop));
     let panicked = |_| Err(VideoError::Panicked { file: shown(&input.path, "stdin") });
     catch_unwind(open).unwrap_or_else(panicked)
 }

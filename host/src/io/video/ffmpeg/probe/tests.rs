@@ -67,6 +67,34 @@ fn varying_rates_become_their_average() {
     }
 }
 
+/// A camera with a constant rate may lose frames or pause. Its average rate is then lower, but the times of most frames
+/// tell the rate.
+#[test]
+fn lost_frames_do_not_change_the_rate() {
+    // The average rate is 18, and the third of each four frames of the start is missing.
+    let rate = |nominal: &str, shake: f64| {
+        let shown = (0..60).filter(|i| i % 4 != 2);
+        let time = |i: u32| f64::from(i) / 30.0 + shake * f64::from(i * 7 % 5);
+        let packets: Vec<_> = shown
+            .map(|i| format!(r#"{{"stream_index": 0, "pts_time": "{:.3}"}}"#, time(i)))
+            .collect();
+        let text = format!(
+            r#"{{"streams": [{{"index": 0, "codec_type": "video", "width": 9, "height": 9,
+                "r_frame_rate": "{nominal}", "avg_frame_rate": "18/1"}}],
+               "packets": [{}]}}"#,
+            packets.join(",")
+        );
+        let answer = serde_json::from_str::<Answer>(&text).unwrap();
+        let probe = answer.probe(Path::new("x.mkv"), &VideoLimits::default()).unwrap();
+        (probe.rate.unwrap().to_string(), probe.varies)
+    };
+    assert_eq!(rate("30/1", 0.0), ("30".to_owned(), false));
+    assert_eq!(rate("30/1", 0.001), ("30".to_owned(), false));
+    // ffmpeg's guess of a nominal rate that fits all times.
+    assert_eq!(rate("120/1", 0.001), ("18".to_owned(), true));
+    assert_eq!(rate("90000/1", 0.0), ("18".to_owned(), true));
+}
+
 #[test]
 fn encoding_is_stored_or_customary() {
     let encoding = |text: &str| probe(text).encoding;
