@@ -81,7 +81,7 @@ impl Pair {
     pub fn memory(&self) -> [u64; 2] {
         let slots = self.options().slots as u64;
         let [up, down] = self.bytes();
-        let frames = (slots + 1) * up + slots * down;
+        let frames = (slots + 2) * up + slots * down;
         let planes = 6 * 4 * u64::from(self.geometry.canvas.size.element_product());
         // Add 10 % for the padding of rows in device memory.
         [(frames + planes) * 11 / 10, frames]

@@ -124,8 +124,8 @@ pub struct LiveOptions {
     pub download: bool,
     /// The behaviour if frames arrive faster than panoramas can be made or read.
     pub pace: Pace,
-    /// The maximum number of sets of frames in flight, 2 to 256. It is also the number of panorama buffers. One extra
-    /// set of input buffers is reserved for the running colour analysis.
+    /// The maximum number of sets of frames in flight, 2 to 256. It is also the number of panorama buffers. There are
+    /// two more sets of input buffers: for the running colour analysis, and for the last frame of each camera.
     pub slots: usize,
     /// The time limit for readers that hold all panorama buffers in [`Pace::Wait`] while one of them waits for the next
     /// panorama, or after the stitcher was closed. The stitcher then fails with [`LiveError::Held`], because it cannot
@@ -243,9 +243,9 @@ impl LiveOptions {
         self.slots + 1
     }
 
-    /// Returns the number of input buffers for each camera: one for each set, and one for the last frame of the camera
-    /// if sets may lack frames.
+    /// Returns the number of input buffers for each camera: one for each set, and one for the last frame of the camera.
+    /// A set may show this frame again if it lacks a frame, or if the camera has a lower frame rate.
     pub(super) fn input_buffers(&self) -> usize {
-        self.sets() + usize::from(self.deadline().is_some())
+        self.sets() + 1
     }
 }

@@ -12,7 +12,7 @@ use panoweave_tests::live::{FRAME, frame, stamp, stitcher, waiting};
 use panoweave_tests::panoweave_devices;
 
 /// Waits at most a minute for `thread`, so that a test of a stitcher that hangs fails.
-fn joined<T>(thread: thread::JoinHandle<T>) -> T {
+pub(super) fn joined<T>(thread: thread::JoinHandle<T>) -> T {
     let end = Instant::now() + Duration::from_secs(60);
     while !thread.is_finished() {
         assert!(Instant::now() < end, "the thread has not ended after a minute");

@@ -220,7 +220,7 @@ fn dropping_a_stitcher_ends_who_waits_for_a_buffer() {
         let stitcher = stitcher(&device, waiting());
         let mut panoramas = stitcher.panoramas();
         let bytes = stamp(9);
-        // Submit five pairs without reading a panorama, so that all five input buffers are in use.
+        // Submit five pairs without reading a panorama, so that no further pair can be submitted.
         for i in 0..5 {
             stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
         }

@@ -1,12 +1,15 @@
 //! Tests of cameras with unequal frame rates, of late and of absent cameras: which frames each panorama shows. Each
 //! frame has one level, so that the level of a panorama's first and last pixel tells the frames of the two cameras.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use panoweave::live::{Clocks, LiveError, LiveOptions, StitchedFrame, Stitcher};
+use panoweave::live::{Clocks, ColourOptions, LiveError, LiveOptions, StitchedFrame, Stitcher};
 use panoweave_tests::live::{FRAME, STILL, frame, stamp, stitcher, waiting};
 use panoweave_tests::panoweave_devices;
+
+use super::held::joined;
 
 /// Returns the levels of the first and the last pixel.
 fn levels(panorama: &StitchedFrame) -> [u8; 2] {
@@ -50,6 +53,35 @@ fn cameras_with_25_and_30_frames_per_second() {
         let counters = stitcher.counters();
         assert_eq!(counters.cameras[0].alone, frames.dropped());
         assert_eq!(counters.sets, panoramas.len() as u64);
+    }
+}
+
+/// The running analysis holds the frames of an older set, and the last frame of the faster camera stays for later sets.
+/// The cameras need one more buffer than these, and `slots - 1` frames that wait.
+#[test]
+fn an_analysis_does_not_stop_cameras_with_unequal_rates() {
+    for device in panoweave_devices() {
+        for (slots, rates) in [(2, [30, 60]), (4, [30, 120])] {
+            let colour = ColourOptions { follow: true, delay: 3, ..STILL };
+            let stitcher = Arc::new(stitcher(&device, LiveOptions { slots, colour, ..waiting() }));
+            let panoramas = stitcher.panoramas();
+            let reader = thread::spawn(move || panoramas.count());
+            let cameras = [0, 1].map(|camera| {
+                let stitcher = Arc::clone(&stitcher);
+                let push = move |i| {
+                    let time = Duration::from_secs(i) / rates[camera];
+                    stitcher.push(camera, frame(&stamp(100)), time).map(drop)
+                };
+                thread::spawn(move || (0..3 * u64::from(rates[camera])).try_for_each(push))
+            });
+            let [slow, fast] = cameras;
+            joined(slow).unwrap();
+            stitcher.close();
+            assert!(matches!(joined(fast), Ok(()) | Err(LiveError::Closed)), "{device}");
+            let panoramas = joined(reader);
+            assert!(panoramas > 60, "{device}: {panoramas}");
+            assert!(stitcher.counters().analyses > 2, "{device}: {:?}", stitcher.counters());
+        }
     }
 }
 
