@@ -70,7 +70,7 @@ pub struct PanoramaOptions {
     /// Flip, edge boost, gamma method, lookup and colours. The colours apply if `match_colour` is false. For more than
     /// 16 pictures, they must be the identity. For more than two pictures without multiband blending,
     /// [`stitch_geometry`] uses the lookup [`Planes`](crate::ops::stitch::Lookup::Planes) instead of all others but
-    /// [`Cubic`](crate::ops::stitch::Lookup::Cubic).
+    /// [`Cubic`](crate::ops::stitch::Lookup::Cubic), and ignores the covers.
     pub stitch: StitchOptions,
     /// Whether to match the colours of overlapping pictures.
     pub match_colour: bool,
@@ -275,6 +275,7 @@ fn check<P: Pixel>(
 
 /// Checks the options, before any work is done.
 fn check_options(pictures: usize, options: &PanoramaOptions) -> Result<(), PanoramaError> {
+    options.stitch.check(pictures)?;
     options.blend.seam().map_or(Ok(()), |seam| seam.check())?;
     options.refine.map_or(Ok(()), |refine| refine.check())?;
     match options.anchor {

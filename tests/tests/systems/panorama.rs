@@ -300,6 +300,10 @@ fn what_is_no_panorama() {
     let options = PanoramaOptions { stitch, ..options };
     let (panorama, _) = stitch_geometry(&stream, &pictures, &geometry, &options).unwrap();
     assert_eq!(panorama.colours[..3], [Colour::IDENTITY, colour, Colour::IDENTITY]);
+    let wrong = Colour { gain: glam::Vec3::NAN, ..Colour::IDENTITY };
+    let stitch = StitchOptions { colours: Colours::of([wrong]), ..by_planes() };
+    let said = error(&pictures, &geometry, &PanoramaOptions { stitch, ..options });
+    assert!(said.contains("gain"), "{said}");
     // Colours can be given for at most 16 pictures.
     let pictures: Vec<_> = pictures.iter().cloned().cycle().take(17).collect();
     let cameras = geometry.cameras.iter().copied().cycle().take(17).collect();

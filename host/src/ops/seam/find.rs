@@ -259,10 +259,12 @@ impl Seam {
         }
         let (grid, blend) = (self.grid(), self.blend(part));
         let [to, from] = self.paths();
-        let ([planes_left, planes_right], [left, right]) = warp.pair([0, 1])?;
-        let [out_left, out_right] = out.weights_mut() else {
+        let ([planes_left, planes_right], [left, right]) = warp.pair(self.cameras)?;
+        let [first, second] = out.weights_mut() else {
             return Err(DeviceError::refused("writing the weights of a seam", TwoCameras));
         };
+        let is_swapped = self.cameras == [1, 0];
+        let (out_left, out_right) = if is_swapped { (second, first) } else { (first, second) };
         let (out_left, out_right) = (out_left.view_mut(), out_right.view_mut());
         let size = grid.max - grid.min;
         let config = LaunchConfig::cover(size.x, size.y, BLOCK);

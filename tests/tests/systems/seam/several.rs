@@ -304,3 +304,32 @@ fn a_seam_refuses_a_warp_of_another_size() {
         assert!(seam.weigh(&stream, &other, 1.0, &mut out).is_err(), "{device}");
     }
 }
+
+/// The cameras of a seam may be given in any order.
+#[test]
+fn swapped_cameras_have_the_same_seam() {
+    let corners = vec![dvec2(4.0, 9.0), dvec2(70.0, 4.0)];
+    let mosaic = Mosaic::new(uvec2(180, 110), uvec2(100, 90), corners);
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let images = mosaic.images(&stream, &mut Random::new(9));
+        let warp = DeviceWarp::render(&stream, &mosaic.geometry).unwrap();
+        let options = SeamOptions { feather: FEATHER };
+        let [ascending, descending] = [[0, 1], [1, 0]].map(|cameras| {
+            let mut seam = Seam::new(&stream, &warp, cameras, options).unwrap();
+            let [left, right] = cameras.map(|camera| &images[camera]);
+            seam.look(&stream, &warp, left, right, Colours::IDENTITY).unwrap();
+            seam.accept();
+            let mut out = Seam::copy(&stream, &warp).unwrap();
+            seam.weigh(&stream, &warp, 1.0, &mut out).unwrap();
+            out.download(&stream).unwrap()
+        });
+        let weights = |warp: &Warp| [0, 1].map(|camera| warp.plane(Plane::Weight(camera)).to_vec());
+        let (expected, found) = (weights(&ascending), weights(&descending));
+        let differ = |camera: usize| {
+            let pairs = expected[camera].iter().zip(&found[camera]);
+            pairs.filter(|(a, b)| (*a - *b).abs() > 0.01).count()
+        };
+        assert!(differ(0) + differ(1) < 100, "{device}: {} {}", differ(0), differ(1));
+    }
+}
