@@ -39,7 +39,8 @@ impl Pictures {
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Lenses {
     /// OpenCV YAML file with the camera matrix and the distortion of a lens. Give --lens once for all pictures, or once
-    /// for each picture in order. Default: lenses are treated as pinholes, and their focal length is estimated.
+    /// for each picture in order. From a file with numbered entries, such as M1 and M2, each picture takes those with
+    /// its own number. Default: lenses are treated as pinholes, and their focal length is estimated.
     #[arg(long = "lens", value_name = "FILE.yaml")]
     files: Vec<PathBuf>,
     /// Treats the lenses of --lens as fisheyes (OpenCV's equidistant model with four coefficients). Default: pinholes.
@@ -48,6 +49,11 @@ pub(crate) struct Lenses {
 }
 
 impl Lenses {
+    /// Returns the files of the lenses.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(PathBuf::as_path)
+    }
+
     /// Reads the lens file of each picture. Without `--lens`, each element is `None`. Fails if a lens file is for
     /// pictures of another size.
     fn known(
@@ -62,9 +68,9 @@ impl Lenses {
             return Err(Failure::Usage("--lens must be given once, or once for each picture"));
         }
         let lens = if self.fisheye { LensName::Fisheye } else { LensName::Pinhole };
-        let known = |((i, file), picture): ((usize, &&Path), &Picture)| {
-            let source = self.files.get(i).unwrap_or(&self.files[0]);
-            let intrinsics = Intrinsics::open(source, 1)?;
+        let known = |((number, file), picture): ((u32, &&Path), &Picture)| {
+            let source = self.files.get(number as usize - 1).unwrap_or(&self.files[0]);
+            let intrinsics = Intrinsics::open(source, number)?;
             let found = picture.size();
             if let Some(expected) = intrinsics.size.filter(|size| *size != found) {
                 let (file, which) = (file.to_path_buf(), "pictures".to_owned());
@@ -74,7 +80,7 @@ impl Lenses {
             let (matrix, distortion) = (intrinsics.matrix(), intrinsics.distortion);
             Ok(Some(KnownLens { lens, matrix, distortion }))
         };
-        files.iter().enumerate().zip(pictures).map(known).collect()
+        (1..).zip(files).zip(pictures).map(known).collect()
     }
 }
 

@@ -87,8 +87,9 @@ pub(crate) struct Args {
 /// Runs `panoweave stitch`: writes the panorama and prints a summary.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let files = args.pictures.files();
-    let inputs: Vec<&Path> =
-        files.iter().copied().chain(args.map.path()).chain(args.masks.files()).collect();
+    let map = args.map.files();
+    let map = map.iter().map(PathBuf::as_path);
+    let inputs: Vec<&Path> = files.iter().copied().chain(map).chain(args.masks.files()).collect();
     output::check(&args.output, &inputs)?;
     let format = PictureFormat::of_file(&args.output)?;
     if format == PictureFormat::Jpeg && args.depth.as_deref() == Some("16") {

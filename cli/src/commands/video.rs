@@ -382,9 +382,9 @@ impl Args {
         for input in inputs {
             read.extend(files(input)?);
         }
-        let others = [self.map.path(), self.viewing.path()];
+        read.extend(self.map.files());
         let files: Vec<&Path> =
-            read.iter().map(PathBuf::as_path).chain(others.into_iter().flatten()).collect();
+            read.iter().map(PathBuf::as_path).chain(self.viewing.path()).collect();
         match &medium {
             Medium::File => output::check(&path, &files)?,
             Medium::Stream(_) => {

@@ -7,7 +7,7 @@ use panoweave::device::Stream;
 use panoweave::geometry::Geometry;
 use panoweave::geometry::rig::Rig;
 use panoweave::ops::stitch::Vignettes;
-use panoweave::warp::{DeviceWarp, Warp};
+use panoweave::warp::{DeviceWarp, Plane, Warp};
 
 use crate::options::max_pixels::MaxPixels;
 use crate::options::recipe::Recipe;
@@ -93,6 +93,16 @@ impl WarpSource {
     pub(crate) fn path(&self) -> Option<&Path> {
         let Source { warp, rig, homography } = &self.source;
         warp.as_deref().or(rig.as_deref()).or(homography.as_deref())
+    }
+
+    /// Returns the files from which the warp, the rig or the homography is read.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        match &self.source.warp {
+            Some(folder) if folder.is_dir() => {
+                Plane::all(2).map(|plane| plane.raw_file(folder)).collect()
+            }
+            _ => self.path().map(Path::to_owned).into_iter().collect(),
+        }
     }
 
     /// Returns whether the user gave a homography.

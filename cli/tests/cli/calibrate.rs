@@ -245,8 +245,8 @@ fn lenses_that_are_known_stay_as_they_are() {
     let yaml = |size: &str| format!("%YAML:1.0\n---\n{size}{camera}{lens}");
     folder.write("lens.yaml", yaml("image_width: 320\nimage_height: 240\n"));
     folder.write("other.yaml", yaml("image_width: 640\nimage_height: 480\n"));
-    let line = "calibrate left.png right.png -o made.toml --device cpu";
-    folder.quiet(&format!("{line} --lens lens.yaml --model rotation"));
+    let line = "calibrate left.png right.png --device cpu";
+    folder.quiet(&format!("{line} -o made.toml --lens lens.yaml --model rotation"));
     let rig = panoweave::geometry::rig::Rig::open(folder.path("made.toml")).unwrap();
     let mounts: Vec<_> = rig.cameras.iter().map(|camera| camera.mount().unwrap()).collect();
     for mount in &mounts {
@@ -255,6 +255,20 @@ fn lenses_that_are_known_stay_as_they_are() {
     }
     let found = mounts[1].yaw - mounts[0].yaw;
     assert!((found - yaw).abs() < 0.2, "turned by {found}°");
+    // The file of a stereo calibration has the lens of each picture.
+    let right = 340.0;
+    views(right, k1, yaw)[1].save(folder.path("right.png")).unwrap();
+    let lens = |number: u32, focal: f64| {
+        let camera = format!("{focal}, 0., 159.5, 0., {focal}, 119.5, 0., 0., 1.");
+        let distortion = format!("{k1}, 0., 0., 0., 0.");
+        matrix(&format!("M{number}"), 3, 3, &camera)
+            + &matrix(&format!("D{number}"), 5, 1, &distortion)
+    };
+    folder.write("stereo.yaml", format!("%YAML:1.0\n---\n{}{}", lens(1, focal), lens(2, right)));
+    folder.quiet(&format!("{line} -o made.toml --lens stereo.yaml --model rotation"));
+    let rig = panoweave::geometry::rig::Rig::open(folder.path("made.toml")).unwrap();
+    let found = [0, 1].map(|camera: usize| rig.cameras[camera].mount().unwrap().matrix.fx);
+    assert_eq!(found, [focal, right]);
     for (options, said) in [
         ("--lens lens.yaml --lens lens.yaml --lens lens.yaml", "once for each picture"),
         (
@@ -262,9 +276,11 @@ fn lenses_that_are_known_stay_as_they_are() {
             "left.png: 320×240 pixels, but other.yaml is for pictures of 640×480",
         ),
         ("--lens none.yaml", "none.yaml"),
+        ("--lens lens.yaml -o lens.yaml", "it is an input too"),
         ("--fisheye", "--lens <FILE.yaml>"),
     ] {
-        let done = folder.words(&format!("{line} {options}"));
+        let output = if options.contains("-o") { "" } else { "-o made.toml" };
+        let done = folder.words(&format!("{line} {options} {output}"));
         assert_eq!(done.code, Some(2), "{done:?}");
         assert!(done.stderr.contains(said), "{options}: {done:?}");
     }

@@ -239,6 +239,10 @@ fn files_that_cannot_be_written() {
                 .to_owned(),
             "it is an input too",
         ),
+        (
+            "stitch left.png right.png --warp planes --size 64x32 --device cpu -o planes/weight_left.bin".to_owned(),
+            "it is an input too",
+        ),
         ("warp inspect rig.safetensors --preview look.gif".to_owned(), "the name must end in"),
         ("warp inspect rig.safetensors --preview none/look.png".to_owned(), "does not exist"),
         ("warp inspect rig.safetensors --preview rig.safetensors".to_owned(), "it is an input too"),

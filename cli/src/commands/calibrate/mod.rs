@@ -66,7 +66,8 @@ pub(crate) struct Args {
 /// Runs `panoweave calibrate`: writes a rig, or checks one with `--check`. Returns exit code 5 if the rig has drifted.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let files = args.pictures.files();
-    let inputs: Vec<&Path> = files.iter().copied().chain(args.masks.files()).collect();
+    let inputs: Vec<&Path> =
+        files.iter().copied().chain(args.masks.files()).chain(args.lenses.files()).collect();
     for file in args.output.iter().chain(&args.preview) {
         output::check(file, &inputs)?;
     }

@@ -21,6 +21,12 @@ pub enum IntrinsicsError {
         /// Number of the camera in the file, from 1.
         camera: u32,
     },
+    /// The file has the matrices of several cameras, but no camera number was given.
+    #[error("{}: the file has the matrices of several cameras; give the number of the camera, from 1", file.display())]
+    Several {
+        /// The calibration file.
+        file: PathBuf,
+    },
     /// The file has no distortion coefficients with a known name for the requested camera, but an entry whose name
     /// suggests some.
     #[error("{}: no distortion coefficients for camera {camera} under a known name, but the file has an entry whose name suggests some; name the coefficients of this camera one of {}, alone or followed by {camera}, or add a list of zeros if the lens has no distortion", file.display(), DISTORTION_NAMES.join(", "))]

@@ -63,6 +63,21 @@ impl Intrinsics {
         Self::parse(&text, file, camera)
     }
 
+    /// Reads the only camera of a file, as [`open`](Self::open) does.
+    ///
+    /// # Errors
+    /// Returns [`IntrinsicsError::Several`] if the file has the matrices of several cameras, and other errors as
+    /// [`open`](Self::open) does.
+    pub fn open_only(path: impl AsRef<Path>) -> Result<Self, IntrinsicsError> {
+        let file = path.as_ref();
+        let text = read_text(file).map_err(YamlError::from)?;
+        let root = parse(&text, file)?;
+        if MATRIX_NAMES.iter().any(|name| root.get(&format!("{name}2")).is_some()) {
+            return Err(IntrinsicsError::Several { file: file.to_owned() });
+        }
+        Self::of_camera(&root, file, 1)
+    }
+
     /// Returns the camera matrix in the form that a rig stores.
     #[must_use]
     pub fn matrix(&self) -> CameraMatrix {
@@ -76,8 +91,12 @@ impl Intrinsics {
     /// Returns [`IntrinsicsError`] if the text does not define the camera.
     pub fn parse(text: &str, file: impl AsRef<Path>, camera: u32) -> Result<Self, IntrinsicsError> {
         let file = file.as_ref();
-        let root = parse(text, file)?;
-        let Some((name, node)) = find(&root, &MATRIX_NAMES, camera) else {
+        Self::of_camera(&parse(text, file)?, file, camera)
+    }
+
+    /// Returns camera number `camera` of a file with these entries.
+    fn of_camera(root: &Node, file: &Path, camera: u32) -> Result<Self, IntrinsicsError> {
+        let Some((name, node)) = find(root, &MATRIX_NAMES, camera) else {
             return Err(IntrinsicsError::NoMatrix { file: file.to_owned(), camera });
         };
         let k = matrix(file, &name, node)?;
@@ -94,14 +113,14 @@ impl Intrinsics {
                 return Err(IntrinsicsError::NotACamera { file, name, row, column, value });
             }
         }
-        let distortion = match find(&root, &DISTORTION_NAMES, camera) {
+        let distortion = match find(root, &DISTORTION_NAMES, camera) {
             Some((name, node)) => matrix(file, &name, node)?,
-            None if has_other_distortion(&root) => {
+            None if has_other_distortion(root) => {
                 return Err(IntrinsicsError::OtherDistortion { file: file.to_owned(), camera });
             }
             None => Vec::new(),
         };
-        let size = size(file, &root)?;
+        let size = size(file, root)?;
         Ok(Self { focal: DVec2::new(fx, fy), centre: DVec2::new(cx, cy), distortion, size })
     }
 }
@@ -202,6 +221,12 @@ mod tests {
         assert!(two.distortion.is_empty() && two.size.is_none());
         let three = Intrinsics::parse(STEREO, "s.yml", 3);
         assert!(matches!(three, Err(IntrinsicsError::NoMatrix { camera: 3, .. })));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, STEREO).unwrap();
+        let several = Intrinsics::open_only(&file);
+        assert!(matches!(several, Err(IntrinsicsError::Several { .. })), "{several:?}");
+        std::fs::write(&file, "%YAML:1.0\nM1: [1,0,1,0,1,1,0,0,1]\n").unwrap();
+        assert_eq!(Intrinsics::open_only(&file).unwrap().focal, DVec2::ONE);
     }
 
     #[test]

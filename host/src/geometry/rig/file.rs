@@ -268,13 +268,15 @@ impl Reader<'_> {
                     let allowed = self.allowed.describe();
                     return Err(RigError::CalibrationPath { file, field, allowed });
                 }
-                let number = camera.opencv_camera.unwrap_or(1);
-                let found =
-                    Intrinsics::open(path, number).map_err(|source| RigError::Calibration {
-                        file: self.file(),
-                        field: self.field("opencv"),
-                        source: Box::new(source),
-                    })?;
+                let found = match camera.opencv_camera {
+                    Some(number) => Intrinsics::open(path, number),
+                    None => Intrinsics::open_only(path),
+                };
+                let found = found.map_err(|source| RigError::Calibration {
+                    file: self.file(),
+                    field: self.field("opencv"),
+                    source: Box::new(source),
+                })?;
                 Ok((found.matrix(), found.distortion, found.size.map(<[u32; 2]>::from)))
             }
             (given, _) => {
