@@ -155,6 +155,9 @@ impl<T> Shared<T> {
     /// Returns the elements from the first address on that is a multiple of `BYTES`. The result has
     /// up to `BYTES - 1` bytes less than the array, or no elements.
     ///
+    /// `BYTES` must be a power of two and at least the size of `T`, and the size of `T` must be its
+    /// alignment, so that an element starts at this address. Otherwise, the call does not compile.
+    ///
     /// ```
     /// use cuda_std::prelude::*;
     ///
@@ -166,7 +169,10 @@ impl<T> Shared<T> {
     #[inline(always)]
     #[must_use]
     pub fn aligned<const BYTES: u32>(self) -> Self {
-        const { assert!(BYTES.is_power_of_two() && BYTES as usize >= size_of::<T>()) };
+        const {
+            assert!(BYTES.is_power_of_two() && BYTES as usize >= size_of::<T>());
+            assert!(size_of::<T>() == align_of::<T>());
+        };
         #[cfg(target_arch = "nvptx64")]
         let address = self.base as u32;
         #[cfg(not(target_arch = "nvptx64"))]

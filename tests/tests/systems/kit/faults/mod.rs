@@ -25,7 +25,7 @@ use panoweave::device::{Buffer, Device, ErrorKind, LaunchConfig, Stream};
 const NOBODY: u32 = u32::MAX;
 
 fn stream() -> Stream {
-    Device::cpu().stream().unwrap()
+    Device::simulator().stream().unwrap()
 }
 
 fn zeros<T: Pod>(stream: &Stream, len: u32) -> Buffer<T> {
