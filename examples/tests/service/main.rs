@@ -237,7 +237,8 @@ fn wrong_arguments_are_refused() {
     let run = |arguments: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_service")).args(arguments).output().unwrap()
     };
-    for arguments in [&["localhost:0", "", "gpu"][..], &["localhost:0", "", "cpu", "0"], &["a"; 6]] {
+    for arguments in [&["localhost:0", "", "gpu"][..], &["localhost:0", "", "cpu", "0"], &["a"; 6]]
+    {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(!output.stderr.is_empty() && output.stdout.is_empty(), "{output:?}");
