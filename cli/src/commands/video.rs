@@ -103,9 +103,10 @@ pub(crate) struct Args {
     /// their size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
-    /// Frame rate of the output in frames per second, such as 30 or 30000/1001. Default: the rate of the first video.
-    /// To change the rate, frames are repeated or dropped; the playback speed stays the same. Required for raw videos
-    /// and numbered pictures, which do not store a rate: they are read at this rate, too.
+    /// Frame rate of the output in frames per second, such as 30 or 30000/1001. Default: the rate of the first video,
+    /// which is an average if the times between its frames vary. To change the rate, frames are repeated or dropped;
+    /// the playback speed stays the same. Required for raw videos and numbered pictures, which do not store a rate:
+    /// they are read at this rate, too.
     #[arg(long, value_name = "RATE")]
     fps: Option<Rate>,
     #[command(flatten)]

@@ -35,7 +35,7 @@
 //! name = "right"
 //! lens = "pinhole"
 //! opencv = "calibration.yaml"   # file with K, D and perhaps the size; relative to this file
-//! # opencv_camera = 2           # camera number in a stereo file with M1, D1, M2, D2
+//! # opencv_camera = 2           # camera number, required for a stereo file with M1, D1, M2, D2
 //! yaw = 35.0
 //!
 //! # [calibration]               # quality of a calibration from pictures
