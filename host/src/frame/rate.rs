@@ -63,6 +63,22 @@ impl Rate {
         Ok(Self { numerator: numerator / common, denominator: denominator / common })
     }
 
+    /// Returns the rate at which frames are `seconds` apart, rounded to thousandths, or `None` if it is out of range.
+    pub(crate) fn from_interval(seconds: f64) -> Option<Self> {
+        // A number that does not fit into a `u32` becomes its maximum, which is out of range.
+        Self::new((1000.0 / seconds).round() as u32, 1000).ok()
+    }
+
+    /// Returns this rate, or the lowest multiple of it that is not much lower than `other`. Conversion of a video of
+    /// the rate `other` to this rate loses no frames.
+    #[must_use]
+    pub(crate) fn multiple(self, other: Self) -> Self {
+        // A video that loses a few frames has a slightly lower rate.
+        let times = (other.per_second() / self.per_second() - 0.1).ceil().max(1.0) as u32;
+        let numerator = self.numerator.checked_mul(times);
+        numerator.and_then(|numerator| Self::new(numerator, self.denominator).ok()).unwrap_or(self)
+    }
+
     /// Returns the nearest common camera rate if its relative difference from this rate is less than `near`, otherwise
     /// this rate. Use it to round a measured average to the rate that the camera probably has.
     #[must_use]

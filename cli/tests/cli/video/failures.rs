@@ -257,8 +257,8 @@ fn videos_without_a_frame_name_the_cause() {
     ffmpeg.run(&folder, "-f lavfi -i testsrc2=s=40x30:r=30 -frames:v 1 -c:v libx264 left.mp4");
     std::fs::copy(folder.path("left.mp4"), folder.path("right.mp4")).unwrap();
     let line = format!("video left.mp4 right.mp4 {MAP} -o p.mp4");
-    insta::assert_snapshot!(refused(&folder, &format!("{line} --fps 10")), @"error: left.mp4: the video lasts 0.033333 s, which is too short for a frame at 10 frames per second; give a higher --fps, or remove --fps to keep the rate of the video");
-    folder.quiet(&format!("{line} --no-colour"));
+    // A video with a single frame is long enough for any rate.
+    folder.quiet(&format!("{line} --no-colour --fps 10"));
     // ffmpeg itself does not work.
     let mut command = folder.command();
     command.args(line.split(' ')).env("PANOWEAVE_FFMPEG", "true");

@@ -166,6 +166,36 @@ fn a_converted_matrix_keeps_the_mean() {
     assert!((found - expected).abs() < 0.7, "{found} instead of {expected}");
 }
 
+/// A video of 8 bits beside one of 10 bits has four times its levels.
+#[test]
+fn eight_bits_become_ten_without_a_tint() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    let noise: Vec<u8> = (0..64 * 48 * 3 / 2).map(|i: u32| (i * i / 7 % 256) as u8).collect();
+    folder.write("noise.yuv", &noise);
+    let colours = "-colorspace bt709 -color_range tv";
+    ffmpeg.run(
+        &folder,
+        &format!(
+            "-f rawvideo -pix_fmt yuv420p -s 64x48 {colours} -i noise.yuv -c:v ffv1 {colours} a.mkv"
+        ),
+    );
+    let path = folder.path("a.mkv");
+    let input = VideoInput::new(path.clone(), Medium::of_input(&path, None).unwrap());
+    let ten = PixelFormat::P010(YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited });
+    let mut source = VideoSource::open(&input, Some(ten), &Stop::default()).unwrap();
+    let frame = source.frame().unwrap().unwrap();
+    // P010 stores 10 bits in the upper bits of 16.
+    let found: Vec<_> =
+        frame.chunks_exact(2).map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]) >> 6).collect();
+    let (luma, chroma) = noise.split_at(64 * 48);
+    let (u, v) = chroma.split_at(32 * 24);
+    let pairs = u.iter().zip(v).flat_map(|(u, v)| [*u, *v]);
+    let expected: Vec<_> =
+        luma.iter().copied().chain(pairs).map(|level| 4 * u16::from(level)).collect();
+    assert!(found == expected);
+}
+
 /// Gray frames keep their levels and get no colour. Frames of JPEG and raw frames have the full range.
 #[test]
 fn gray_levels_are_read_as_they_are_stored() {
@@ -568,7 +598,7 @@ fn rates_that_vary() {
     make(",select=lt(mod(n\\,30)\\,15)", "pauses.mp4");
     make(",setpts=(N/30+mod(N\\,3)*0.007)/TB", "jitter.mp4");
     let inputs = ["whole", "lost", "pauses", "jitter"].map(|name| {
-        let path = folder.path(&format!("{name}.mp4"));
+        let path = folder.path(format!("{name}.mp4"));
         VideoInput::new(path.clone(), Medium::of_input(&path, None).unwrap())
     });
     let mut sources = VideoSource::open_all(&inputs, &Stop::default()).unwrap();
@@ -582,6 +612,15 @@ fn rates_that_vary() {
     assert!(whole.iter().zip(&lost).all(|(n, found)| last(*n, |n| n % 20 == 7) == *found));
     assert!(whole.iter().zip(&pauses).all(|(n, found)| last(*n, |n| n % 30 >= 15) == *found));
     assert!(whole.iter().zip(&jitter).all(|(n, found)| n == found), "{jitter:?}");
+    // A slow first video is paired with the nearest frames of a fast one whose times jitter, as with a constant rate.
+    ffmpeg.run(&folder, "-i whole.mp4 -vf fps=2 -c:v libx264 -qp 0 slow.mp4");
+    let slow = VideoInput { path: folder.path("slow.mp4"), ..inputs[0].clone() };
+    for (i, fps) in [(0, None), (3, None), (3, Some("10"))] {
+        let rate = fps.map(|rate: &str| rate.parse().unwrap());
+        let pair = [slow.clone(), inputs[i].clone()].map(|input| VideoInput { rate, ..input });
+        let sources = VideoSource::open_all(&pair, &Stop::default()).unwrap();
+        assert_eq!(sources[1].rate().to_string(), "30", "{:?}", inputs[i].path);
+    }
     // The first video may lose frames, too.
     let line = format!("video pauses.mp4 whole.mp4 {MAP} --no-colour --json -o p.mkv");
     let json = folder.words(&line).json();

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::{NoNvdec, NvdecError, NvencError, VideoLimitError};
 use crate::device::DeviceError;
-use crate::frame::{FrameError, FrameFormat, PixelFormat, Rate, RateError};
+use crate::frame::{FrameError, FrameFormat, PixelFormat, RateError};
 use crate::io::picture::{MAX_SIDE, PictureError};
 
 /// The error for a video that could not be read or written.
@@ -233,16 +233,6 @@ pub enum VideoError {
     NoFrames {
         /// The path of the video.
         file: PathBuf,
-    },
-    /// The video is shorter than the time of a frame at the requested rate.
-    #[error("{}: the video lasts {} s, which is too short for a frame at {rate} frames per second; give a higher --fps, or remove --fps to keep the rate of the video", file.display(), duration.as_secs_f64())]
-    TooShort {
-        /// The path of the video.
-        file: PathBuf,
-        /// The duration of the video.
-        duration: Duration,
-        /// The requested rate.
-        rate: Rate,
     },
     /// A picture in the middle of a sequence is missing.
     #[error("{}: this picture is missing, but the sequence continues up to {}; add the picture, or number the others without a gap", missing.display(), last.display())]

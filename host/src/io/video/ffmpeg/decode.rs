@@ -13,7 +13,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
-use std::time::Duration;
 
 use super::probe::Probe;
 use super::process::{Child, EXIT_LIMIT, Killer, number};
@@ -39,8 +38,6 @@ pub(in crate::io::video) struct Decoder {
     rate: Rate,
     /// The number of frames read.
     read: u64,
-    /// The duration of the file, if the rate is below that of the file.
-    slowed: Option<Duration>,
     max_pixels: MaxPixels,
     file: PathBuf,
     stop: Stop,
@@ -80,10 +77,8 @@ impl Decoder {
             .stdout(Stdio::piped());
         let child = Child::start(FFMPEG, &mut command, path, FfmpegTask::Decoding, stop)?;
         let frames = RawReader::new(path, child.output()?);
-        let is_slowed = probe.rate.is_some_and(|own| rate.per_second() < own.per_second());
-        let slowed = probe.duration.filter(|_| is_slowed);
         let (file, stop, max_pixels) = (path.to_owned(), stop.clone(), probe.max_pixels);
-        Ok(Self { child, frames, rate, read: 0, slowed, max_pixels, file, stop })
+        Ok(Self { child, frames, rate, read: 0, max_pixels, file, stop })
     }
 
     /// Returns a handle that kills ffmpeg when the handle is dropped.
@@ -101,7 +96,10 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
     let pixels = match format.pixels {
         PixelFormat::Rgba8 => "rgba",
         PixelFormat::Nv12(_) => "nv12",
-        PixelFormat::P010(_) => "p010le",
+        // ffmpeg's direct conversion from 8 bits repeats the upper bits in the lower ones, which adds up to 3 levels.
+        PixelFormat::P010(encoding) => {
+            &format!("yuv420p10le,{},format=p010le", same_range(encoding))
+        }
     };
     // `PTS-STARTPTS` makes the timestamps start at 0, so that the first frames of both cameras are paired. At a jump,
     // the `jump` expression makes ffmpeg print the two fields of `Jump`, each on its own line, at log level 16
@@ -125,7 +123,8 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
     };
     let scale = format!("scale=w='if({same},{},1e9)':h={}:eval=frame", size.x, size.y);
     // By default, ffmpeg truncates when it changes the matrix or the range, so luma loses about one level.
-    let is_converted = probe.stored() != format.pixels.encoding();
+    let wanted = format.pixels.encoding();
+    let is_converted = wanted.is_some() && wanted != probe.stored();
     let flags = if is_converted { ":flags=bicubic+accurate_rnd+full_chroma_int" } else { "" };
     format!(
         "setpts='PTS-STARTPTS+0*{jump}',fps={rate},{add_chroma}{scale}{input}{output}{flags},format={pixels}"
@@ -163,16 +162,10 @@ impl Decoder {
     /// Returns the error for a file from which ffmpeg made no frame although it succeeded. `said` has its last
     /// messages.
     fn no_frames(&self, said: &str) -> VideoError {
-        let (file, rate) = (self.file.clone(), self.rate);
-        if !said.is_empty() {
-            return self.child.failed();
-        }
-        match self.slowed {
-            // ffmpeg rounds the time of the end, so a frame can be missing if the duration has half of one.
-            Some(duration) if !duration.is_zero() && rate.frames(duration) <= 1 => {
-                VideoError::TooShort { file, duration, rate }
-            }
-            _ => VideoError::NoFrames { file },
+        if said.is_empty() {
+            VideoError::NoFrames { file: self.file.clone() }
+        } else {
+            self.child.failed()
         }
     }
 

@@ -494,20 +494,25 @@ impl Stream {
     }
 
     /// Returns the frame rate, and whether it varies:
-    /// - the nominal rate, if the file states no average rate, or if the average rate or the rate at the start differs
-    ///   from it by less than [`CONSTANT`]. The average rate is lower if frames are missing.
+    /// - the nominal rate, if the file states no average rate, or if the two differ by less than [`CONSTANT`],
+    /// - the nominal rate, if the rate at the start differs from it by less than [`CONSTANT`] and the average rate is
+    ///   lower, because frames are missing,
     /// - otherwise the average rate, because the rate varies. It is rounded to a common camera rate within [`MEANT`].
+    ///   A transport stream may state no rate at all; then the rate at the start is used.
     ///
     /// `interval` is the time between two frames at the start in seconds.
     fn rate(&self, interval: Option<f64>) -> Option<(Rate, bool)> {
         let rate = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
         let nominal: Option<Rate> = rate(&self.r_frame_rate);
         let Some(average) = rate(&self.avg_frame_rate) else {
-            return nominal.map(|nominal| (nominal, false));
+            let at_start =
+                || Rate::from_interval(interval?).map(|rate| (rate.usual(CONSTANT), true));
+            return nominal.map(|nominal| (nominal, false)).or_else(at_start);
         };
         let is_constant = |nominal: &Rate| {
-            let at_start = interval.map(|interval| (nominal.per_second() * interval - 1.0).abs());
-            nominal.distance(average).min(at_start.unwrap_or(1.0)) < CONSTANT
+            let at_start = interval.map_or(1.0, |time| (nominal.per_second() * time - 1.0).abs());
+            let lacks_frames = average.per_second() < nominal.per_second();
+            nominal.distance(average) < CONSTANT || (lacks_frames && at_start < CONSTANT)
         };
         let constant = nominal.filter(is_constant).map(|nominal| (nominal, false));
         Some(constant.unwrap_or_else(|| (average.usual(MEANT), true)))

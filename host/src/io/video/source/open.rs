@@ -16,8 +16,9 @@ use crate::io::video::{Medium, Stop, StreamFormat, VideoError, pictures, y4m};
 #[derive(Clone, Copy, Default)]
 struct Preferred {
     pixels: Option<PixelFormat>,
-    /// The rate at which a video is read whose own rate varies. Its frames then keep their times, while a conversion to
-    /// its average rate and a second one to the rate of the first video would not.
+    /// The rate at which a video is read whose own rate varies, or that of which a multiple is used. Its frames then
+    /// keep their times, while a conversion to its average rate and a second one to the rate of the first video would
+    /// not.
     rate: Option<Rate>,
 }
 
@@ -61,7 +62,10 @@ impl VideoSource {
                 if other.is_none() {
                     probe.warn_of_uneven_rate(&input.path);
                 }
-                let rate = other.or(probe.rate).ok_or_else(no_rate)?;
+                let rate = match (other, probe.rate) {
+                    (Some(other), Some(own)) => other.multiple(own),
+                    (other, own) => other.or(own).ok_or_else(no_rate)?,
+                };
                 let own = || {
                     let deep = input.ten_bit && probe.bits() > 8;
                     let format = if deep { PixelFormat::P010 } else { PixelFormat::Nv12 };
@@ -127,9 +131,9 @@ impl VideoSource {
     }
 
     /// Opens videos at the same time, and starts to read them. The pixel format of the first video is the preferred one
-    /// of the others; see [`open`](Self::open). A further file whose frame rate varies is read at the rate of the first
-    /// video, unless its [`rate`](VideoInput::rate) is set. One program can write several pipes in any order, because only encoded
-    /// files wait for the first video.
+    /// of the others; see [`open`](Self::open). A further file whose frame rate varies is read as if its
+    /// [`rate`](VideoInput::rate) were that of the first video, unless it is set. One program can write several pipes
+    /// in any order, because only encoded files wait for the first video.
     ///
     /// # Errors
     /// Returns the [`VideoError`] of a video that cannot be read, even if other inputs still wait for data. Returns
