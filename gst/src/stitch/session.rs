@@ -104,7 +104,8 @@ impl Session {
         };
         if follow {
             let anchor = settings.anchor();
-            let matched = matched_frames(&stream, &inputs.frames()?, &warp, anchor)?;
+            let frames = inputs.frames()?;
+            let matched = matched_frames(&stream, &frames, &warp, &stitch.vignettes, anchor)?;
             stitch.colours = matched.unwrap_or(stitch.colours);
         }
         let colour = match formats.rate {

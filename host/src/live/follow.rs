@@ -9,6 +9,9 @@
 //! colour correction and the seam search, and the seam keeps its position. An analysis of a scene that is too dark for
 //! an estimate is not a failure.
 //!
+//! Only cameras that are completely in the panorama and have delivered a frame within the last second are compared: the
+//! colours and the seams of the others stay until such a camera works again.
+//!
 //! When the colour correction is switched on or off, the colours change from their current values in small steps. When
 //! it is switched off, they change to the manual colours, which the user sets in the stitch options.
 
@@ -16,23 +19,33 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shared_types::colour::ColourSums;
+use shared_types::stitch::MAX_CAMERAS;
 
 use super::buffers::FrameSet;
 use super::colour_state::{Analysis, OverlapSums};
 use super::live_warp::{FrameSettings, LiveWarp};
 use super::options::ColourOptions;
+use super::presence::{Compared, Presence};
 use super::shared::Shared;
 use crate::device::{DeviceError, Event, Pinned, Priority, Stream, insist};
 use crate::lock::lock;
-use crate::ops::colour::{ColourMatcher, ColourTracker, Colours, EstimateLimits, MAX_OVERLAPS};
-use crate::ops::stitch::StitchError;
+use crate::ops::colour::{
+    ColourMatcher, ColourTracker, Colours, EstimateLimits, MAX_OVERLAPS, Overlap,
+};
+use crate::ops::stitch::{StitchError, Vignettes};
 
 /// The number of consecutive failures of the analysis after which the colour correction and the seam search are
 /// switched off.
 const STRIKES: u32 = 3;
 
+/// The maximum time since a camera's latest frame for which its picture is compared with those of other cameras.
+const FRESH: Duration = Duration::from_secs(1);
+
 /// An analysis in progress.
 struct Running {
+    /// The cameras that are compared.
+    compared: Compared,
+    vignettes: Vignettes,
     /// The analysed frames. This reference prevents the reuse of their buffers until the stream is idle.
     set: Arc<FrameSet>,
     warp: Arc<LiveWarp>,
@@ -65,6 +78,8 @@ pub(super) struct Follower {
     running: Option<Running>,
     /// The number of frames since the last analysis was started.
     frames: u32,
+    /// The timestamp of the latest set with a new frame of each camera.
+    latest: [Option<Duration>; MAX_CAMERAS],
 }
 
 impl Follower {
@@ -83,7 +98,28 @@ impl Follower {
             manual,
             running: None,
             frames: 0,
+            latest: [None; MAX_CAMERAS],
         })
+    }
+
+    /// Returns the cameras of a set that are compared. Call this for each set before its frames are uploaded.
+    pub(super) fn compared(
+        &mut self,
+        set: &FrameSet,
+        timestamp: Duration,
+        presence: Option<&Presence>,
+    ) -> Compared {
+        let mut compared = [false; MAX_CAMERAS];
+        for (camera, frame) in set.frames.iter().enumerate() {
+            if frame.is_new() {
+                self.latest[camera] = Some(timestamp);
+            }
+            let is_fresh =
+                self.latest[camera].is_some_and(|latest| timestamp.abs_diff(latest) <= FRESH);
+            let is_whole = presence.is_none_or(|presence| presence.presence[camera] == 1.0);
+            compared[camera] = is_fresh && is_whole;
+        }
+        compared
     }
 
     /// Returns the colours of the next frame. Fails only if the device is lost.
@@ -143,7 +179,9 @@ impl Follower {
     fn take_in(&mut self, shared: &Shared, running: &Running) {
         let mut found = None;
         if let (true, Some((overlaps, _))) = (running.colour, &running.warp.overlaps) {
-            let estimate = self.matcher.observe(&overlaps.edges(&self.sums)).map(Colours::of);
+            let mut edges = overlaps.edges(&self.sums, &running.vignettes);
+            edges.retain(|edge| edge.cameras().iter().all(|camera| running.compared[*camera]));
+            let estimate = self.matcher.observe(&edges).map(Colours::of);
             let sums = overlaps.all().iter().zip(&self.sums[..]);
             let sums =
                 sums.map(|(overlap, &sums)| OverlapSums { cameras: overlap.cameras(), sums });
@@ -177,11 +215,14 @@ impl Follower {
     pub(super) fn offer(
         &mut self,
         shared: &Shared,
-        warp: &Arc<LiveWarp>,
+        settings: &FrameSettings,
         set: &Arc<FrameSet>,
+        compared: Compared,
         stitched: &Event,
         timestamp: Duration,
     ) -> Result<(), DeviceError> {
+        let warp = &settings.warp;
+        let vignettes = settings.stitch.vignettes;
         let (following, seeking, is_analysed) = {
             let state = shared.colour();
             (state.following, state.seeking, state.analysis.is_some())
@@ -190,10 +231,13 @@ impl Follower {
             return Ok(());
         }
         self.frames = self.frames.saturating_add(1);
-        let colour = following && warp.overlaps.is_some();
+        let is_compared = |overlap: &Overlap| overlap.cameras().iter().all(|i| compared[*i]);
+        let overlaps = warp.overlaps.as_ref().filter(|_| following);
+        let colour = overlaps.is_some_and(|(overlaps, _)| overlaps.all().iter().any(is_compared));
         let seam = warp.seam.as_ref().filter(|_| seeking).map(lock);
-        let first = (colour && !is_analysed) || seam.as_ref().is_some_and(|seam| seam.is_new());
-        let seam = seam.is_some_and(|seam| seam.is_at_rest());
+        let is_new = seam.as_ref().is_some_and(|seam| seam.is_new(&compared));
+        let first = (colour && !is_analysed) || is_new;
+        let seam = seam.is_some_and(|seam| seam.is_at_rest(&compared));
         let due = self.frames >= self.options.every || first;
         if !due || self.running.is_some() || !(colour || seam) {
             return Ok(());
@@ -202,7 +246,8 @@ impl Follower {
         let stage = Stage::Held(self.options.delay);
         let (set, warp) = (Arc::clone(set), Arc::clone(warp));
         let since = Instant::now();
-        self.running = Some(Running { set, warp, timestamp, colour, seam, since, stage });
+        self.running =
+            Some(Running { compared, vignettes, set, warp, timestamp, colour, seam, since, stage });
         // The analysis must start after all frames are uploaded. The `stitched` event follows all uploads, because
         // the stitch reads the frames.
         if let Err(error) = self.stream.wait(stitched) {
@@ -225,7 +270,9 @@ impl Follower {
     }
 
     fn submit(&mut self, colours: Colours) -> Result<(), StitchError> {
-        let Some(Running { set, warp, colour, seam, .. }) = &self.running else { return Ok(()) };
+        let Some(Running { compared, set, warp, colour, seam, .. }) = &self.running else {
+            return Ok(());
+        };
         if let (true, Some((overlaps, summing))) = (*colour, &warp.overlaps) {
             let mut summing = lock(summing);
             let frames = set.lock();
@@ -238,7 +285,7 @@ impl Follower {
         if let (true, Some(seam)) = (*seam, &warp.seam) {
             // SAFETY: every search for this warp's seams runs on this stream, so no two searches run at the same time.
             // `running` keeps the warp with its seams, and the frames, until the stream is idle.
-            unsafe { lock(seam).submit(&self.stream, &warp.warp, set, colours)? };
+            unsafe { lock(seam).submit(&self.stream, &warp.warp, set, compared, colours)? };
         }
         Ok(())
     }

@@ -26,6 +26,9 @@ impl Presence {
     pub(super) const FULL: Self = Self { presence: [1.0; MAX_CAMERAS], cover: [0.0; MAX_CAMERAS] };
 }
 
+/// Whether the picture of each camera is compared with those of other cameras.
+pub(super) type Compared = [bool; MAX_CAMERAS];
+
 /// A number from 0 to 1 that rises and falls by different steps: it is `at` / (`up` · `down`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Fade {

@@ -187,6 +187,7 @@ impl Worker {
         }
         let Job { set, timestamp, complete } = job;
         let (set, warp) = (Arc::new(set), Arc::clone(&current.warp));
+        let compared = self.follower.compared(&set, timestamp, presence.as_ref());
         let analysed = self.analysed(&set);
         let flight = held.insert(Flight {
             set,
@@ -224,7 +225,9 @@ impl Worker {
             lock(seam).submitted();
         }
         shared.tally().counters.submitting += begin.elapsed().as_secs_f64();
-        if let Err(error) = self.follower.offer(&shared, warp, set, &output.stitched, timestamp) {
+        let stitched = &output.stitched;
+        let offered = self.follower.offer(&shared, &current, set, compared, stitched, timestamp);
+        if let Err(error) = offered {
             shared.fail(error.into());
         }
         let Some(flight) = held.take() else { return };

@@ -21,7 +21,7 @@ use crate::live::{
 use crate::ops::colour::{Colours, matched_frames};
 use crate::ops::refine::{RefineError, RefineOptions};
 use crate::ops::seam::Blend;
-use crate::ops::stitch::StitchOptions;
+use crate::ops::stitch::{StitchOptions, Vignettes};
 use crate::ops::view::VirtualCamera;
 use crate::warp::DeviceWarp;
 
@@ -161,11 +161,7 @@ pub fn stitch_video(
         };
         let feeder = thread::Builder::new().name("feed".into()).spawn_scoped(scope, feed);
         let feeder = feeder.map_err(VideoError::Thread)?;
-        // Also stops the sources, because the feeder may be waiting for data from a pipe.
-        let give_up = || {
-            stitcher.close();
-            stops.iter().for_each(Stop::ask);
-        };
+        let feeder_end = FeederEnd { stitcher: &stitcher, stops: &stops };
         let mut summary = Summary { expected, ..Summary::default() };
         let mut result = Ok(());
         for panorama in stitcher.panoramas() {
@@ -181,7 +177,7 @@ pub fn stitch_video(
             });
             summary.stages.write += begin.elapsed();
             if result.is_err() {
-                give_up();
+                feeder_end.now();
                 continue;
             }
             summary.written += gap + 1;
@@ -191,7 +187,7 @@ pub fn stitch_video(
             progress(&Progress { frames: summary.written, latency, colours });
         }
         if stitcher.health().is_err() {
-            give_up();
+            feeder_end.now();
         }
         let fed = feeder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok::<_, VideoStitchError>((fed, result.map(|()| summary)))
@@ -218,6 +214,28 @@ pub fn stitch_video(
     })?;
     tracing::debug!("{}", summary.stages.per_panorama(summary.written));
     Ok(Summary { read, unpaired, repeated, ended_first, stopped, time, live, ..summary })
+}
+
+/// Ends the feeder after an error, or if the thread panics while it exists.
+struct FeederEnd<'a> {
+    stitcher: &'a Stitcher,
+    stops: &'a [Stop],
+}
+
+impl FeederEnd<'_> {
+    /// Closes the stitcher. Also stops the sources, because the feeder may be waiting for data from a pipe.
+    fn now(&self) {
+        self.stitcher.close();
+        self.stops.iter().for_each(Stop::ask);
+    }
+}
+
+impl Drop for FeederEnd<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.now();
+        }
+    }
 }
 
 /// Checks that the frames of all videos have the same number of bits per sample, which stitching requires. Call this
@@ -263,7 +281,8 @@ pub(super) fn start(
     }
     let mut stitch = options.stitch;
     if options.colour.follow
-        && let Some(colours) = first_colours(device, &warp, sources, options.colour.anchor)?
+        && let Some(colours) =
+            first_colours(device, &warp, sources, &options.stitch.vignettes, options.colour.anchor)?
     {
         stitch.colours = colours;
     }
@@ -290,6 +309,7 @@ fn first_colours(
     device: &Device,
     warp: &DeviceWarp,
     sources: &[VideoSource],
+    vignettes: &Vignettes,
     anchor: Option<usize>,
 ) -> Result<Option<Colours>, VideoStitchError> {
     let stream = device.stream().map_err(LiveError::from)?;
@@ -304,7 +324,7 @@ fn first_colours(
             None => return Ok(None),
         });
     }
-    Ok(matched_frames(&stream, &frames, warp, anchor).map_err(LiveError::from)?)
+    Ok(matched_frames(&stream, &frames, warp, vignettes, anchor).map_err(LiveError::from)?)
 }
 
 /// Returns the number of panoramas that are missing between the first `written` panoramas and the one at `time`.

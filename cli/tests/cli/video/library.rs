@@ -2,6 +2,7 @@
 //! warp, and an output that fails while an input pipe delivers no data.
 
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -10,9 +11,9 @@ use glam::UVec2;
 use panoweave::device::Device;
 use panoweave::geometry::homography::Homography;
 use panoweave::io::video::{
-    Medium, Stop, VideoError, VideoInput, VideoOutput, VideoSink, VideoSource,
+    Medium, Stop, StreamFormat, VideoError, VideoInput, VideoOutput, VideoSink, VideoSource,
 };
-use panoweave::video::{Summary, VideoOptions, VideoStitchError, stitch_video};
+use panoweave::video::{Progress, Summary, VideoOptions, VideoStitchError, stitch_video};
 use panoweave::warp::DeviceWarp;
 
 use super::flat;
@@ -82,4 +83,34 @@ fn an_error_of_the_sink_does_not_wait_for_a_pipe() {
         let error = result.expect("`stitch_video` does not end").unwrap_err();
         assert!(matches!(error, VideoStitchError::Video(VideoError::Unwritable { .. })), "{error}");
     });
+}
+
+/// A panic of the caller's function ends the readers of endless inputs.
+#[test]
+fn a_panic_while_reporting_progress_ends_the_stitch() {
+    let folder = Folder::new();
+    let stop = Stop::default();
+    let sources = [0, 1].map(|_| {
+        let mut input = VideoInput::new("/dev/zero", Medium::Stream(StreamFormat::Nv12));
+        (input.size, input.rate) = (Some(UVec2::new(40, 30)), Some("30".parse().unwrap()));
+        VideoSource::open(&input, None, &stop).unwrap()
+    });
+    let output = VideoOutput::new(folder.path("p.y4m"), Medium::Stream(StreamFormat::Y4m));
+    let (sent, ended) = channel();
+    std::thread::spawn(move || {
+        let device = Device::cpu();
+        let stream = device.stream().unwrap();
+        let sizes = sources.each_ref().map(|source| source.format().size);
+        let shift = Homography::parse(SHIFT, "shift").unwrap();
+        let geometry = shift.geometry(sizes[0], sizes[1]).unwrap();
+        let warp = DeviceWarp::render(&stream, &geometry).unwrap();
+        let size = warp.size() / 2 * 2;
+        let sink = VideoSink::create(&output, size, sources[0].rate(), &stop).unwrap();
+        let stitch = AssertUnwindSafe(|| {
+            let progress = |done: &Progress| assert!(done.frames < 3);
+            stitch_video(&device, warp, sources.into(), sink, &VideoOptions::default(), progress)
+        });
+        sent.send(catch_unwind(stitch).is_err())
+    });
+    assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(true));
 }

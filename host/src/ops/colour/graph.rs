@@ -70,6 +70,12 @@ impl Edge {
         Some(Self { cameras, means, influence: weight / (weight + HALF_WEIGHT) })
     }
 
+    /// Returns the two cameras.
+    #[must_use]
+    pub fn cameras(&self) -> [usize; 2] {
+        self.cameras
+    }
+
     /// Returns this edge with an influence that matters only where no other edge contradicts it.
     pub(super) fn outdated(self) -> Self {
         Self { influence: self.influence * OUTDATED, ..self }

@@ -1,7 +1,8 @@
 //! Finds the overlap of two cameras of a warp on a device, and computes the colour sums of a pair of frames over the
 //! overlap. `estimate.rs` and `graph.rs` compute the colour corrections from these sums.
 
-use glam::UVec2;
+use glam::{UVec2, Vec2};
+use kernels_gpu::colour::vignette::factor;
 use kernels_gpu::colour::{
     ColourSumsNv12, ColourSumsNv12Rgba8, ColourSumsP010, ColourSumsRgba8, ColourSumsRgba8Nv12,
     MapOverlap,
@@ -9,6 +10,7 @@ use kernels_gpu::colour::{
 use shared_types::colour::{
     ColourSums, MIN_WEIGHT, OverlapBox, OverlapPixel, OverlapRule, RUNNING_SUMS, SumParams,
 };
+use shared_types::photometry::Vignette;
 use shared_types::stitch::MAX_CAMERAS;
 
 use super::EstimateLimits;
@@ -29,7 +31,20 @@ pub struct Overlap {
     place: OverlapBox,
     sources: [UVec2; 2],
     pixels: Image<OverlapPixel>,
+    samples: Vec<Sample>,
 }
+
+/// A pixel of an overlap, at which the vignettes of both cameras are compared.
+#[derive(Debug)]
+struct Sample {
+    /// The weight of its column in the colour sums.
+    weight: f32,
+    /// The source pixels of the left and the right camera.
+    places: [Vec2; 2],
+}
+
+/// The maximum number of columns and of rows of [`Sample`]s. Vignettes are smooth, so a coarse grid is enough.
+const SAMPLES: u32 = 64;
 
 /// Device memory for the colour sums of one set of frames over all overlaps. Only one stream at a time may use it.
 #[derive(Debug)]
@@ -145,8 +160,55 @@ impl Overlap {
                 overlaps.push(Self::map(stream, warp, cameras, place, rule)?);
             }
         }
-        stream.synchronize()?;
+        for overlap in &mut overlaps {
+            overlap.samples = overlap.sampled(&overlap.pixels(stream)?);
+        }
         Ok(overlaps)
+    }
+
+    /// Returns samples of the `pixels` of the overlap.
+    fn sampled(&self, pixels: &[OverlapPixel]) -> Vec<Sample> {
+        let size = self.place.size();
+        let [columns, rows] = size.to_array().map(|side| {
+            let step = side.div_ceil(SAMPLES);
+            (step / 2..side).step_by(step as usize)
+        });
+        let (centre, per_column) = self.band();
+        let sample = |(x, y): (u32, u32)| {
+            let pixel = pixels[(y * size.x + x) as usize];
+            let band = (1.0 - (x as f32 - centre).abs() * per_column).clamp(0.0, 1.0);
+            let places = [pixel.left, pixel.right].map(|at| Vec2::from(at.map(f32::from)));
+            (pixel != OverlapPixel::NONE).then_some(Sample { weight: band * band, places })
+        };
+        rows.flat_map(|y| columns.clone().map(move |x| (x, y))).filter_map(sample).collect()
+    }
+
+    /// Returns the column with the largest weight, and the reciprocal of the distance at which the weight is 0.
+    fn band(&self) -> (f32, f32) {
+        let width = self.place.size().x as f32;
+        (0.5 * (width - 1.0), 2.0 / width)
+    }
+
+    /// Returns the colour sums of frames without vignetting, from those of the stored frames. `vignettes` are those of
+    /// the left and the right camera.
+    ///
+    /// The kernels sum stored levels, so the result assumes that light and dark parts of the scene are distributed over
+    /// the overlap in the same way. The sums of each camera are multiplied by `Σw / Σ(w/f)`, with the weights `w` of the
+    /// pixels and the factors `f` that undo the vignetting.
+    pub(super) fn undo(&self, vignettes: [&Vignette; 2], sums: &ColourSums) -> ColourSums {
+        let weight: f64 = self.samples.iter().map(|sample| f64::from(sample.weight)).sum();
+        let scaled = |camera: usize, sums: [f32; 4]| {
+            let vignette = vignettes[camera];
+            if *vignette == Vignette::NONE {
+                return sums;
+            }
+            let stored = |sample: &Sample| {
+                f64::from(sample.weight) / f64::from(factor(vignette, sample.places[camera]))
+            };
+            let scale = weight / self.samples.iter().map(stored).sum::<f64>();
+            if scale.is_finite() { sums.map(|sum| (f64::from(sum) * scale) as f32) } else { sums }
+        };
+        ColourSums { left: scaled(0, sums.left), right: scaled(1, sums.right), ..*sums }
     }
 
     /// Creates the overlap with this bounding box. Does not wait for the device.
@@ -165,7 +227,7 @@ impl Overlap {
         let [left, right] = sources;
         let kernel = MapOverlap { planes_left, planes_right, left, right, rule, place, out };
         stream.launch(&cover(size), &kernel)?;
-        Ok(Self { cameras, place, sources, pixels })
+        Ok(Self { cameras, place, sources, pixels, samples: Vec::new() })
     }
 
     /// Returns the two cameras.
@@ -269,9 +331,8 @@ impl Overlap {
         summing: &mut Summing,
         element: u32,
     ) -> Result<(), DeviceError> {
-        let width = self.place.size().x as f32;
         let [left, right] = frames.each_ref().map(|frame| frame.format().pixels.to_rgb());
-        let (centre, per_column) = (0.5 * (width - 1.0), 2.0 / width);
+        let (centre, per_column) = self.band();
         let params = SumParams { centre, per_column, left, right, element };
         macro_rules! launch {
             ($kernel:ident, $left:ident, $right:ident) => {

@@ -8,7 +8,7 @@ use super::{Colours, Edge, EstimateLimits, Overlap, Summing, solve};
 use crate::device::{DeviceError, Stream};
 use crate::frame::{DeviceFrame, FrameRef, FrameView};
 use crate::io::picture::Picture;
-use crate::ops::stitch::{StitchError, check_depths, check_frames};
+use crate::ops::stitch::{StitchError, Vignettes, check_depths, check_frames};
 use crate::warp::DeviceWarp;
 
 /// The overlaps of a warp, one for each pair of cameras that overlap.
@@ -82,24 +82,25 @@ impl Overlaps {
         Ok(())
     }
 
-    /// Returns the edges of the graph of cameras for sums with one element per overlap. Overlaps that are too dark or
-    /// too bright for an estimate have no edge.
+    /// Returns the edges of the graph of cameras for sums with one element per overlap. The edges are those of pictures
+    /// without vignetting. Overlaps that are too dark or too bright for an estimate have no edge.
     #[must_use]
-    pub fn edges(&self, sums: &[ColourSums]) -> Vec<Edge> {
+    pub fn edges(&self, sums: &[ColourSums], vignettes: &Vignettes) -> Vec<Edge> {
         let edges = self.overlaps.iter().zip(sums);
-        edges.filter_map(|(overlap, sums)| overlap.edge(sums)).collect()
+        edges.filter_map(|(overlap, sums)| overlap.edge(sums, vignettes)).collect()
     }
 }
 
 impl Overlap {
     /// Returns the edge between this overlap's cameras; see [`Edge::new`].
-    fn edge(&self, sums: &ColourSums) -> Option<Edge> {
-        Edge::new(self.cameras(), sums, &self.limits())
+    fn edge(&self, sums: &ColourSums, vignettes: &Vignettes) -> Option<Edge> {
+        let sums = self.undo(self.cameras().map(|camera| &vignettes[camera]), sums);
+        Edge::new(self.cameras(), &sums, &self.limits())
     }
 }
 
-/// Returns the colours that match the pictures of all cameras in their overlaps. The camera `anchor` keeps its colours;
-/// see [`solve`]. Cameras without a usable overlap have the identity. Returns `None` if no pictures overlap, or if all
+/// Returns the colours that match the pictures of all cameras in their overlaps, after their `vignettes` are undone. The
+/// camera `anchor` keeps its colours; see [`solve`]. Cameras without a usable overlap have the identity. Returns `None` if no pictures overlap, or if all
 /// overlaps are too dark or too bright for an estimate.
 ///
 /// # Errors
@@ -109,11 +110,12 @@ pub fn matched_pictures(
     stream: &Stream,
     pictures: &[&Picture],
     warp: &DeviceWarp,
+    vignettes: &Vignettes,
     anchor: Option<usize>,
 ) -> Result<Option<Colours>, StitchError> {
     let images = Picture::upload_all(stream, pictures)?;
     let frames: Vec<_> = images.iter().map(FrameView::from).collect();
-    matched(stream, &frames, warp, anchor)
+    matched(stream, &frames, warp, vignettes, anchor)
 }
 
 /// Returns the colours that match frames, as [`matched_pictures`] does for pictures. Uploads frames in host memory to
@@ -126,6 +128,7 @@ pub fn matched_frames(
     stream: &Stream,
     frames: &[FrameRef<'_>],
     warp: &DeviceWarp,
+    vignettes: &Vignettes,
     anchor: Option<usize>,
 ) -> Result<Option<Colours>, StitchError> {
     let upload = |frame: &FrameRef<'_>| {
@@ -140,7 +143,7 @@ pub fn matched_frames(
         FrameRef::Device(view) => Some(*view),
     });
     let views: Vec<_> = views.collect();
-    matched(stream, &views, warp, anchor)
+    matched(stream, &views, warp, vignettes, anchor)
 }
 
 /// Returns the colours that match frames on the device, as [`matched_pictures`] does for pictures.
@@ -152,10 +155,11 @@ pub fn matched(
     stream: &Stream,
     frames: &[FrameView<'_>],
     warp: &DeviceWarp,
+    vignettes: &Vignettes,
     anchor: Option<usize>,
 ) -> Result<Option<Colours>, StitchError> {
     let overlaps = Overlaps::find(stream, warp)?;
-    let edges = overlaps.edges(&overlaps.sums(stream, frames)?);
+    let edges = overlaps.edges(&overlaps.sums(stream, frames)?, vignettes);
     let solution = solve(frames.len(), &edges, &EstimateLimits::default(), anchor, &[]);
     Ok((!edges.is_empty()).then(|| Colours::of(solution.colours)))
 }

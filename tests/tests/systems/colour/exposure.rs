@@ -1,13 +1,16 @@
 //! Checks that saturated pixels, dark pixels and noise do not bias the colours. Several cameras see the same scene with
 //! known exposures, which burn parts of it to white in some cameras and leave parts of it black in others.
 
-use glam::{UVec2, uvec2};
+use glam::{UVec2, Vec3, uvec2};
 use panoweave::frame::{DeviceFrame, FrameView, PixelFormat, Range, YuvEncoding, YuvMatrix};
-use panoweave::ops::colour::{Colours, EstimateLimits, Overlaps, matched, solve};
+use panoweave::io::picture::Picture;
+use panoweave::ops::colour::{Colours, EstimateLimits, Overlaps, matched, matched_pictures, solve};
+use panoweave::ops::stitch::Vignettes;
 use panoweave::warp::{DeviceWarp, Warp};
-use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{Pixels, Raster};
+use panoweave_tests::{live, panoweave_devices};
+use shared_types::photometry::Vignette;
 use shared_types::stitch::Colour;
 use shared_types::{Chroma, Rgba8};
 
@@ -132,7 +135,8 @@ fn a_ramp_of_exposures_is_undone() {
                 })
                 .collect();
             let views: Vec<FrameView<'_>> = frames.iter().map(DeviceFrame::view).collect();
-            let colours = matched(&stream, &views, &on_device, None).unwrap().unwrap();
+            let colours =
+                matched(&stream, &views, &on_device, &Vignettes::NONE, None).unwrap().unwrap();
             let error = error(&colours, &exposures);
             println!("{device}, noise of {noise} levels: gains are within {:.3} %", 100.0 * error);
             assert!(error < most, "{device}, {noise}: {error}");
@@ -142,10 +146,50 @@ fn a_ramp_of_exposures_is_undone() {
                 let [a, b] = overlap.cameras();
                 assert_eq!(overlap.sums(&stream, views[a], views[b]).unwrap(), *sums);
             }
-            let edges = overlaps.edges(&sums);
+            let edges = overlaps.edges(&sums, &Vignettes::NONE);
             let solved = solve(5, &edges, &EstimateLimits::default(), None, &[]);
             assert_eq!(Colours::of(solved.colours), colours);
         }
+    }
+}
+
+/// The same scene, through a lens with vignetting and one without. Its gradient is weak, because the correction of the
+/// sums assumes that light and dark parts are distributed evenly.
+#[test]
+fn vignetting_does_not_change_the_colours() {
+    let vignette = Vignette {
+        terms: Vec3::new(0.3, 0.1, 0.2),
+        per_corner: (live::SOURCE.as_vec2() / 2.0).length_squared().recip(),
+        centre: (live::SOURCE.as_vec2() - 1.0) / 2.0,
+    };
+    let factor = |x: u32, y: u32| {
+        let q = (uvec2(x, y).as_vec2() - vignette.centre).length_squared();
+        let q = f64::from(q * vignette.per_corner);
+        1.0 + 0.3 * q + 0.1 * q * q + 0.2 * q * q * q
+    };
+    let step = live::CANVAS.x - live::SOURCE.x;
+    let picture = |first: u32, has_vignette: bool| {
+        let size = live::SOURCE;
+        let pixels = (0..size.y).flat_map(|y| (0..size.x).map(move |x| (x, y))).map(|(x, y)| {
+            let scene = 130.0 + 0.1 * f64::from(first + x) + 0.1 * f64::from(y);
+            let level = (if has_vignette { scene / factor(x, y) } else { scene }).round() as u8;
+            Rgba8::opaque(level, level, level)
+        });
+        Picture::from_pixels(size.x, size.y, pixels.collect()).unwrap()
+    };
+    let (left, right) = (picture(0, true), picture(step, false));
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let warp = live::device_warp(&device, 0.0);
+        let gains = |vignettes: &Vignettes| {
+            let colours = matched_pictures(&stream, &[&left, &right], &warp, vignettes, None);
+            let colours = colours.unwrap().unwrap();
+            [colours[0].gain.x, colours[1].gain.x]
+        };
+        let found = gains(&Vignettes::of([vignette]));
+        assert!(found.iter().all(|gain| (gain - 1.0).abs() < 0.004), "{device}: {found:?}");
+        let stored = gains(&Vignettes::NONE);
+        assert!(stored[0] - stored[1] > 0.1, "{device}: {stored:?}");
     }
 }
 

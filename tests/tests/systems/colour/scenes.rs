@@ -46,7 +46,8 @@ fn check(name: &str, found: Option<([PathBuf; 2], String)>, part: f64) {
         let sums = overlap.sums(&stream, &images[0], &images[1]).unwrap();
         let colours = estimate(&sums, &overlap.limits()).expect("enough light");
         let matched =
-            matched_pictures(&stream, &[&pictures[0], &pictures[1]], &warp, None).unwrap();
+            matched_pictures(&stream, &[&pictures[0], &pictures[1]], &warp, &Vignettes::NONE, None)
+                .unwrap();
         assert_eq!(matched, Some(colours), "{name}");
 
         let meter = OverlapMeter::new(&stream, &warp, [0, 1]).unwrap().unwrap();

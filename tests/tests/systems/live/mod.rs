@@ -3,6 +3,7 @@
 //! exposure.
 
 mod absent;
+mod compared;
 mod failure;
 mod held;
 mod input;

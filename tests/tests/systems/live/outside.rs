@@ -33,6 +33,7 @@ use panoweave::live::{LiveOptions, Pace, Stitcher};
 use panoweave::ops::colour::{Colours, matched_pictures};
 use panoweave::ops::matching::{MatchOptions, links};
 use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::stitch::Vignettes;
 use panoweave::quality::owners_of_weights;
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::data;
@@ -292,7 +293,13 @@ impl Scene {
             let uncorrected = blended(&planes, &weights, &frames, &Colours::IDENTITY);
             self.look(blend, second, "uncorrected", &uncorrected);
 
-            let best = matched_pictures(&stream, &frames.iter().collect::<Vec<_>>(), &warp(), None);
+            let best = matched_pictures(
+                &stream,
+                &frames.iter().collect::<Vec<_>>(),
+                &warp(),
+                &Vignettes::NONE,
+                None,
+            );
             let best = best.unwrap().unwrap();
             let owners = owners_of_weights(&weights);
             for (cameras, overlap) in &overlaps {

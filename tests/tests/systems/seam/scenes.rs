@@ -10,7 +10,7 @@ use panoweave::geometry::homography::Homography;
 use panoweave::io::picture::Picture;
 use panoweave::ops::colour::{Colours, matched_pictures};
 use panoweave::ops::seam::{SeamOptions, seamed_pictures};
-use panoweave::ops::stitch::{StitchOptions, stitch_pictures};
+use panoweave::ops::stitch::{StitchOptions, Vignettes, stitch_pictures};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::{by_planes, data, panoweave_devices};
 use shared_types::Rgba8;
@@ -89,7 +89,8 @@ fn check_photos(scene: &str, left: &str, least: f64) {
         let stream = device.stream().unwrap();
         let warp = DeviceWarp::render(&stream, &geometry).unwrap();
         let matched =
-            matched_pictures(&stream, &[&pictures[0], &pictures[1]], &warp, None).unwrap();
+            matched_pictures(&stream, &[&pictures[0], &pictures[1]], &warp, &Vignettes::NONE, None)
+                .unwrap();
         let colours = matched.expect("enough light");
         let (left, right) = (colours[0], colours[1]);
         let options = StitchOptions { colours: Colours::of([left, right]), ..by_planes() };

@@ -1,0 +1,58 @@
+//! Tests that cameras which are not in the panorama, or deliver no frames, do not change the colours of the others.
+
+use std::time::Duration;
+
+use panoweave::device::Device;
+use panoweave::live::{ColourOptions, FailureOptions, LiveOptions, Stitcher};
+use panoweave_tests::live::{FRAME, STILL, frame, stamp, stitcher};
+use panoweave_tests::panoweave_devices;
+
+/// Returns the gain of the first camera after its frames have become brighter. The second camera's frames stay as they
+/// are. Calls `stop` before the change; if it returns `true`, the second camera delivers no more frames.
+fn gain(device: &Device, options: LiveOptions, stop: impl Fn(&Stitcher) -> bool) -> f32 {
+    let stitcher = stitcher(device, options);
+    let mut panoramas = stitcher.panoramas();
+    let (mut seen, mut gain, mut cameras) = (0, 0.0, 2);
+    for i in 1..=160 {
+        if i == 20 && stop(&stitcher) {
+            cameras = 1;
+        }
+        // Without frames, the last one is compared for a second.
+        let levels = if i < 80 { [100, 100] } else { [150, 100] };
+        for (camera, level) in levels.into_iter().enumerate().take(cameras) {
+            stitcher.push(camera, frame(&stamp(level)), FRAME * i).unwrap();
+        }
+        while seen < stitcher.counters().sets {
+            gain = panoramas.next().unwrap().colours()[0].gain.x;
+            seen += 1;
+        }
+    }
+    assert!(seen > 120, "{device}: {seen} panoramas");
+    gain
+}
+
+#[test]
+fn cameras_outside_the_panorama_do_not_change_colours() {
+    let failure = FailureOptions {
+        late: Duration::from_secs(100),
+        gone: Duration::from_secs(200),
+        frozen: Duration::from_secs(100),
+        black: Duration::from_secs(100),
+        fade_out: 4,
+        ..FailureOptions::DEFAULT
+    };
+    let colour = ColourOptions { follow: true, every: 1, ..STILL };
+    for device in panoweave_devices() {
+        let options = LiveOptions { colour, ..LiveOptions::default() };
+        let absent = LiveOptions { failure: Some(failure), ..options };
+        let without = gain(&device, absent, |stitcher| {
+            stitcher.set_present(1, false).unwrap();
+            true
+        });
+        assert_eq!(without, 1.0, "{device}: the second camera is absent");
+        let silent = LiveOptions { deadline: Some(FRAME * 2), ..options };
+        assert_eq!(gain(&device, silent, |_| true), 1.0, "{device}: the second camera is silent");
+        let both = gain(&device, options, |_| false);
+        assert!(both < 0.9, "{device}: {both}");
+    }
+}
