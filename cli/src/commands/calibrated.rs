@@ -9,7 +9,7 @@ use panoweave::geometry::calibrate::{
     bundle, pair,
 };
 use panoweave::geometry::intrinsics::Intrinsics;
-use panoweave::geometry::rig::{LensName, MAX_CAMERAS, Rig};
+use panoweave::geometry::rig::{LensName, MAX_CAMERAS, ModelName, Rig};
 use panoweave::io::picture::Picture;
 use panoweave::ops::matching::{MatchOptions, links, recalibrate, recalibrate_pair};
 use serde_json::{Value, json};
@@ -135,6 +135,7 @@ impl Calibrated {
         rig: &RigOptions,
     ) -> Result<Self, Failure> {
         let lenses = lenses.known(files, pictures)?;
+        let has_lenses = lenses.iter().any(Option::is_some);
         if pictures.len() > MAX_CAMERAS {
             // Fail here, before the pictures are matched, because matching many pictures takes a long time.
             let found = pictures.len();
@@ -155,14 +156,16 @@ impl Calibrated {
                 let rig = found.rig(rig).map_err(refused)?;
                 let warnings =
                     found.misaligned.then(|| misaligned(["left", "right"], found.seam_error_px));
-                let (warnings, figures) =
-                    (warnings.into_iter().collect(), Figures::Pair(Box::new(found)));
+                let warnings = warnings.into_iter().chain(unused(&rig, has_lenses)).collect();
+                let figures = Figures::Pair(Box::new(found));
                 return Ok(Self { rig, links, indices: vec![0, 1], figures, warnings });
             }
             let found = bundle(&named, &links, options).map_err(refused)?;
             let (found, links) = recalibrate(pictures, &named, links, found, options);
             let rig = found.rig(rig).map_err(refused)?;
-            let (indices, warnings) = (found.indices.clone(), warnings(&found, files));
+            let mut warnings = warnings(&found, files);
+            warnings.extend(unused(&rig, has_lenses));
+            let indices = found.indices.clone();
             let new = |old: usize| indices.iter().position(|&i| i == old);
             let kept = |pair: PhotoPair| {
                 let (left, right) = (new(pair.left)?, new(pair.right)?);
@@ -283,6 +286,16 @@ fn warnings(found: &Bundle, files: &[&Path]) -> Vec<String> {
         misaligned(names, pair.seam_error_px)
     });
     left_out.chain(found.false_pairs.iter().map(ToString::to_string)).chain(worst).collect()
+}
+
+/// Returns the warning if the pictures have known lenses, but the rig has homographies, which have no lenses.
+fn unused(rig: &Rig, has_lenses: bool) -> Option<String> {
+    let model = rig.quality.as_ref().map(|quality| quality.model);
+    (has_lenses && model == Some(ModelName::Homography)).then(|| {
+        "the lenses of --lens are not used, because the pictures are related by a homography, which ignores \
+         distortion; if all pictures were taken from one position, use --model rotation"
+            .to_owned()
+    })
 }
 
 /// Returns the warning for two pictures with a large expected misalignment in pixels.

@@ -186,7 +186,11 @@ impl EncoderName {
 /// Runs `panoweave video`: writes the video and prints a summary. Returns exit code 130 if a signal ended the video
 /// early.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
-    let medium = Medium::of_output(&args.output, args.output_format.map(Into::into))?;
+    // A stream to the file of standard output has no extension of its own.
+    let has_extension = args.output.extension().is_some();
+    let is_stdout = !has_extension && output::is_stdout(&args.output);
+    let output = if is_stdout { Path::new(STANDARD) } else { &args.output };
+    let medium = Medium::of_output(output, args.output_format.map(Into::into))?;
     let mut inputs = args.inputs(args.reads_ten_bits(&medium)?)?;
     args.sync.check(inputs.len())?;
     args.look.check(inputs.len())?;

@@ -255,6 +255,9 @@ fn lenses_that_are_known_stay_as_they_are() {
     }
     let found = mounts[1].yaw - mounts[0].yaw;
     assert!((found - yaw).abs() < 0.2, "turned by {found}°");
+    let done = folder.words(&format!("{line} -o flat.toml --lens lens.yaml --model homography"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stderr.contains("the lenses of --lens are not used"), "{done:?}");
     // The file of a stereo calibration has the lens of each picture.
     let right = 340.0;
     views(right, k1, yaw)[1].save(folder.path("right.png")).unwrap();

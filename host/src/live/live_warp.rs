@@ -1,7 +1,7 @@
 //! The stitcher's warp with the data derived from it (mesh, overlaps and seam), the settings for the next frame, and
 //! the release of replaced warps.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,9 @@ use glam::UVec2;
 use super::error::LiveError;
 use super::faded::FadedWarp;
 use super::seam::LiveSeam;
-use crate::device::Stream;
+use crate::device::{DeviceError, Stream};
 use crate::frame::FrameFormat;
+use crate::lock::lock;
 use crate::ops::colour::{Colours, Overlaps, Summing};
 use crate::ops::multiband::Multiband;
 use crate::ops::seam::Blend;
@@ -84,6 +85,17 @@ impl LiveWarp {
             _ => None,
         };
         Ok(Self { warp, overlaps, seam, seamless, faded, multiband, viewer })
+    }
+
+    /// Takes over the seams of the warp that this one replaces. Waits for the device.
+    pub(super) fn take_over(&mut self, stream: &Stream, former: &Self) -> Result<(), DeviceError> {
+        match (&mut self.seam, &former.seam) {
+            (Some(seam), Some(former)) => {
+                let seam = seam.get_mut().unwrap_or_else(PoisonError::into_inner);
+                seam.take_over(stream, &lock(former))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Logs a warning for each overlap without a seam, except those of the warp that this one replaces.

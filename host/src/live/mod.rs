@@ -284,9 +284,12 @@ impl Stitcher {
             inputs: &self.shared.formats.inputs,
         };
         let size = self.shared.formats.output.size;
-        let warp = LiveWarp::new(&swap.stream, warp, viewer, size, follow)?;
+        let mut warp = LiveWarp::new(&swap.stream, warp, viewer, size, follow)?;
         swap.stream.synchronize()?;
-        warp.warn(Some(&self.shared.current().warp));
+        let former = Arc::clone(&self.shared.current().warp);
+        warp.warn(Some(&former));
+        warp.take_over(&swap.stream, &former)?;
+        drop(former);
         let former = std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp));
         swap.retired.free(former);
         Ok(())

@@ -8,6 +8,7 @@ use shared_types::seam::SeamCosts;
 use super::buffers::FrameSet;
 use super::error::LiveError;
 use super::faded::{FadedWarp, Followed};
+use super::presence::Compared;
 use crate::device::{DeviceError, Pinned, Stream};
 use crate::frame::FrameFormat;
 use crate::ops::colour::Colours;
@@ -69,6 +70,21 @@ impl LiveSeam {
         Ok((Some(Self { seams, states, seamed, unwritten: false }), seamless))
     }
 
+    /// Takes over the paths and fades of the seams of the warp that this one replaces, so that the picture does not jump.
+    /// Seams whose places differ too much start again. Waits for the device.
+    pub(super) fn take_over(&mut self, stream: &Stream, former: &Self) -> Result<(), DeviceError> {
+        for (seam, state) in self.seams.pairs_mut().iter_mut().zip(&mut self.states) {
+            let mut pairs = former.seams.pairs().iter().zip(&former.states);
+            if let Some((old, old_state)) = pairs.find(|(old, _)| old.cameras() == seam.cameras())
+                && seam.take_over(stream, old)?
+            {
+                (state.tracker, state.part) = (old_state.tracker.clone(), old_state.part);
+                self.unwritten = true;
+            }
+        }
+        Ok(())
+    }
+
     /// Advances the fades between two paths to the next frame.
     pub(super) fn advance(&mut self) {
         for state in &mut self.states {
@@ -110,17 +126,25 @@ impl LiveSeam {
         self.unwritten = false;
     }
 
-    /// Returns whether a seam is not fading to a new path. Only then may a search for a better path start.
-    pub(super) fn is_at_rest(&self) -> bool {
-        self.states.iter().any(|state| state.tracker.is_at_rest())
+    /// Returns whether a seam between two of the `compared` cameras is not fading to a new path. Only then may a search
+    /// for a better path start.
+    pub(super) fn is_at_rest(&self, compared: &Compared) -> bool {
+        self.between(compared).any(|state| state.tracker.is_at_rest())
     }
 
-    /// Returns whether a seam has no path yet.
-    pub(super) fn is_new(&self) -> bool {
-        self.states.iter().any(|state| state.tracker.is_new())
+    /// Returns whether a seam between two of the `compared` cameras has no path yet.
+    pub(super) fn is_new(&self, compared: &Compared) -> bool {
+        self.between(compared).any(|state| state.tracker.is_new())
     }
 
-    /// Submits the search for the best path of each seam that is at rest, and the download of the paths' costs.
+    /// Yields the states of the seams between two of the `compared` cameras.
+    fn between(&self, compared: &Compared) -> impl Iterator<Item = &State> {
+        let pairs = self.seams.pairs().iter().zip(&self.states);
+        pairs.filter(|(seam, _)| is_compared(seam, compared)).map(|(_, state)| state)
+    }
+
+    /// Submits the search for the best path of each seam between two of the `compared` cameras that is at rest, and the
+    /// download of the paths' costs.
     ///
     /// # Safety
     /// The caller uses one stream for all searches, and keeps the seams and the frames until this stream is idle.
@@ -129,12 +153,13 @@ impl LiveSeam {
         stream: &Stream,
         warp: &DeviceWarp,
         set: &FrameSet,
+        compared: &Compared,
         colours: Colours,
     ) -> Result<(), StitchError> {
         let frames = set.lock();
         let frames = frames.views();
         for (seam, state) in self.seams.pairs_mut().iter_mut().zip(&mut self.states) {
-            state.searching = state.tracker.is_at_rest();
+            state.searching = state.tracker.is_at_rest() && is_compared(seam, compared);
             if !state.searching {
                 continue;
             }
@@ -164,4 +189,9 @@ impl LiveSeam {
         }
         moved
     }
+}
+
+/// Returns whether both cameras of the seam are compared.
+fn is_compared(seam: &Seam, compared: &Compared) -> bool {
+    seam.cameras().iter().all(|camera| compared[*camera])
 }

@@ -88,6 +88,10 @@ pub(super) fn check_picture(picture: &Photo) -> Result<(), Refusal> {
             return Err(Refusal::Lens { name: name(), field, value });
         }
     }
+    let (found, most) = (lens.distortion.len(), lens.lens.coefficients());
+    if lens.distortion.iter().skip(most).any(|k| *k != 0.0) {
+        return Err(Refusal::Coefficients { name: name(), found, most });
+    }
     let others = lens.distortion.iter().map(|&k| ("distortion", k));
     for (field, value) in [("cx", m.cx), ("cy", m.cy)].into_iter().chain(others) {
         if !(-1e6..=1e6).contains(&value) {

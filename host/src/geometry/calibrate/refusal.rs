@@ -38,6 +38,11 @@ pub enum Refusal {
         "cannot calibrate picture {name:?}: its known lens has {field} = {value}, which is out of range; check the calibration of the lens"
     )]
     Lens { name: String, field: &'static str, value: f64 },
+    /// A known lens has more distortion coefficients than its lens model.
+    #[error(
+        "cannot calibrate picture {name:?}: its known lens has {found} distortion coefficients, but the lens model uses {most}; calibrate the lens with {most} coefficients"
+    )]
+    Coefficients { name: String, found: usize, most: usize },
     /// There are too few distinct correspondences.
     #[error(
         "only {found} distinct correspondences between the pictures; at least {MIN_INLIERS} are needed: take pictures with more texture in the overlap"

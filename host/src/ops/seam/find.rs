@@ -12,7 +12,7 @@ use crate::ops::seam::search::Search;
 use crate::ops::stitch::{StitchError, check_frames};
 use crate::warp::DeviceWarp;
 use cuda_std::DeviceSlice;
-use glam::UVec2;
+use glam::{UVec2, Vec2Swizzles};
 
 /// The error if a warp does not have the two cameras of a seam.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -191,6 +191,29 @@ impl Seam {
         if self.known == 0 { Ok(None) } else { self.paths[0].download(stream).map(Some) }
     }
 
+    /// Takes over the paths of `former`, the seam of the same cameras in a similar warp, such as one with refined
+    /// coordinates. Returns `false` and changes nothing if `former` has no path, or if the directions or the areas of the
+    /// seams differ. Waits for the device.
+    ///
+    /// # Errors
+    /// Returns [`DeviceError`] if a download or an upload fails.
+    #[track_caller]
+    pub(crate) fn take_over(
+        &mut self,
+        stream: &Stream,
+        former: &Self,
+    ) -> Result<bool, DeviceError> {
+        let (from, to) = (former.grid(), self.grid());
+        if former.known == 0 || !is_similar(&from, &to) {
+            return Ok(false);
+        }
+        for (path, old) in self.paths.iter_mut().zip(&former.paths).take(former.known) {
+            path.upload(stream, &converted(&old.download(stream)?, &from, &to))?;
+        }
+        self.known = former.known;
+        Ok(true)
+    }
+
     /// Returns an error if the warp does not have the size of the warp for which the seam was created.
     #[track_caller]
     fn check(&self, warp: &DeviceWarp) -> Result<(), DeviceError> {
@@ -300,5 +323,66 @@ impl Seam {
         let size = self.grid().max - self.grid().min;
         let pixel = pixels.bytes_per_pixel();
         (f64::from(size.x) * f64::from(size.y) * (24.0 + 2.0 * pixel)) as u64
+    }
+}
+
+/// Returns whether seams on both grids have the same direction, and at least half of the pixels of `old` are in `new`.
+fn is_similar(old: &SeamGrid, new: &SeamGrid) -> bool {
+    let common = old.max.min(new.max).saturating_sub(old.min.max(new.min));
+    let size = old.max.saturating_sub(old.min);
+    (old.transposed, old.swapped) == (new.transposed, new.swapped)
+        && 2 * common.element_product() >= size.element_product()
+}
+
+/// Returns the path on the grid `to` that is nearest to a path on the grid `from`: for each row, the number of cells
+/// before the seam. Both grids have the same direction.
+fn converted(path: &[u32], from: &SeamGrid, to: &SeamGrid) -> Vec<u32> {
+    // The first pixel across and along the seam.
+    let first = |grid: &SeamGrid| {
+        let min = grid.min.as_vec2();
+        if grid.transposed != 0 { min.yx() } else { min }
+    };
+    let (old, new) = (first(from), first(to));
+    let (side, new_side) = (from.cell as f32, to.cell as f32);
+    let UVec2 { x: across, y: along } = to.cells();
+    let at = |row: u32| {
+        let along = (row as f32 + 0.5) * new_side + new.y;
+        // A negative number becomes 0.
+        let old_row = ((along - old.y) / side) as usize;
+        let cells = path[old_row.min(path.len() - 1)];
+        let position = (cells as f32 * side + old.x - new.x) / new_side;
+        (position.round() as u32).min(across)
+    };
+    (0..along).map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::uvec2;
+
+    #[test]
+    fn a_path_keeps_its_pixels_on_another_grid() {
+        let grid = |min: UVec2, cell, transposed| SeamGrid {
+            min,
+            max: min + uvec2(40, 60),
+            cell,
+            transposed,
+            ..SeamGrid::default()
+        };
+        let path: Vec<u32> = (0..15).map(|row| row % 8 + 1).collect();
+        let from = grid(uvec2(100, 50), 4, 0);
+        assert_eq!(converted(&path, &from, &from), path);
+        // The new grid begins two cells further right and one row lower.
+        let to = grid(uvec2(108, 54), 4, 0);
+        let expected: Vec<u32> =
+            (0..15).map(|row: usize| path[(row + 1).min(14)].saturating_sub(2)).collect();
+        assert_eq!(converted(&path, &from, &to), expected);
+        let fine = grid(uvec2(100, 50), 2, 0);
+        let expected: Vec<u32> = (0..30).map(|row| 2 * path[row / 2]).collect();
+        assert_eq!(converted(&path, &from, &fine), expected);
+        let (from, to) = (grid(uvec2(100, 50), 4, 1), grid(uvec2(100, 54), 4, 1));
+        let path: Vec<u32> = (0..10).map(|row| row + 1).collect();
+        assert_eq!(converted(&path, &from, &to), (0..10).collect::<Vec<_>>());
     }
 }

@@ -125,6 +125,12 @@ fn malformed_input_names_what_is_wrong() {
     right.lens = Some(KnownLens { lens: LensName::Pinhole, matrix, distortion: Vec::new() });
     let refusal = pair(&[], [&left, &right], &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Lens { field: "fx", .. }), "{refusal}");
+    // The rational model of OpenCV has 8 coefficients.
+    let matrix = CameraMatrix { fx: 900.0, ..matrix };
+    let distortion = vec![0.1, 0.2, 0.0, 0.0, 0.0, 0.3, 0.0, 0.0];
+    right.lens = Some(KnownLens { lens: LensName::Pinhole, matrix, distortion });
+    let refusal = pair(&[], [&left, &right], &CalibrateOptions::default()).unwrap_err();
+    assert!(matches!(refusal, Refusal::Coefficients { found: 8, most: 5, .. }), "{refusal}");
 }
 
 #[test]

@@ -53,27 +53,29 @@ fn panoramas(stitcher: &Stitcher, first: u32, count: u32) -> Vec<Vec<u8>> {
         .collect()
 }
 
+/// A warp that replaces a similar one, for instance a refined one, takes over the seam. Without a path, the weights would
+/// be feathered until the next search.
 #[test]
 fn a_seam_comes_without_a_jump_and_stays() {
     for device in panoweave_devices() {
         let seam = SeamOptions { feather: 6.0 };
         let [feathered, seamed] = expected(&device, seam);
-        assert_ne!(feathered, seamed);
+        assert!(feathered != seamed);
         let options = LiveOptions { blend: Blend::Seam(seam), ..waiting() };
         let stitcher = Stitcher::new(&device, device_warp(&device, 0.0), options).unwrap();
-        for swap in 0..2 {
+        for swap in 0..3 {
             let shown = panoramas(&stitcher, swap * 100, 3 * FADE + 20);
-            assert_eq!(shown[0], feathered, "on {device}");
-            assert_eq!(*shown.last().unwrap(), seamed, "on {device}");
+            let first = if swap == 0 { &feathered } else { &seamed };
+            assert!(shown[0] == *first, "swap {swap} on {device}");
+            assert!(*shown.last().unwrap() == seamed, "swap {swap} on {device}");
             let most = 255 / FADE as u8 + 2;
             for (i, pair) in shown.windows(2).enumerate() {
                 let jump = pair[0].iter().zip(&pair[1]).map(|(a, b)| a.abs_diff(*b)).max();
                 assert!(jump.unwrap() <= most, "{jump:?} levels at once in frame {i} on {device}");
             }
             let counters = stitcher.counters();
-            assert_eq!(counters.seam_moves, u64::from(swap + 1), "{counters:?} on {device}");
+            assert_eq!(counters.seam_moves, 1, "{counters:?} on {device}");
             assert_eq!(counters.strikes, 0, "{counters:?} on {device}");
-            // Swapping the warp must restart the seam search.
             stitcher.swap_warp(device_warp(&device, 0.0)).unwrap();
         }
     }
