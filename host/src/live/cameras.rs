@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use shared_types::stitch::MAX_CAMERAS;
+
 use super::failure::{CameraEvent, CameraEvents, CameraHealth, CameraState, FailureOptions};
 use super::presence::{Condition, Fades, Presence};
 use super::vitals::CameraMonitor;
@@ -116,6 +118,21 @@ impl Cameras {
             () => Condition::Works,
         });
         fades.next(now, conditions, options)
+    }
+
+    /// Returns whether each camera may have failed, because its latest picture has no content although that of another
+    /// camera has.
+    pub(super) fn suspects(&self) -> [bool; MAX_CAMERAS] {
+        let is_suspect = |monitor: &CameraMonitor| monitor.may_be_black(&self.options);
+        let has_content = |monitor: &CameraMonitor| {
+            monitor.has_picture() && !monitor.is_gone() && !is_suspect(monitor)
+        };
+        let any_content = self.monitors.iter().any(has_content);
+        let mut suspects = [false; MAX_CAMERAS];
+        for (suspect, monitor) in suspects.iter_mut().zip(&self.monitors) {
+            *suspect = any_content && is_suspect(monitor);
+        }
+        suspects
     }
 
     /// Returns the state and the counters of each camera.

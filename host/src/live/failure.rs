@@ -17,6 +17,9 @@ const MOST: u32 = 1000;
 /// camera covers a pixel, the panorama shows the camera's last frame for the time [`hold`](Self::hold), and then fades
 /// to [`colour`](Self::colour). When the camera works again, it fades in.
 ///
+/// A failed camera is not compared with the others, so it changes neither their colours nor the seams. Colours that
+/// have followed it since the failure began are set back.
+///
 /// Panoramas follow with every [`Lookup`](crate::ops::stitch::Lookup), and so do views. While all cameras work, no
 /// extra work is submitted. In each panorama of a fade, a kernel rewrites the weights of all cameras, and with
 /// [`Mesh`](crate::ops::stitch::Lookup::Mesh) another kernel the shares of the mesh. While a camera shows `colour`, a

@@ -9,12 +9,14 @@
 //! colour correction and the seam search, and the seam keeps its position. An analysis of a scene that is too dark for
 //! an estimate is not a failure.
 //!
-//! Only cameras that are completely in the panorama and have delivered a frame within the last second are compared: the
-//! colours and the seams of the others stay until such a camera works again.
+//! Only cameras that are completely in the panorama and have delivered a frame within the last second are compared. The
+//! colours and the seams of the others stay until they work again. A failure is noticed late, so the colours then
+//! return to those of two seconds before.
 //!
 //! When the colour correction is switched on or off, the colours change from their current values in small steps. When
 //! it is switched off, they change to the manual colours, which the user sets in the stitch options.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,6 +42,17 @@ const STRIKES: u32 = 3;
 
 /// The maximum time since a camera's latest frame for which its picture is compared with those of other cameras.
 const FRESH: Duration = Duration::from_secs(1);
+
+/// The time by which the colours are set back if a camera fails. A failure is noticed within [`FRESH`], or within a few
+/// analyses of the pictures.
+const SET_BACK: Duration = Duration::from_secs(2);
+
+/// The state of the colour correction after an analysis.
+struct Matched {
+    timestamp: Duration,
+    matcher: ColourMatcher,
+    target: Colours,
+}
 
 /// An analysis in progress.
 struct Running {
@@ -80,6 +93,10 @@ pub(super) struct Follower {
     frames: u32,
     /// The timestamp of the latest set with a new frame of each camera.
     latest: [Option<Duration>; MAX_CAMERAS],
+    /// The cameras of the latest set that are compared.
+    compared: Compared,
+    /// The results of the analyses of the last [`SET_BACK`], and the one before them.
+    history: VecDeque<Matched>,
 }
 
 impl Follower {
@@ -99,15 +116,19 @@ impl Follower {
             running: None,
             frames: 0,
             latest: [None; MAX_CAMERAS],
+            compared: [false; MAX_CAMERAS],
+            history: VecDeque::new(),
         })
     }
 
-    /// Returns the cameras of a set that are compared. Call this for each set before its frames are uploaded.
+    /// Returns the cameras of a set that are compared, without the `suspects`. If one of them is no longer compared,
+    /// sets the colours back. Call this for each set before its frames are uploaded.
     pub(super) fn compared(
         &mut self,
         set: &FrameSet,
         timestamp: Duration,
         presence: Option<&Presence>,
+        suspects: Option<[bool; MAX_CAMERAS]>,
     ) -> Compared {
         let mut compared = [false; MAX_CAMERAS];
         for (camera, frame) in set.frames.iter().enumerate() {
@@ -117,9 +138,36 @@ impl Follower {
             let is_fresh =
                 self.latest[camera].is_some_and(|latest| timestamp.abs_diff(latest) <= FRESH);
             let is_whole = presence.is_none_or(|presence| presence.presence[camera] == 1.0);
-            compared[camera] = is_fresh && is_whole;
+            let is_suspect = suspects.is_some_and(|suspects| suspects[camera]);
+            compared[camera] = is_fresh && is_whole && !is_suspect;
+        }
+        let before = std::mem::replace(&mut self.compared, compared);
+        if before.iter().zip(&compared).any(|(before, now)| *before && !now) {
+            self.set_back(timestamp);
         }
         compared
+    }
+
+    /// Sets the target of the colours back to that of [`SET_BACK`] before, or to the first one.
+    fn set_back(&mut self, timestamp: Duration) {
+        let is_recent = |matched: &Matched| matched.timestamp.saturating_add(SET_BACK) > timestamp;
+        while self.history.len() > 1 && self.history.back().is_some_and(is_recent) {
+            self.history.pop_back();
+        }
+        if let Some(Matched { matcher, target, .. }) = self.history.back() {
+            self.matcher = matcher.clone();
+            self.tracker.head_for(*target);
+        }
+    }
+
+    /// Records the result of an analysis.
+    fn remember(&mut self, timestamp: Duration) {
+        let is_old = |matched: &Matched| matched.timestamp.saturating_add(SET_BACK) <= timestamp;
+        while self.history.get(1).is_some_and(is_old) {
+            self.history.pop_front();
+        }
+        let (matcher, target) = (self.matcher.clone(), self.tracker.target());
+        self.history.push_back(Matched { timestamp, matcher, target });
     }
 
     /// Returns the colours of the next frame. Fails only if the device is lost.
@@ -136,6 +184,9 @@ impl Follower {
             self.tracker.begin_at(manual);
         } else if !state.following {
             self.tracker.head_for(manual);
+        }
+        if !state.following {
+            self.history.clear();
         }
         self.manual = manual;
         state.colours = self.tracker.advance();
@@ -191,6 +242,7 @@ impl Follower {
             counters.dark += u64::from(estimate.is_none());
             found = Some((analysis, estimate));
         }
+        let mut is_matched = false;
         let seeking = {
             let mut state = shared.colour();
             if state.following || state.seeking {
@@ -200,10 +252,14 @@ impl Follower {
                 state.analysis = Some(analysis);
                 if state.following {
                     self.tracker.observe(estimate);
+                    is_matched = true;
                 }
             }
             state.seeking
         };
+        if is_matched {
+            self.remember(running.timestamp);
+        }
         if let (true, Some(seam)) = (running.seam && seeking, &running.warp.seam) {
             let moved = lock(seam).observe();
             shared.tally().counters.seam_moves += moved;

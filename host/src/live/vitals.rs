@@ -271,6 +271,11 @@ impl CameraMonitor {
             || (self.frozen.confirmed && options.act_on_frozen)
     }
 
+    /// Returns whether the camera would leave the panorama if its latest pictures went on.
+    pub(super) fn may_be_black(&self, options: &FailureOptions) -> bool {
+        self.black.since.is_some() && options.act_on_black
+    }
+
     /// Returns the health figures, without presence and cover.
     pub(super) fn health(&self) -> CameraHealth {
         let (mean, variance) =

@@ -170,7 +170,8 @@ impl Worker {
             Ok(colours) => colours,
             Err(error) => return shared.fail_with_set(error.into()),
         };
-        let presence = shared.with_cameras(|cameras, now| cameras.next(now));
+        let cameras = shared.with_cameras(|cameras, now| (cameras.next(now), cameras.suspects()));
+        let (presence, suspects) = cameras.unzip();
         if let Some(seam) = &current.warp.seam {
             lock(seam).advance();
         }
@@ -187,7 +188,7 @@ impl Worker {
         }
         let Job { set, timestamp, complete } = job;
         let (set, warp) = (Arc::new(set), Arc::clone(&current.warp));
-        let compared = self.follower.compared(&set, timestamp, presence.as_ref());
+        let compared = self.follower.compared(&set, timestamp, presence.as_ref(), suspects);
         let analysed = self.analysed(&set);
         let flight = held.insert(Flight {
             set,

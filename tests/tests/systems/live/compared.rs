@@ -31,6 +31,44 @@ fn gain(device: &Device, options: LiveOptions, stop: impl Fn(&Stitcher) -> bool)
     gain
 }
 
+/// A camera that shows one colour, such as that of a missing signal, leaves the panorama only after a while. Its colours
+/// must not stay in the corrections of the other camera.
+#[test]
+fn a_picture_without_content_is_not_matched() {
+    let failure = FailureOptions {
+        late: Duration::from_secs(100),
+        gone: Duration::from_secs(200),
+        frozen: Duration::from_secs(100),
+        black: Duration::from_secs(100),
+        every: 2,
+        ..FailureOptions::DEFAULT
+    };
+    let colour = ColourOptions { follow: true, every: 1, ..STILL };
+    for device in panoweave_devices() {
+        let options = LiveOptions { colour, failure: Some(failure), ..LiveOptions::default() };
+        let stitcher = stitcher(&device, options);
+        let mut panoramas = stitcher.panoramas();
+        let content: Vec<u8> =
+            stamp(0).iter().enumerate().map(|(i, _)| 80 + (i / 4 % 40) as u8).collect();
+        let signal = stamp(200);
+        let (mut seen, mut gains) = (0, Vec::new());
+        for i in 1..=200 {
+            let other = if i < 80 { &content } else { &signal };
+            for (camera, bytes) in [&content, other].into_iter().enumerate() {
+                stitcher.push(camera, frame(bytes), FRAME * i).unwrap();
+            }
+            while seen < stitcher.counters().sets {
+                gains.push(panoramas.next().unwrap().colours()[0].gain.x);
+                seen += 1;
+            }
+        }
+        let (before, most) = (gains[70], gains.iter().copied().fold(0.0, f32::max));
+        let last = *gains.last().unwrap();
+        assert!((before - 1.0).abs() < 0.05 && most < 1.2, "{device}: {before} {most}");
+        assert!((last - before).abs() < 0.01, "{device}: {before} {last}");
+    }
+}
+
 #[test]
 fn cameras_outside_the_panorama_do_not_change_colours() {
     let failure = FailureOptions {
