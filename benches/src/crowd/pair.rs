@@ -97,7 +97,7 @@ mod tests {
         let pair = Pair::new(2160, 30.0, Feed::InPlace);
         // A pair uploads two NV12 frames of 3840·2160·1.5 bytes, and downloads a panorama of 5700·1900·1.5 bytes.
         assert_eq!(pair.bytes(), [24_883_200, 16_245_000]);
-        let frames = 5 * 24_883_200 + 4 * 16_245_000;
+        let frames = 6 * 24_883_200 + 4 * 16_245_000;
         assert_eq!(pair.memory(), [(frames + 24 * 5700 * 1900) * 11 / 10, frames]);
     }
 }
