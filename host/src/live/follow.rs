@@ -231,7 +231,9 @@ impl Follower {
         let mut found = None;
         if let (true, Some((overlaps, _))) = (running.colour, &running.warp.overlaps) {
             let mut edges = overlaps.edges(&self.sums, &running.vignettes);
-            edges.retain(|edge| edge.cameras().iter().all(|camera| running.compared[*camera]));
+            // A camera may have failed since the launch.
+            let is_compared = |camera: &usize| running.compared[*camera] && self.compared[*camera];
+            edges.retain(|edge| edge.cameras().iter().all(is_compared));
             let estimate = self.matcher.observe(&edges).map(Colours::of);
             let sums = overlaps.all().iter().zip(&self.sums[..]);
             let sums =
