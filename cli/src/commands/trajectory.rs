@@ -26,7 +26,8 @@ A trajectory file has a time in seconds and values in each line. It is CSV, with
 separated by spaces, like those of TUM files. The output is CSV.
 
 Values are interpolated linearly between two times, and are constant before the first and after the last time. If several
-lines have the same time, values approach the first one and continue from the last one. Between times less than a microsecond apart, values are not interpolated.
+lines have the same time, values approach the first one and continue from the last one. Between times less than a
+microsecond apart, values are not interpolated.
 Columns are interpolated independently: an interpolated quaternion is shorter than 1, so normalise it.
 See panoweave --help for exit codes and errors as JSON.";
 

@@ -7,14 +7,45 @@ use panoweave::live::{ColourOptions, FailureOptions, LiveOptions, Stitcher};
 use panoweave_tests::live::{FRAME, STILL, frame, stamp, stitcher};
 use panoweave_tests::panoweave_devices;
 
+/// Options with times that are too long for a camera to fail by itself in a test.
+const FAILURE: FailureOptions = FailureOptions {
+    late: Duration::from_secs(100),
+    gone: Duration::from_secs(200),
+    frozen: Duration::from_secs(100),
+    black: Duration::from_secs(100),
+    every: 2,
+    fade_out: 4,
+    ..FailureOptions::DEFAULT
+};
+
+const COLOUR: ColourOptions = ColourOptions { follow: true, every: 1, ..STILL };
+
+/// Calls `push` for each of `count` sets, with its number from 1, to push the frames of the set. Returns the gain of the
+/// first camera in each panorama.
+fn gains(
+    device: &Device,
+    options: LiveOptions,
+    count: u32,
+    mut push: impl FnMut(&Stitcher, u32),
+) -> Vec<f32> {
+    let stitcher = stitcher(device, options);
+    let mut panoramas = stitcher.panoramas();
+    let mut gains = Vec::new();
+    for i in 1..=count {
+        push(&stitcher, i);
+        while (gains.len() as u64) < stitcher.counters().sets {
+            gains.push(panoramas.next().unwrap().colours()[0].gain.x);
+        }
+    }
+    gains
+}
+
 /// Returns the gain of the first camera after its frames have become brighter. The second camera's frames stay as they
 /// are. Calls `stop` before the change; if it returns `true`, the second camera delivers no more frames.
 fn gain(device: &Device, options: LiveOptions, stop: impl Fn(&Stitcher) -> bool) -> f32 {
-    let stitcher = stitcher(device, options);
-    let mut panoramas = stitcher.panoramas();
-    let (mut seen, mut gain, mut cameras) = (0, 0.0, 2);
-    for i in 1..=160 {
-        if i == 20 && stop(&stitcher) {
+    let mut cameras = 2;
+    let gains = gains(device, options, 160, |stitcher, i| {
+        if i == 20 && stop(stitcher) {
             cameras = 1;
         }
         // Without frames, the last one is compared for a second.
@@ -22,46 +53,27 @@ fn gain(device: &Device, options: LiveOptions, stop: impl Fn(&Stitcher) -> bool)
         for (camera, level) in levels.into_iter().enumerate().take(cameras) {
             stitcher.push(camera, frame(&stamp(level)), FRAME * i).unwrap();
         }
-        while seen < stitcher.counters().sets {
-            gain = panoramas.next().unwrap().colours()[0].gain.x;
-            seen += 1;
-        }
-    }
-    assert!(seen > 120, "{device}: {seen} panoramas");
-    gain
+    });
+    assert!(gains.len() > 120, "{device}: {} panoramas", gains.len());
+    gains[gains.len() - 1]
 }
 
 /// A camera that shows one colour, such as that of a missing signal, leaves the panorama only after a while. Its colours
 /// must not stay in the corrections of the other camera.
 #[test]
 fn a_picture_without_content_is_not_matched() {
-    let failure = FailureOptions {
-        late: Duration::from_secs(100),
-        gone: Duration::from_secs(200),
-        frozen: Duration::from_secs(100),
-        black: Duration::from_secs(100),
-        every: 2,
-        ..FailureOptions::DEFAULT
-    };
-    let colour = ColourOptions { follow: true, every: 1, ..STILL };
+    let content: Vec<u8> =
+        stamp(0).iter().enumerate().map(|(i, _)| 80 + (i / 4 % 40) as u8).collect();
+    let signal = stamp(200);
     for device in panoweave_devices() {
-        let options = LiveOptions { colour, failure: Some(failure), ..LiveOptions::default() };
-        let stitcher = stitcher(&device, options);
-        let mut panoramas = stitcher.panoramas();
-        let content: Vec<u8> =
-            stamp(0).iter().enumerate().map(|(i, _)| 80 + (i / 4 % 40) as u8).collect();
-        let signal = stamp(200);
-        let (mut seen, mut gains) = (0, Vec::new());
-        for i in 1..=200 {
+        let options =
+            LiveOptions { colour: COLOUR, failure: Some(FAILURE), ..LiveOptions::default() };
+        let gains = gains(&device, options, 200, |stitcher, i| {
             let other = if i < 80 { &content } else { &signal };
             for (camera, bytes) in [&content, other].into_iter().enumerate() {
                 stitcher.push(camera, frame(bytes), FRAME * i).unwrap();
             }
-            while seen < stitcher.counters().sets {
-                gains.push(panoramas.next().unwrap().colours()[0].gain.x);
-                seen += 1;
-            }
-        }
+        });
         let (before, most) = (gains[70], gains.iter().copied().fold(0.0, f32::max));
         let last = *gains.last().unwrap();
         assert!((before - 1.0).abs() < 0.05 && most < 1.2, "{device}: {before} {most}");
@@ -71,18 +83,9 @@ fn a_picture_without_content_is_not_matched() {
 
 #[test]
 fn cameras_outside_the_panorama_do_not_change_colours() {
-    let failure = FailureOptions {
-        late: Duration::from_secs(100),
-        gone: Duration::from_secs(200),
-        frozen: Duration::from_secs(100),
-        black: Duration::from_secs(100),
-        fade_out: 4,
-        ..FailureOptions::DEFAULT
-    };
-    let colour = ColourOptions { follow: true, every: 1, ..STILL };
     for device in panoweave_devices() {
-        let options = LiveOptions { colour, ..LiveOptions::default() };
-        let absent = LiveOptions { failure: Some(failure), ..options };
+        let options = LiveOptions { colour: COLOUR, ..LiveOptions::default() };
+        let absent = LiveOptions { failure: Some(FAILURE), ..options };
         let without = gain(&device, absent, |stitcher| {
             stitcher.set_present(1, false).unwrap();
             true
