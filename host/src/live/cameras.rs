@@ -107,14 +107,12 @@ impl Cameras {
     pub(super) fn next(&mut self, now: Duration) -> Presence {
         self.update(now);
         let Self { options, monitors, fades, .. } = self;
-        let has_content = |monitor: &CameraMonitor| {
-            monitor.has_picture() && !monitor.is_gone() && !monitor.has_bad_pictures(options)
-        };
-        let any_content = monitors.iter().any(has_content);
+        let is_bad = |monitor: &CameraMonitor| monitor.has_bad_pictures(options);
+        let any_content = any_content(monitors, is_bad);
         let conditions = monitors.iter().map(|monitor| match () {
             () if !monitor.has_picture() => Condition::NoPicture,
             () if monitor.is_gone() => Condition::Failed,
-            () if any_content && monitor.has_bad_pictures(options) => Condition::Failed,
+            () if any_content && is_bad(monitor) => Condition::Failed,
             () => Condition::Works,
         });
         fades.next(now, conditions, options)
@@ -124,10 +122,7 @@ impl Cameras {
     /// camera has.
     pub(super) fn suspects(&self) -> [bool; MAX_CAMERAS] {
         let is_suspect = |monitor: &CameraMonitor| monitor.may_be_black(&self.options);
-        let has_content = |monitor: &CameraMonitor| {
-            monitor.has_picture() && !monitor.is_gone() && !is_suspect(monitor)
-        };
-        let any_content = self.monitors.iter().any(has_content);
+        let any_content = any_content(&self.monitors, is_suspect);
         let mut suspects = [false; MAX_CAMERAS];
         for (suspect, monitor) in suspects.iter_mut().zip(&self.monitors) {
             *suspect = any_content && is_suspect(monitor);
@@ -156,6 +151,11 @@ impl Cameras {
             lost: std::mem::take(&mut self.lost),
         }
     }
+}
+
+/// Returns whether any camera that works shows a picture that is not `bad`.
+fn any_content(monitors: &[CameraMonitor], bad: impl Fn(&CameraMonitor) -> bool) -> bool {
+    monitors.iter().any(|monitor| monitor.has_picture() && !monitor.is_gone() && !bad(monitor))
 }
 
 #[cfg(test)]
