@@ -49,7 +49,7 @@ const MAX_PIXELS: u64 = 1 << 25;
 /// Maximum time in which a request must arrive.
 const ARRIVAL: Duration = Duration::from_secs(60);
 
-/// Maximum number of requests that are stitched at once. Each of them may need up to 1.7 GiB of memory, or 1.9 GiB if
+/// Maximum number of requests that are stitched at once. Each of them may need up to 1.8 GiB of memory, or 2.4 GiB if
 /// the pictures have transparent pixels.
 const AT_ONCE: usize = 4;
 

@@ -37,7 +37,7 @@ field \"identical\"), and inf in the CSV.
 
 The inputs are two pictures (.png, .jpg, .jpeg) or two videos in the formats of `panoweave video`. Frames are compared
 one by one in order, up to the end of the shorter video. With --sync, each frame of the reference is compared with the
-nearest frame in time. Videos from ffmpeg or Y4M are compared by their stored luma.
+nearest frame in time. With --fps, the nearest frames of both videos are compared at this rate. Videos from ffmpeg or Y4M are compared by their stored luma.
 If the reference has more than 8 bits per sample, both are compared with 10 bits; otherwise, with 8.
 If ffmpeg reads only one of the videos, it converts that video to the depth, YUV matrix and range of the other one
 (Y4M: BT.601; raw NV12 and P010: BT.709, limited). The PSNR of videos is computed from the mean squared error of all frames.
@@ -172,7 +172,8 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     conversions.add_videos(&sources);
     let device = args.device.open()?;
     let rates = sources.each_ref().map(VideoSource::rate);
-    if rates[0] != rates[1] && offset.is_none() {
+    let rate = args.clips.rate();
+    if rates[0] != rates[1] && offset.is_none() && rate.is_none() {
         tracing::warn!(
             "{} has {} frames per second but {} has {}; frames are compared by number",
             both[0].display(),
@@ -190,7 +191,7 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         }
     };
     let found = stages.run("compare", "comparing", || {
-        compare_videos(&device, sources, offset, each)
+        compare_videos(&device, sources, offset, rate, each)
             .map_err(|error| Failure::compare(&both, error))
     })?;
     stages.run("save", "writing", || args.save(&frames))?;

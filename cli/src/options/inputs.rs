@@ -26,9 +26,9 @@ pub(crate) struct Clips {
     /// size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
-    /// Frame rate of the videos in frames per second, such as 30 or 30000/1001. It is required for raw videos and
-    /// numbered pictures, which do not store a rate. A file that ffmpeg reads is converted to this rate: frames are
-    /// repeated or dropped. A Y4M video keeps its stored rate.
+    /// Frame rate in frames per second, such as 30 or 30000/1001. It is required for raw videos and numbered pictures,
+    /// which do not store a rate: they are read at this rate. Other videos keep the times of their frames; the frame
+    /// that is nearest in time is measured at this rate.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fps: Option<Rate>,
     #[command(flatten)]
@@ -69,6 +69,11 @@ impl Clips {
             limits: self.limits.limits(),
             ..VideoInput::new(file, self.medium(file)?)
         })
+    }
+
+    /// Returns the number of frames per second that are measured, if it is given.
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        self.fps
     }
 
     fn medium(&self, file: &Path) -> Result<Medium, Failure> {

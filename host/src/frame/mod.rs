@@ -110,10 +110,10 @@ pub struct PlaneExtent {
 }
 
 impl PlaneExtent {
-    /// Returns the number of bytes of the plane without padding.
+    /// Returns the number of bytes of the plane without padding, at most [`usize::MAX`].
     #[must_use]
     pub const fn bytes(self) -> usize {
-        self.row * self.rows
+        self.row.saturating_mul(self.rows)
     }
 }
 
@@ -194,6 +194,9 @@ impl FrameFormat {
     }
 
     /// Returns the bytes of a black frame without padding. In RGBA, its pixels are transparent.
+    ///
+    /// # Panics
+    /// Panics if the frame does not fit into memory, which is possible only if [`check`](Self::check) fails.
     #[must_use]
     pub fn black(self) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes()];
@@ -218,10 +221,10 @@ impl FrameFormat {
         }
     }
 
-    /// Returns the number of bytes of a frame without padding between its rows and planes.
+    /// Returns the number of bytes of a frame without padding between its rows and planes, at most [`usize::MAX`].
     #[must_use]
     pub fn bytes(self) -> usize {
-        self.planes().map(PlaneExtent::bytes).sum()
+        self.planes().map(PlaneExtent::bytes).fold(0, usize::saturating_add)
     }
 
     /// Checks that width and height are 1 to [`MAX_CANVAS_SIDE`] pixels. Does not check
@@ -357,6 +360,7 @@ mod tests {
 
     #[test]
     fn rejects_wrong_sizes_and_planes() {
+        assert_eq!(FrameFormat::rgba8(u32::MAX, u32::MAX).bytes(), usize::MAX);
         let format = FrameFormat::rgba8(4, 2);
         assert!(matches!(Frame::tight(format, &[0; 31]), Err(FrameError::Plane { .. })));
         let plane = |bytes, pitch| [PlaneBytes { bytes, pitch }];

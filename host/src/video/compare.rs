@@ -1,7 +1,7 @@
 //! Compares two videos frame by frame: computes SSIM and PSNR of each frame and of the whole video.
 //!
-//! Frame n of one video is compared with frame n of the other, even if the frame rates differ. With an [`Offset`], each
-//! frame of the first video is compared with the nearest frame in time of the second one. The comparison ends with the
+//! Frame n of one video is compared with frame n of the other, even if the frame rates differ. With an [`Offset`] or a
+//! rate for the comparison, the frames that are nearest in time are compared. The comparison ends with the
 //! shorter video, and reports which video ended first. It allocates no memory per frame: the frames of each video
 //! use the few buffers of its [`VideoSource`] and one buffer on the device.
 //!
@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::Offset;
 use super::feeds::Feed;
 use crate::device::{Device, DeviceError};
-use crate::frame::{DeviceFrame, FrameView};
+use crate::frame::{DeviceFrame, FrameView, Rate};
 use crate::io::video::{Stop, VideoError, VideoSource};
 use crate::ops::ssim::{Compared, Comparer, Similarity, SsimError};
 
@@ -56,9 +56,9 @@ impl From<DeviceError> for CompareError {
 /// The similarity of one frame of the first video and the corresponding frame of the second video.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameSimilarity {
-    /// The frame's number in the first video, from 0.
+    /// The number of the frame, from 0, in the first video, or at the rate of the comparison if it has one.
     pub frame: u64,
-    /// The frame's time in the first video.
+    /// The time of the frame since the start of the first video.
     pub time: Duration,
     /// The similarity of the two frames.
     pub similarity: Similarity,
@@ -67,7 +67,7 @@ pub struct FrameSimilarity {
 /// A value, and the number of the frame that has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtFrame {
-    /// The frame's number in the first video, from 0.
+    /// The number of the frame; see [`FrameSimilarity::frame`].
     pub frame: u64,
     /// The value. The field that has this type documents its unit.
     pub value: f64,
@@ -155,8 +155,11 @@ impl Totals {
     }
 }
 
-/// Compares two videos on a device, and calls `each` with the result of every frame. `offset` is the offset of the
-/// second video to the first one. Without it, frames are compared by number.
+/// Compares two videos on a device, and calls `each` with the result of every frame.
+///
+/// `offset` is the offset of the second video to the first one, and `rate` is the number of comparisons per second. If
+/// one of them is given, the frames that are nearest in time are compared; without a rate, each frame of the first video
+/// is. If both are `None`, frames are compared by number.
 ///
 /// # Errors
 /// Returns [`CompareError`] if the videos differ in size or format, the frames are smaller than the window of SSIM, a
@@ -165,6 +168,7 @@ pub fn compare_videos(
     device: &Device,
     sources: [VideoSource; 2],
     offset: Option<Offset>,
+    rate: Option<Rate>,
     mut each: impl FnMut(&FrameSimilarity),
 ) -> Result<Comparison, CompareError> {
     let formats = sources.each_ref().map(VideoSource::format);
@@ -181,16 +185,18 @@ pub fn compare_videos(
     // The buffers are allocated when both videos have a frame, because a file can claim frames of any size.
     let mut buffers: Option<(Comparer, [DeviceFrame; 2])> = None;
     let stops = sources.each_ref().map(|source| source.stop().clone());
-    let [rate, other] = sources.each_ref().map(VideoSource::rate);
-    let first = offset.map_or(0, |offset| Offset::first_tick(&[offset], rate));
-    // The number of the second video's frame that is compared with frame `n` of the first one.
-    let partner = |n| offset.map_or(n, |offset| offset.frame(other, n, rate).unwrap_or(0));
-    let mut feeds = sources.map(|source| Feed::new(source, Offset::NONE));
+    let by_time = offset.is_some() || rate.is_some();
+    let (offset, rate) = (offset.unwrap_or(Offset::NONE), rate.unwrap_or(sources[0].rate()));
+    let first = Offset::first_tick(&[offset], rate);
+    let [a, b] = sources;
+    let mut feeds = [Feed::new(a, Offset::NONE), Feed::new(b, offset)];
     let mut totals = Totals::new();
     let ended_first = loop {
         let [a, b] = &mut feeds;
         let number = first.saturating_add(totals.frames);
-        match [a.advance(number)?, b.advance(partner(number))?] {
+        let frame = |feed: &Feed| if by_time { feed.number(number, rate) } else { number };
+        let [in_a, in_b] = [frame(a), frame(b)];
+        match [a.advance(in_a)?, b.advance(in_b)?] {
             [true, true] => {}
             [false, false] => break None,
             [false, true] => break Some(0),

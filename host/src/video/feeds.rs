@@ -153,6 +153,9 @@ impl Feeds {
     pub(super) fn ended_first(&mut self, n: u64) -> Option<usize> {
         let (rate, tick) = (self.rate, self.first.saturating_add(n + SAME_END));
         let ended = self.feeds.iter().position(|feed| feed.ended)?;
+        if self.feeds.len() == 1 {
+            return None;
+        }
         for (i, other) in self.feeds.iter_mut().enumerate().filter(|(i, _)| *i != ended) {
             // A video after the one that ended was not read for this panorama yet.
             let goes_on = !other.ended && other.has(other.number(tick, rate));

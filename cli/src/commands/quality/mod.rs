@@ -277,7 +277,7 @@ impl Job<'_> {
     fn panorama_video(&mut self, panorama: &Path, files: &[&Path]) -> Result<Device, Failure> {
         let Self { args, stages, conversions, figures, .. } = self;
         let stop = Stop::default();
-        let (mut source, cameras, plan) = stages.run("open", "opening", || {
+        let (source, cameras, plan) = stages.run("open", "opening", || {
             let source = VideoSource::open(&args.clips.input(panorama)?, None, &stop)?;
             let cameras = args.open(files, &stop)?;
             let sizes: Vec<_> = cameras.iter().map(|source| source.format().size).collect();
@@ -288,7 +288,8 @@ impl Job<'_> {
         let device = args.device.open()?;
         let stream = device.stream()?;
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
-        let (format, rate) = (source.format(), source.rate());
+        let format = source.format();
+        let rate = args.clips.rate().unwrap_or(source.rate());
         // The panorama may lack the warp's last column and row: H.264 needs even sizes, so an encoder may crop them.
         args.check_size(format.size, warp.size(), [1, 1])?;
         let owners = args.owners(&stream, &warp, format.size)?;
@@ -296,17 +297,18 @@ impl Job<'_> {
         stages.run("measure", "measuring", || {
             let line = SeamLine::new(&owners, format.size)?;
             let mut flicker = FlickerMeter::new(format.size, &owners)?;
-            while frames < args.frames.unwrap_or(u64::MAX) {
-                let Some(bytes) = source.frame()? else { break };
-                let frame = Frame::tight(format, &bytes).map_err(VideoError::Pair)?;
-                let levels = Levels::of_frame(&frame);
-                flicker.add(&levels)?;
-                if frames.is_multiple_of(args.every) {
-                    figures.add_seam(frames, line.visibility(&levels)?);
+            let limit = args.frames.unwrap_or(u64::MAX);
+            for_each_set(vec![source], rate, 1, limit, |n, panorama| {
+                for frame in panorama {
+                    let levels = Levels::of_frame(frame);
+                    flicker.add(&levels)?;
+                    if n.is_multiple_of(args.every) {
+                        figures.add_seam(n, line.visibility(&levels)?);
+                    }
                 }
-                frames += 1;
-                source.give_back(bytes);
-            }
+                frames = n + 1;
+                Ok::<_, Failure>(())
+            })?;
             figures.flicker = Some(flicker.found());
             Ok(())
         })?;
@@ -346,7 +348,7 @@ impl Job<'_> {
         let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
         let (size, meters) = (warp.size(), meters(&stream, &warp)?);
         let owners = args.owners(&stream, &warp, size)?;
-        let rate = sources[0].rate();
+        let rate = args.clips.rate().unwrap_or(sources[0].rate());
         let options = VideoOptions {
             stitch: StitchOptions { vignettes, ..args.look.options(Lookup::Mesh) },
             colour: ColourOptions {
@@ -356,6 +358,7 @@ impl Job<'_> {
                 ..ColourOptions::at_rate(rate.per_second())
             },
             blend: *blend,
+            rate: Some(rate),
             limit: args.frames,
             ..VideoOptions::default()
         };

@@ -627,6 +627,55 @@ fn rates_that_vary() {
     assert_eq!((&json["rate"], &json["frames"]["written"]), (&"30".into(), &45.into()));
 }
 
+/// At another rate than that of the file, each panorama and each comparison uses the frame that is nearest in time.
+#[test]
+fn other_rates_use_the_nearest_frames() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    let make = |rate: u32, number: &str| {
+        let level = format!("geq=lum=3*({number})+20:cb=128:cr=128");
+        let input = format!("color=black:s=64x48:r={rate},{level},format=yuv420p");
+        ffmpeg.run(&folder, &format!("-f lavfi -i {input} -t 2 -c:v libx264 -qp 0 {rate}.mp4"));
+    };
+    make(30, "N");
+    // The nearest frames of the video above.
+    make(25, "floor(N*30/25+0.5)");
+    make(70, "floor(N*30/70+0.5)");
+    // The last of 140 panoramas would need a 61st frame of the first video.
+    for (rate, count) in [(25, 50), (70, 139)] {
+        let line = format!("compare 30.mp4 {rate}.mp4 --fps {rate} --device cpu --json");
+        let json = folder.words(&line).json();
+        assert_eq!((&json["identical"]["gray"], &json["frames"]), (&true.into(), &count.into()));
+        let panoramas = [30, rate].map(|own| {
+            let line = format!(
+                "video {own}.mp4 {own}.mp4 {MAP} --no-colour --fps {rate} --frames {count} -o p.y4m"
+            );
+            let done = folder.words(&line);
+            assert_eq!(done.code, Some(0), "{done:?}");
+            folder.read("p.y4m")
+        });
+        assert!(panoramas[0] == panoramas[1], "{rate}");
+    }
+}
+
+/// ffmpeg gives frames without a timestamp the times of later frames.
+#[test]
+fn frames_without_timestamps_come_first() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    let input = "color=black:s=64x48:r=25,geq=lum=3*N+20:cb=128:cr=128,format=yuv420p";
+    ffmpeg.run(&folder, &format!("-f lavfi -i {input} -t 2 -c:v libx264 -bf 3 a.mp4"));
+    for early in ["0.04", "0.4", "1"] {
+        // Matroska cannot store times before 0.
+        let line =
+            format!("-itsoffset -{early} -i a.mp4 -c copy -avoid_negative_ts disabled {early}.mkv");
+        ffmpeg.run(&folder, &line);
+        let (_, frames) = frames(&folder, &format!("{early}.mkv"));
+        let found: Vec<_> = frames.iter().map(|frame| (i32::from(frame[0]) - 19) / 3).collect();
+        assert_eq!(found, (0..50).collect::<Vec<_>>(), "{early}");
+    }
+}
+
 #[test]
 fn a_damaged_video_that_ends_early_is_said_to() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };

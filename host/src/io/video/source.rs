@@ -39,8 +39,8 @@ pub struct VideoInput {
     /// their size.
     pub size: Option<UVec2>,
     /// The frame rate. NV12, P010 and RGBA streams and picture sequences require it, and so do other videos that do not
-    /// state their rate. An encoded file is converted to this rate, or to a multiple if its own rate is higher, so that
-    /// each frame keeps its time. A rate in the header of a Y4M stream takes precedence.
+    /// state their rate. A rate in the header of a Y4M stream takes precedence, and so does the constant rate of an encoded
+    /// file. An encoded file whose rate varies is converted to this rate, or to a multiple if its average rate is higher.
     pub rate: Option<Rate>,
     /// Whether an encoded file with more than 8 bits per sample is read as P010. Otherwise, its samples are rounded to
     /// 8 bits. Other media ignore it, because their frames have the stored format.

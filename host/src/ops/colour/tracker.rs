@@ -296,7 +296,8 @@ fn is_colour(colours: Colours) -> bool {
 
 /// Returns the colour at the fraction `part` between `from` and `to`.
 fn mix(from: Colour, to: Colour, part: f64) -> Colour {
-    let at = |from: f64, to: f64| from + part * (to - from);
+    // With a part of 0 or 1, the result is exactly one of the colours, however large the other one is.
+    let at = |from: f64, to: f64| (1.0 - part) * from + part * to;
     let (gamma0, gamma1) = (f64::from(from.gamma), f64::from(to.gamma));
     let gamma = at(gamma0, gamma1);
     let k = |gamma: f64, gain: f32| (gamma * f64::from(gain).ln()).max(BLACK);

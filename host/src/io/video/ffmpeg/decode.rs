@@ -101,11 +101,18 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
             &format!("yuv420p10le,{},format=p010le", same_range(encoding))
         }
     };
-    // `PTS-STARTPTS` makes the timestamps start at 0, so that the first frames of both cameras are paired. At a jump,
-    // the `jump` expression makes ffmpeg print the two fields of `Jump`, each on its own line, at log level 16
+    // At a jump, the `jump` expression makes ffmpeg print the two fields of `Jump`, each on its own line, at log level 16
     // (errors). ffmpeg prints no other lines at this level that consist of a single number.
     let jump =
         format!("if(gt(abs(T-PREV_INT),{MAX_HOLE}),print(T-PREV_INT,16)+print(PREV_OUTT,16),0)");
+    // The timestamps start at 0, so that the first frames of both cameras are paired. Frames at the start without a
+    // timestamp follow each other at the rate of the file, and the first timestamp comes after them.
+    let times = match (probe.untimed, probe.rate) {
+        (untimed @ 1.., Some(rate)) => format!(
+            "if(lt(N,{untimed}),N/({rate}*TB),PTS-st(0,if(eq(N,{untimed}),PTS,ld(0)))+{untimed}/({rate}*TB))"
+        ),
+        _ => "PTS-STARTPTS".to_owned(),
+    };
     // A frame has the shape of the first one if it has the same aspect ratio, or is displayed with the same one. For
     // any other frame, the width is deliberately too large for the filter, which makes ffmpeg fail. `eval=frame`
     // evaluates the expression again only if the size changes.
@@ -127,7 +134,7 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
     let is_converted = wanted.is_some() && wanted != probe.stored();
     let flags = if is_converted { ":flags=bicubic+accurate_rnd+full_chroma_int" } else { "" };
     format!(
-        "setpts='PTS-STARTPTS+0*{jump}',fps={rate},{add_chroma}{scale}{input}{output}{flags},format={pixels}"
+        "setpts='{times}+0*{jump}',fps={rate},{add_chroma}{scale}{input}{output}{flags},format={pixels}"
     )
 }
 

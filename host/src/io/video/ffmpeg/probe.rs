@@ -36,6 +36,9 @@ const JITTER: f64 = 0.25;
 /// The minimum number of intervals between frames from which the rate at the start of a video is measured.
 const FEWEST_INTERVALS: usize = 8;
 
+/// The maximum number of packets between which H.264 and HEVC change the order of frames.
+const REORDERED: usize = 16;
+
 /// The relative difference between the average rate and the rate at the start of a video, above which a warning is
 /// logged.
 const UNEVEN: f64 = 0.1;
@@ -58,6 +61,9 @@ pub(in crate::io::video) struct Probe {
     start: Option<f64>,
     /// Whether the first packet of the video stream is a key frame.
     starts_with_key_frame: bool,
+    /// The number of frames at the start of the video that have no time although later ones have. ffmpeg would give them
+    /// the times of later ones.
+    pub(super) untimed: usize,
     /// The time from the first packet of the video stream to the first frame that ffmpeg decodes, in seconds. It
     /// differs from 0 only if the file begins between key frames.
     pub(in crate::io::video) late: f64,
@@ -79,7 +85,7 @@ pub(in crate::io::video) struct Probe {
     pub(in crate::io::video) codec: String,
     /// Whether the frames are rotated or flipped after decoding.
     pub(in crate::io::video) rotated: bool,
-    /// Whether the file does not state the times at which frames are shown.
+    /// Whether the file does not state the times at which its frames, or the first ones, are shown.
     pub(in crate::io::video) lacks_timestamps: bool,
     /// Whether the file has frames that are not shown.
     pub(in crate::io::video) omits_frames: bool,
@@ -389,7 +395,9 @@ impl Answer {
         let max_pixels = MaxPixels::of_video(limits, video.index, size);
         let packets = self.packets.iter().filter(|packet| packet.stream_index == Some(video.index));
         let first = packets.clone().next();
-        let times = packets.filter_map(|packet| start(&packet.pts_time)).collect();
+        let times = packets.map(|packet| start(&packet.pts_time)).collect::<Vec<_>>();
+        let untimed = untimed(&times);
+        let times = times.into_iter().flatten().collect();
         let interval = typical_interval(times);
         let rate = video.rate(interval);
         let sound = (!tracks.is_empty()).then(|| Sound {
@@ -407,6 +415,7 @@ impl Answer {
             pixel_aspect: video.pixel_aspect(),
             start: start(&video.start_time),
             starts_with_key_frame: first.is_some_and(|packet| packet.flags.starts_with('K')),
+            untimed,
             late: 0.0,
             rate: rate.map(|(rate, _)| rate),
             varies: rate.is_some_and(|(_, varies)| varies),
@@ -418,11 +427,9 @@ impl Answer {
             tags: video.tags(),
             codec: video.codec_name.clone().unwrap_or_else(|| "unknown".to_owned()),
             rotated: video.side_data_list.iter().any(|data| data.kind == "Display Matrix"),
-            // These files state decoding times, at most.
-            lacks_timestamps: matches!(
-                self.format.format_name.as_deref(),
-                Some("h264" | "hevc" | "avi")
-            ),
+            // The files in these formats state decoding times, at most.
+            lacks_timestamps: untimed > 0
+                || matches!(self.format.format_name.as_deref(), Some("h264" | "hevc" | "avi")),
             omits_frames: video.omits_frames(),
             stored: self
                 .pixel_formats
@@ -435,6 +442,15 @@ impl Answer {
 
 fn seconds(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// Returns the number of frames at the start of a video that have no time although later ones have. `times` are those of
+/// the first packets, in the order of decoding. May count a few later frames without a time, too.
+fn untimed(times: &[Option<f64>]) -> usize {
+    match times.iter().position(Option::is_some) {
+        None | Some(0) => 0,
+        Some(first) => times.iter().take(first + REORDERED).filter(|time| time.is_none()).count(),
+    }
 }
 
 /// Returns the typical time between frames with these times: the mean of the intervals between which no frame is missing.

@@ -16,9 +16,8 @@ use crate::io::video::{Medium, Stop, StreamFormat, VideoError, pictures, y4m};
 #[derive(Clone, Copy, Default)]
 struct Preferred {
     pixels: Option<PixelFormat>,
-    /// The rate at which a video is read whose own rate varies, or that of which a multiple is used. Its frames then
-    /// keep their times, while a conversion to its average rate and a second one to the rate of the first video would
-    /// not.
+    /// The rate that replaces [`VideoInput::rate`] for a video whose own rate varies. Its frames then keep their times,
+    /// while a conversion to its average rate and a second one to the rate of the first video would not.
     rate: Option<Rate>,
 }
 
@@ -62,9 +61,10 @@ impl VideoSource {
                 if other.is_none() {
                     probe.warn_of_uneven_rate(&input.path);
                 }
-                let rate = match (other, probe.rate) {
-                    (Some(other), Some(own)) => other.multiple(own),
-                    (other, own) => other.or(own).ok_or_else(no_rate)?,
+                let rate = match (probe.rate, other) {
+                    // Frames at a constant rate keep their times only if they are not converted.
+                    (Some(own), Some(other)) if probe.varies => other.multiple(own),
+                    (own, other) => own.or(other).ok_or_else(no_rate)?,
                 };
                 let own = || {
                     let deep = input.ten_bit && probe.bits() > 8;
