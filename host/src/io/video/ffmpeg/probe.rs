@@ -373,6 +373,9 @@ struct Disposition {
     /// The value 1 for a stream that is an attached picture, such as the cover of a music file, otherwise 0.
     #[serde(default)]
     attached_pic: u8,
+    /// The value 1 for a stream that players show unless the user selects another one, otherwise 0.
+    #[serde(default)]
+    default: u8,
 }
 
 #[derive(Deserialize)]
@@ -387,19 +390,33 @@ impl Answer {
         let is = |stream: &Stream, kind| stream.codec_type.as_deref() == Some(kind);
         let tracks = self.streams.iter().filter(|s| is(s, "audio") && s.is_sound());
         let tracks: Vec<_> = tracks.map(|stream| stream.index).collect();
-        let video = self.streams.iter().find(|s| is(s, "video") && s.disposition.attached_pic == 0);
+        let videos: Vec<_> = self
+            .streams
+            .iter()
+            .filter(|s| is(s, "video") && s.disposition.attached_pic == 0)
+            .collect();
+        let video = videos.iter().find(|s| s.disposition.default == 1).or(videos.first()).copied();
         let (Some(video), Some(size)) = (video, video.and_then(Stream::size)) else {
             return Err(VideoError::NoVideoStream { file: path.to_owned() });
         };
+        if videos.len() > 1 {
+            tracing::warn!(
+                "{}: the file has {} video streams; stream {} is read",
+                path.display(),
+                videos.len(),
+                video.index
+            );
+        }
         let start = |text: &Option<String>| text.as_deref().and_then(|t| t.parse::<f64>().ok());
         let max_pixels = MaxPixels::of_video(limits, video.index, size);
         let packets = self.packets.iter().filter(|packet| packet.stream_index == Some(video.index));
         let first = packets.clone().next();
         let times = packets.map(|packet| start(&packet.pts_time)).collect::<Vec<_>>();
         let untimed = untimed(&times);
-        let times = times.into_iter().flatten().collect();
-        let interval = typical_interval(times);
-        let rate = video.rate(interval);
+        let mut times = times.into_iter().flatten().collect::<Vec<_>>();
+        times.sort_by(f64::total_cmp);
+        let interval = typical_interval(&times);
+        let rate = video.rate(interval.or(mean_interval(&times)));
         let sound = (!tracks.is_empty()).then(|| Sound {
             file: path.to_owned(),
             video: video.index,
@@ -453,17 +470,23 @@ fn untimed(times: &[Option<f64>]) -> usize {
     }
 }
 
-/// Returns the typical time between frames with these times: the mean of the intervals between which no frame is missing.
-/// Returns `None` if there are too few of them.
-fn typical_interval(mut times: Vec<f64>) -> Option<f64> {
-    times.sort_by(f64::total_cmp);
+/// Returns the typical time between frames with these times, which are sorted: the mean of the intervals between which
+/// no frame is missing. Returns `None` if there are too few of them, or if most intervals have other lengths.
+fn typical_interval(times: &[f64]) -> Option<f64> {
     let mut intervals: Vec<f64> =
         times.windows(2).map(|pair| pair[1] - pair[0]).filter(|interval| *interval > 0.0).collect();
     intervals.sort_by(f64::total_cmp);
     let median = *intervals.get(intervals.len() / 2)?;
+    let all = intervals.len();
     intervals.retain(|interval| (interval / median - 1.0).abs() < JITTER);
     let mean = intervals.iter().sum::<f64>() / intervals.len() as f64;
-    (intervals.len() >= FEWEST_INTERVALS).then_some(mean)
+    (intervals.len() >= FEWEST_INTERVALS.max(2 * all / 3)).then_some(mean)
+}
+
+/// Returns the mean time between frames with these times, which are sorted.
+fn mean_interval(times: &[f64]) -> Option<f64> {
+    let mean = (times.last()? - times.first()?) / times.len().checked_sub(1)? as f64;
+    (mean > 0.0).then_some(mean)
 }
 
 impl Stream {
@@ -510,28 +533,36 @@ impl Stream {
     }
 
     /// Returns the frame rate, and whether it varies:
-    /// - the nominal rate, if the file states no average rate, or if the two differ by less than [`CONSTANT`],
-    /// - the nominal rate, if the rate at the start differs from it by less than [`CONSTANT`] and the average rate is
-    ///   lower, because frames are missing,
-    /// - otherwise the average rate, because the rate varies. It is rounded to a common camera rate within [`MEANT`].
-    ///   A transport stream may state no rate at all; then the rate at the start is used.
+    /// - the nominal rate, if it differs from the average rate by less than [`CONSTANT`],
+    /// - the nominal rate, if it differs from the rate at the start by less than [`CONSTANT`], and the average rate is
+    ///   unknown, lower because frames are missing, or higher because the last frame is short,
+    /// - the average rate otherwise, because the rate varies. It is rounded to a common camera rate within [`MEANT`].
+    /// - the rate at the start if the file states no average rate, as transport streams and live recordings do.
     ///
     /// `interval` is the time between two frames at the start in seconds.
     fn rate(&self, interval: Option<f64>) -> Option<(Rate, bool)> {
         let rate = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
         let nominal: Option<Rate> = rate(&self.r_frame_rate);
-        let Some(average) = rate(&self.avg_frame_rate) else {
-            let at_start =
-                || Rate::from_interval(interval?).map(|rate| (rate.usual(CONSTANT), true));
-            return nominal.map(|nominal| (nominal, false)).or_else(at_start);
+        let average: Option<Rate> = rate(&self.avg_frame_rate);
+        let frames = self.nb_frames.as_deref().and_then(|text| text.parse::<f64>().ok());
+        // The average rate of a video whose last frame has no duration, divided by its rate.
+        let highest = frames.filter(|n| *n > 1.0).map_or(1.0, |n| n / (n - 1.0));
+        let is_at_start =
+            |rate: &Rate| interval.map(|time| (rate.per_second() * time - 1.0).abs() < CONSTANT);
+        let is_constant = |nominal: &Rate| match average {
+            Some(average) => {
+                let may_fit = average.per_second() < highest * nominal.per_second();
+                nominal.distance(average) < CONSTANT
+                    || (may_fit && is_at_start(nominal) == Some(true))
+            }
+            None => is_at_start(nominal) != Some(false),
         };
-        let is_constant = |nominal: &Rate| {
-            let at_start = interval.map_or(1.0, |time| (nominal.per_second() * time - 1.0).abs());
-            let lacks_frames = average.per_second() < nominal.per_second();
-            nominal.distance(average) < CONSTANT || (lacks_frames && at_start < CONSTANT)
-        };
-        let constant = nominal.filter(is_constant).map(|nominal| (nominal, false));
-        Some(constant.unwrap_or_else(|| (average.usual(MEANT), true)))
+        let at_start = || Rate::from_interval(interval?).map(|rate| rate.usual(CONSTANT));
+        let varying = || average.map(|average| average.usual(MEANT)).or_else(at_start);
+        match nominal.filter(is_constant) {
+            Some(nominal) => Some((nominal, false)),
+            None => varying().map(|rate| (rate, true)),
+        }
     }
 
     fn encoding(&self) -> Option<YuvEncoding> {

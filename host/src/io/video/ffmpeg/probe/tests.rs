@@ -95,6 +95,68 @@ fn lost_frames_do_not_change_the_rate() {
     assert_eq!(rate("90000/1", 0.0), ("18".to_owned(), true));
 }
 
+/// Live recordings in Matroska state no average rate, and their nominal rate fits all times in milliseconds.
+#[test]
+fn without_an_average_rate_the_times_tell_it() {
+    let rate = |nominal: &str, time: fn(u32) -> f64| {
+        let packets: Vec<_> = (0..61)
+            .map(|i| format!(r#"{{"stream_index": 0, "pts_time": "{:.3}"}}"#, time(i)))
+            .collect();
+        let text = format!(
+            r#"{{"streams": [{{"index": 0, "codec_type": "video", "width": 9, "height": 9,
+                "r_frame_rate": "{nominal}", "avg_frame_rate": "0/0"}}],
+               "packets": [{}]}}"#,
+            packets.join(",")
+        );
+        let answer = serde_json::from_str::<Answer>(&text).unwrap();
+        let probe = answer.probe(Path::new("x.webm"), &VideoLimits::default()).unwrap();
+        (probe.rate.unwrap().to_string(), probe.varies)
+    };
+    let jitter = |i: u32| f64::from(i) / 30.0 + 0.006 * (f64::from(i) * 7.0).sin();
+    let alternate = |i: u32| 0.1 * f64::from(i) + 0.03 * f64::from(i % 2);
+    assert_eq!(rate("30/1", |i| f64::from(i) / 30.0), ("30".to_owned(), false));
+    assert_eq!(rate("1000/1", jitter), ("30".to_owned(), true));
+    assert_eq!(rate("100/1", alternate), ("10".to_owned(), true));
+}
+
+/// The average rate of a file whose last frame has no duration is that of one frame less.
+#[test]
+fn a_short_last_frame_does_not_change_the_rate() {
+    let packets: Vec<_> = (0..30)
+        .map(|i| format!(r#"{{"stream_index": 0, "pts_time": "{:.3}"}}"#, f64::from(i) / 10.0))
+        .collect();
+    let text = format!(
+        r#"{{"streams": [{{"index": 0, "codec_type": "video", "width": 9, "height": 9, "nb_frames": "30",
+            "r_frame_rate": "10/1", "avg_frame_rate": "10000/967"}}], "packets": [{}]}}"#,
+        packets.join(",")
+    );
+    let answer = serde_json::from_str::<Answer>(&text).unwrap();
+    let probe = answer.probe(Path::new("x.mp4"), &VideoLimits::default()).unwrap();
+    assert_eq!((probe.rate.unwrap().to_string(), probe.varies), ("10".to_owned(), false));
+}
+
+/// Players show the default stream, not the first one.
+#[test]
+fn the_default_stream_is_read() {
+    let stream = |index: u32, default: u8, cover: u8| {
+        format!(
+            r#"{{"index": {index}, "codec_type": "video", "width": 9, "height": 9,
+                "disposition": {{"default": {default}, "attached_pic": {cover}}}}}"#
+        )
+    };
+    for (streams, found) in [
+        ([stream(0, 0, 0), stream(1, 1, 0)], 1),
+        ([stream(0, 1, 1), stream(1, 0, 0)], 1),
+        ([stream(0, 0, 0), stream(1, 0, 0)], 0),
+        ([stream(0, 1, 0), stream(1, 1, 0)], 0),
+    ] {
+        let text = format!(r#"{{"streams": [{}]}}"#, streams.join(","));
+        let answer = serde_json::from_str::<Answer>(&text).unwrap();
+        let probe = answer.probe(Path::new("x.mkv"), &VideoLimits::default()).unwrap();
+        assert_eq!(probe.index, found);
+    }
+}
+
 #[test]
 fn encoding_is_stored_or_customary() {
     let encoding = |text: &str| probe(text).encoding;
