@@ -37,8 +37,9 @@ field \"identical\"), and inf in the CSV.
 
 The inputs are two pictures (.png, .jpg, .jpeg) or two videos in the formats of `panoweave video`. Frames are compared
 one by one in order, up to the end of the shorter video. With --sync, each frame of the reference is compared with the
-nearest frame in time. With --fps, the nearest frames of both videos are compared at this rate. Videos from ffmpeg or Y4M are compared by their stored luma.
-If the reference has more than 8 bits per sample, both are compared with 10 bits; otherwise, with 8.
+nearest frame in time. With --fps, the nearest frames of both videos are compared at this rate. Videos from ffmpeg or
+Y4M are compared by their stored luma. If the reference has more than 8 bits per sample, both are compared with 10 bits;
+otherwise, with 8.
 If ffmpeg reads only one of the videos, it converts that video to the depth, YUV matrix and range of the other one
 (Y4M: BT.601; raw NV12 and P010: BT.709, limited). The PSNR of videos is computed from the mean squared error of all frames.
 

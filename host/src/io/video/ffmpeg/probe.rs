@@ -483,10 +483,11 @@ fn typical_interval(times: &[f64]) -> Option<f64> {
     (intervals.len() >= FEWEST_INTERVALS.max(2 * all / 3)).then_some(mean)
 }
 
-/// Returns the mean time between frames with these times, which are sorted.
+/// Returns the mean time between frames with these times, which are sorted. Returns `None` if there are too few of them.
 fn mean_interval(times: &[f64]) -> Option<f64> {
-    let mean = (times.last()? - times.first()?) / times.len().checked_sub(1)? as f64;
-    (mean > 0.0).then_some(mean)
+    let intervals = times.len().saturating_sub(1);
+    let mean = (times.last()? - times.first()?) / intervals as f64;
+    (intervals >= FEWEST_INTERVALS && mean > 0.0).then_some(mean)
 }
 
 impl Stream {

@@ -67,6 +67,20 @@ fn varying_rates_become_their_average() {
     }
 }
 
+/// Returns the rate of a video whose first frames have these times in seconds, and whether it varies.
+fn rate_at(stream: &str, times: impl Iterator<Item = f64>) -> (String, bool) {
+    let packet = |time| format!(r#"{{"stream_index": 0, "pts_time": "{time:.3}"}}"#);
+    let packets: Vec<_> = times.map(packet).collect();
+    let text = format!(
+        r#"{{"streams": [{{"index": 0, "codec_type": "video", "width": 9, "height": 9, {stream}}}],
+            "packets": [{}]}}"#,
+        packets.join(",")
+    );
+    let answer = serde_json::from_str::<Answer>(&text).unwrap();
+    let probe = answer.probe(Path::new("x.mkv"), &VideoLimits::default()).unwrap();
+    (probe.rate.unwrap().to_string(), probe.varies)
+}
+
 /// A camera with a constant rate may lose frames or pause. Its average rate is then lower, but the times of most frames
 /// tell the rate.
 #[test]
@@ -75,18 +89,8 @@ fn lost_frames_do_not_change_the_rate() {
     let rate = |nominal: &str, shake: f64| {
         let shown = (0..60).filter(|i| i % 4 != 2);
         let time = |i: u32| f64::from(i) / 30.0 + shake * f64::from(i * 7 % 5);
-        let packets: Vec<_> = shown
-            .map(|i| format!(r#"{{"stream_index": 0, "pts_time": "{:.3}"}}"#, time(i)))
-            .collect();
-        let text = format!(
-            r#"{{"streams": [{{"index": 0, "codec_type": "video", "width": 9, "height": 9,
-                "r_frame_rate": "{nominal}", "avg_frame_rate": "18/1"}}],
-               "packets": [{}]}}"#,
-            packets.join(",")
-        );
-        let answer = serde_json::from_str::<Answer>(&text).unwrap();
-        let probe = answer.probe(Path::new("x.mkv"), &VideoLimits::default()).unwrap();
-        (probe.rate.unwrap().to_string(), probe.varies)
+        let stream = format!(r#""r_frame_rate": "{nominal}", "avg_frame_rate": "18/1""#);
+        rate_at(&stream, shown.map(time))
     };
     assert_eq!(rate("30/1", 0.0), ("30".to_owned(), false));
     assert_eq!(rate("30/1", 0.001), ("30".to_owned(), false));
@@ -99,18 +103,8 @@ fn lost_frames_do_not_change_the_rate() {
 #[test]
 fn without_an_average_rate_the_times_tell_it() {
     let rate = |nominal: &str, time: fn(u32) -> f64| {
-        let packets: Vec<_> = (0..61)
-            .map(|i| format!(r#"{{"stream_index": 0, "pts_time": "{:.3}"}}"#, time(i)))
-            .collect();
-        let text = format!(
-            r#"{{"streams": [{{"index": 0, "codec_type": "video", "width": 9, "height": 9,
-                "r_frame_rate": "{nominal}", "avg_frame_rate": "0/0"}}],
-               "packets": [{}]}}"#,
-            packets.join(",")
-        );
-        let answer = serde_json::from_str::<Answer>(&text).unwrap();
-        let probe = answer.probe(Path::new("x.webm"), &VideoLimits::default()).unwrap();
-        (probe.rate.unwrap().to_string(), probe.varies)
+        let stream = format!(r#""r_frame_rate": "{nominal}", "avg_frame_rate": "0/0""#);
+        rate_at(&stream, (0..61).map(time))
     };
     let jitter = |i: u32| f64::from(i) / 30.0 + 0.006 * (f64::from(i) * 7.0).sin();
     let alternate = |i: u32| 0.1 * f64::from(i) + 0.03 * f64::from(i % 2);
@@ -122,17 +116,9 @@ fn without_an_average_rate_the_times_tell_it() {
 /// The average rate of a file whose last frame has no duration is that of one frame less.
 #[test]
 fn a_short_last_frame_does_not_change_the_rate() {
-    let packets: Vec<_> = (0..30)
-        .map(|i| format!(r#"{{"stream_index": 0, "pts_time": "{:.3}"}}"#, f64::from(i) / 10.0))
-        .collect();
-    let text = format!(
-        r#"{{"streams": [{{"index": 0, "codec_type": "video", "width": 9, "height": 9, "nb_frames": "30",
-            "r_frame_rate": "10/1", "avg_frame_rate": "10000/967"}}], "packets": [{}]}}"#,
-        packets.join(",")
-    );
-    let answer = serde_json::from_str::<Answer>(&text).unwrap();
-    let probe = answer.probe(Path::new("x.mp4"), &VideoLimits::default()).unwrap();
-    assert_eq!((probe.rate.unwrap().to_string(), probe.varies), ("10".to_owned(), false));
+    let stream = r#""nb_frames": "30", "r_frame_rate": "10/1", "avg_frame_rate": "10000/967""#;
+    let found = rate_at(stream, (0..30).map(|i| f64::from(i) / 10.0));
+    assert_eq!(found, ("10".to_owned(), false));
 }
 
 /// Players show the default stream, not the first one.
