@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "VALUE", value_parser = eigenvalue, default_value = "1")]
     min_eigenvalue: f32,
     /// Width in pixels of the border of the picture that is not searched for features. The border is always at least
-    /// half as wide as --window.
+    /// as wide as the filters and half of --window reach: 8 pixels by default.
     #[arg(long, value_name = "PIXELS", default_value = "24")]
     border: u32,
     /// Standard deviation in pixels, from 0.1 to 32, of the Gaussian whose derivatives compute the gradients.

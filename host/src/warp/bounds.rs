@@ -18,7 +18,8 @@ pub(crate) fn cover(size: UVec2) -> LaunchConfig {
     }
 }
 
-/// Returns the bounding box of the panorama pixels that a camera sees with any weight. Waits for the result.
+/// Returns the bounding box of the panorama pixels whose source coordinates are in the camera's picture, whatever their
+/// weights. Waits for the result.
 #[track_caller]
 pub(super) fn visible_box(
     stream: &Stream,
@@ -26,8 +27,9 @@ pub(super) fn visible_box(
     planes: DeviceCameraPlanes<'_>,
     source: UVec2,
 ) -> Result<OverlapBox, DeviceError> {
-    // Weights are at least 0, so every weight counts.
-    let any = OverlapRule { weight: -1.0, share: -1.0 };
+    // Every weight counts, even 0 of a camera that is absent at the moment: the share is -∞ or NaN, which is never the
+    // larger limit.
+    let any = OverlapRule { weight: -1.0, share: f32::NEG_INFINITY };
     // The overlap of a camera with itself is the area that it sees.
     BoxSearch::submit(stream, size, [planes; 2], [source; 2], any)?.read(stream)
 }

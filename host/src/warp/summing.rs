@@ -13,7 +13,7 @@ use crate::device::{DeviceError, Event, Image, Stream};
 #[derive(Debug)]
 pub(crate) struct PanoramaSums {
     pub(crate) sums: Image<Sum>,
-    /// The bounding box of the panorama pixels that each camera sees with any weight.
+    /// The bounding box of the panorama pixels that each camera can see, whatever their weights.
     pub(crate) boxes: Vec<OverlapBox>,
     /// An event that is recorded after the last work that uses `sums`.
     pub(crate) done: Event,

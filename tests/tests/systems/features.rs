@@ -259,6 +259,27 @@ fn a_detector_serves_picture_after_picture() {
     }
 }
 
+/// The gradients near the edge of a picture must not count as features, whatever the border.
+#[test]
+fn the_edge_of_a_flat_picture_is_no_feature() {
+    let size = uvec2(160, 140);
+    let grey = Grey { size, levels: vec![200; size.element_product() as usize] };
+    let stream = Device::cpu().stream().unwrap();
+    for (window, gradient_sigma) in [(3, 0.5), (7, 1.0), (7, 3.0), (31, 1.0)] {
+        for smooth in [false, true] {
+            let options = FeatureOptions {
+                window,
+                gradient_sigma,
+                smooth,
+                border: 0,
+                ..FeatureOptions::default()
+            };
+            let found = good_features(&stream, grey.upload(&stream).view(), &options).unwrap();
+            assert_eq!(found, [], "{options:?}");
+        }
+    }
+}
+
 #[test]
 fn corners_of_a_square_and_nothing_along_its_edges() {
     let size = uvec2(160, 140);

@@ -658,6 +658,21 @@ fn other_rates_use_the_nearest_frames() {
     }
 }
 
+/// ffmpeg counts the frames of a copied AVI twice, and rounds the average rate of ASF.
+#[test]
+fn rates_that_ffmpeg_guesses_are_not_used() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    for (rate, copy) in [("25", "copy.avi"), ("60000/1001", "copy.asf")] {
+        let input = format!("testsrc2=s=64x48:r={rate}");
+        ffmpeg.run(&folder, &format!("-f lavfi -i {input} -t 2 -c:v libx264 -bf 0 a.mp4"));
+        ffmpeg.run(&folder, &format!("-i a.mp4 -c copy {copy}"));
+        let json = folder.words(&format!("compare {copy} a.mp4 --device cpu --json")).json();
+        assert_eq!(json["identical"]["gray"], true, "{copy}: {json}");
+        assert_eq!(json["warnings"], serde_json::json!([]), "{copy}");
+    }
+}
+
 /// ffmpeg gives frames without a timestamp the times of later frames.
 #[test]
 fn frames_without_timestamps_come_first() {

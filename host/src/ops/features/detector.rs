@@ -135,7 +135,9 @@ impl Detector {
     /// Waits for the eigenvalues of the last submitted picture, and selects the features of this picture, best first.
     #[track_caller]
     pub fn features(&self, stream: &Stream) -> Result<Vec<Feature>, DeviceError> {
-        Ok(select(&self.maps.eigenvalues.download(stream)?, self.size, &self.options))
+        let eigenvalues = self.maps.eigenvalues.download(stream)?;
+        let border = self.options.border.max(self.maps.reach());
+        Ok(select(&eigenvalues, self.size, &FeatureOptions { border, ..self.options.clone() }))
     }
 
     fn check_size(&self, (width, height): (u32, u32)) -> Result<(), FeatureError> {
@@ -145,6 +147,15 @@ impl Detector {
 }
 
 impl Maps {
+    /// Returns the maximum distance in pixels along each axis at which luma influences an eigenvalue. Closer to the edge
+    /// of the picture, where a convolution is 0, the eigenvalues are those of a step that is not in the picture.
+    fn reach(&self) -> u32 {
+        let smoothing = self.smoothing.iter().map(|(filter, _)| filter);
+        let filters = smoothing.chain([self.gradient.filters()[0]]);
+        let widest = |filter: &SeparableFilter| filter.widths().into_iter().fold(0, u32::max);
+        filters.map(|filter| widest(filter) / 2).sum::<u32>() + self.window / 2
+    }
+
     #[track_caller]
     fn submit(&mut self, stream: &Stream, luma: DeviceView<'_, f32>) -> Result<(), FeatureError> {
         let Self { window, smoothing, gradient, along_x, along_y, eigenvalues, between } = self;

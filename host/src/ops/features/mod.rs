@@ -39,8 +39,9 @@ pub struct FeatureOptions {
     /// The minimum eigenvalue of a feature. It is a sum over the window, in (levels per pixel)². Values below 1 are
     /// replaced by 1.
     pub min_eigenvalue: f32,
-    /// The width of the border without features, in pixels. Values below half the window are replaced by half the
-    /// window.
+    /// The width of the border without features, in pixels. A [`Detector`] replaces values below the sum of half the
+    /// widths of its filters and of the window by this sum (8 pixels by default), because gradients near the edge of the
+    /// picture are those of the edge. [`select`] replaces values below half the window by half the window.
     pub border: u32,
     /// Whether the picture is smoothed before gradients are computed. The Gaussian's standard deviation is a tenth of
     /// the window.

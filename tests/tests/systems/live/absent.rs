@@ -341,12 +341,17 @@ fn views_follow_cameras_that_fail() {
     }
 }
 
-/// The lookup changes before a camera fails and while it is absent. The mesh then knows which cameras see a pixel, even
-/// if it is computed while one is absent.
+/// The lookup changes when a camera fails or returns, or after its fade. The mesh and the boxes of the planes then know
+/// which cameras see a pixel, even if they are computed while one is absent.
 #[test]
 fn lookups_can_change_while_a_camera_is_absent() {
     for device in panoweave_devices() {
-        for starts in [Lookup::Planes, Lookup::Mesh] {
+        for (starts, late) in [
+            (Lookup::Planes, false),
+            (Lookup::Planes, true),
+            (Lookup::Mesh, false),
+            (Lookup::Mesh, true),
+        ] {
             for blend in [Blend::Feather, Blend::Seam(SeamOptions::default())] {
                 let case = Case { lookup: starts, blend, ..THREE };
                 let compares = blend == Blend::Feather;
@@ -356,13 +361,16 @@ fn lookups_can_change_while_a_camera_is_absent() {
                     for all in [false, true] {
                         let stitch = StitchOptions { lookup, ..case.options().stitch };
                         test.stitcher.set_present(LOST, all).unwrap();
+                        if late {
+                            worst = worst.max(test.fade(all, compares).0);
+                        }
                         test.stitcher.set_options(stitch).unwrap();
                         let (off, last) = test.fade(all, compares);
                         // Without the camera, the seams do not matter, because its neighbours do not overlap.
                         worst = worst.max(if all { off } else { off.max(test.off(&last)) });
                     }
                 }
-                assert!(worst <= 1.5, "{device}, {starts:?}, {blend:?}: {worst} levels");
+                assert!(worst <= 1.5, "{device}, {starts:?}, {late}, {blend:?}: {worst} levels");
             }
         }
     }

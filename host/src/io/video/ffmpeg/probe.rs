@@ -416,7 +416,10 @@ impl Answer {
         let mut times = times.into_iter().flatten().collect::<Vec<_>>();
         times.sort_by(f64::total_cmp);
         let interval = typical_interval(&times);
-        let rate = video.rate(interval.or(mean_interval(&times)));
+        // ffmpeg computes the average rates of these formats from numbers that may count a frame twice, or are rounded.
+        let format = self.format.format_name.as_deref();
+        let average = video.average_rate().filter(|_| !matches!(format, Some("avi" | "asf")));
+        let rate = video.rate(average, interval.or(mean_interval(&times)));
         let sound = (!tracks.is_empty()).then(|| Sound {
             file: path.to_owned(),
             video: video.index,
@@ -445,8 +448,7 @@ impl Answer {
             codec: video.codec_name.clone().unwrap_or_else(|| "unknown".to_owned()),
             rotated: video.side_data_list.iter().any(|data| data.kind == "Display Matrix"),
             // The files in these formats state decoding times, at most.
-            lacks_timestamps: untimed > 0
-                || matches!(self.format.format_name.as_deref(), Some("h264" | "hevc" | "avi")),
+            lacks_timestamps: untimed > 0 || matches!(format, Some("h264" | "hevc" | "avi")),
             omits_frames: video.omits_frames(),
             stored: self
                 .pixel_formats
@@ -525,7 +527,7 @@ impl Stream {
     /// frames, and the duration is that of the frames to show.
     fn omits_frames(&self) -> bool {
         let number = |text: &Option<String>| text.as_deref().and_then(|t| t.parse::<f64>().ok());
-        let rate: Option<Rate> = self.avg_frame_rate.as_deref().and_then(|text| text.parse().ok());
+        let rate = self.average_rate();
         let (Some(frames), Some(duration)) = (number(&self.nb_frames), number(&self.duration))
         else {
             return false;
@@ -533,18 +535,20 @@ impl Stream {
         rate.is_some_and(|rate| frames - duration * rate.per_second() > 1.5)
     }
 
+    fn average_rate(&self) -> Option<Rate> {
+        self.avg_frame_rate.as_deref().and_then(|text| text.parse().ok())
+    }
+
     /// Returns the frame rate, and whether it varies:
     /// - the nominal rate, if it differs from the average rate by less than [`CONSTANT`],
     /// - the nominal rate, if it differs from the rate at the start by less than [`CONSTANT`], and the average rate is
     ///   unknown, lower because frames are missing, or higher because the last frame is short,
     /// - the average rate otherwise, because the rate varies. It is rounded to a common camera rate within [`MEANT`].
-    /// - the rate at the start if the file states no average rate, as transport streams and live recordings do.
+    /// - the rate at the start if the average rate is unknown, as that of some transport streams and live recordings.
     ///
     /// `interval` is the time between two frames at the start in seconds.
-    fn rate(&self, interval: Option<f64>) -> Option<(Rate, bool)> {
-        let rate = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
-        let nominal: Option<Rate> = rate(&self.r_frame_rate);
-        let average: Option<Rate> = rate(&self.avg_frame_rate);
+    fn rate(&self, average: Option<Rate>, interval: Option<f64>) -> Option<(Rate, bool)> {
+        let nominal: Option<Rate> = self.r_frame_rate.as_deref().and_then(|text| text.parse().ok());
         let frames = self.nb_frames.as_deref().and_then(|text| text.parse::<f64>().ok());
         // The average rate of a video whose last frame has no duration, divided by its rate.
         let highest = frames.filter(|n| *n > 1.0).map_or(1.0, |n| n / (n - 1.0));
