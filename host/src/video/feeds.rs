@@ -61,8 +61,10 @@ pub(super) struct Feed {
 }
 
 impl Feeds {
-    /// Creates the feeds for panoramas at `rate`. Videos without an element in `offsets` have no offset.
+    /// Creates the feeds for panoramas at `rate`. Videos without an element in `offsets` have no offset, and elements
+    /// without a video have no effect.
     pub(super) fn new(sources: Vec<VideoSource>, offsets: &[Offset], rate: Rate) -> Self {
+        let offsets = &offsets[..offsets.len().min(sources.len())];
         let offsets_or_none = offsets.iter().copied().chain(std::iter::repeat(Offset::NONE));
         let feeds = sources.into_iter().zip(offsets_or_none);
         let feeds = feeds.map(|(source, offset)| Feed::new(source, offset)).collect();
@@ -276,5 +278,18 @@ impl Feed {
                 self.read
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_without_a_video_have_no_effect() {
+        let later = Offset { seconds: 5.0, ..Offset::NONE };
+        let rate = Rate::new(30, 1).unwrap();
+        assert_eq!(Offset::first_tick(&[later], rate), 150);
+        assert_eq!(Feeds::new(Vec::new(), &[later], rate).first, 0);
     }
 }

@@ -43,8 +43,9 @@ pub struct VideoOptions {
     pub refine: Option<RefineOptions>,
     /// The number of panoramas per second, which must equal the sink's rate. `None` selects the first video's rate.
     pub rate: Option<Rate>,
-    /// The offset of each video. Videos without an element start together with the first one. If another video starts
-    /// later than the first one, the first panorama is at [`Offset::start`].
+    /// The offset of each video. Videos without an element start together with the first one, and elements without a
+    /// video have no effect. If another video starts later than the first one, the first panorama is at
+    /// [`Offset::start`].
     pub offsets: Vec<Offset>,
     /// The maximum number of panoramas; `None` for no limit.
     pub limit: Option<u64>,

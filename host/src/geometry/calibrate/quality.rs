@@ -45,9 +45,10 @@ const SAME_VIEW: f64 = 0.3;
 /// the square of a scale factor of 6.
 const MOST_AREA_RATIO: f64 = 36.0;
 
-/// Maximum distance from the model, as a fraction of the picture's larger side, of the correspondences from which the
-/// error of the model is estimated. Some of these correspondences are correct although they are not inliers. A circle
-/// of this radius covers only 0.1 % of the picture, so few wrong correspondences are within it by chance.
+/// Maximum distance from the model, as a fraction of the picture's larger side, of inliers and of the correspondences
+/// from which the error of the model is estimated. Some of these correspondences are correct although they are not
+/// inliers. A circle of this radius covers only 0.1 % of the picture, so few wrong correspondences are within it by
+/// chance.
 const NEAR: f64 = 0.015;
 
 /// The number of cells along the larger side of a picture. Coverage is the fraction of cells with inliers.
@@ -133,10 +134,30 @@ fn log10_chance(n: usize, k: usize, radius: f64, size: UVec2) -> f64 {
 }
 
 /// Returns the indices of the correspondences that agree with a model, and the maximum Sampson distance in pixels at
-/// which a correspondence agrees. `noise` is the standard deviation of the inliers in pixels.
-fn agreeing<M: Model>(model: &M, sights: &[Sight], noise: f64) -> (Vec<usize>, f64) {
+/// which a correspondence agrees. `noise` is the standard deviation of the inliers in pixels. `sizes` are the sizes of
+/// the left and the right picture.
+///
+/// Sampson's distance is linearised. Near the horizon, where the model enlarges without bound, it can be small although
+/// the points are far apart in both pictures, so they must also be near each other in one of them.
+fn agreeing<M: Model>(
+    model: &M,
+    sights: &[Sight],
+    noise: f64,
+    sizes: [UVec2; 2],
+) -> (Vec<usize>, f64) {
     let cut = CHI2 * noise.max(LEAST_NOISE).powi(2);
-    let agrees = |&i: &usize| squared(model, &sights[i]) < cut;
+    // Where the model is linear, the distance in the picture of the lower resolution is at most √2 times Sampson's.
+    let is_near = |at: Option<DVec2>, point: DVec2, size: UVec2| {
+        let most = (NEAR * f64::from(size.max_element())).max(4.0 * cut.sqrt());
+        at.is_some_and(|at| at.distance(point) < most)
+    };
+    let agrees = |&i: &usize| {
+        let sight = &sights[i];
+        let ([l, r], [left, right]) = (sight.link, [sight.left, sight.right]);
+        squared(model, sight) < cut
+            && (is_near(model.map(l, r, right), left, sizes[0])
+                || is_near(model.map(r, l, left), right, sizes[1]))
+    };
     ((0..sights.len()).filter(agrees).collect(), cut.sqrt())
 }
 
@@ -148,7 +169,7 @@ pub(super) fn check_chance<M: Model>(
     noise: f64,
     sizes: [UVec2; 2],
 ) -> Result<usize, Refusal> {
-    let (inliers, radius) = agreeing(model, sights, noise);
+    let (inliers, radius) = agreeing(model, sights, noise, sizes);
     let within = |s: &&Sight| {
         model.map(s.link[0], s.link[1], s.right).is_some_and(|at| inside(at, sizes[0]))
             && model.map(s.link[1], s.link[0], s.left).is_some_and(|at| inside(at, sizes[1]))
@@ -180,7 +201,7 @@ pub(super) fn judge<M: Model>(
     let Some(link) = sights.first().map(|sight| sight.link) else {
         return Err(Refusal::TooFew { found: 0 });
     };
-    let (inliers, _) = agreeing(model, sights, noise);
+    let (inliers, _) = agreeing(model, sights, noise, sizes);
     let agree: Vec<&Sight> = inliers.iter().map(|&i| &sights[i]).collect();
     let overlap = overlap(model, link, sizes);
     let side = f64::from(sizes[0].max_element());
@@ -316,6 +337,9 @@ fn common_square(cells: &[Cell]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use glam::DMat3;
+
+    use super::super::planes::Planes;
     use super::*;
 
     #[test]
@@ -328,6 +352,26 @@ mod tests {
         let five = libm::log10(5.0 * 2.0 * std::f64::consts::PI * 1e-4);
         assert!((log10_chance(5, 5, 1.0, UVec2::splat(100)) - five).abs() < 1e-9);
         assert_eq!(log10_chance(5, 4, 1.0, size), f64::INFINITY);
+    }
+
+    #[test]
+    fn points_far_apart_do_not_agree_at_the_horizon() {
+        let sizes = [UVec2::new(1000, 700); 2];
+        // The model maps the column x = 900 of the right picture to infinity.
+        let second =
+            DMat3::from_cols_array(&[1.0, 0.0, -1.0 / 900.0, 0.0, 1.0, 0.0, 400.0, 0.0, 1.0]);
+        let model = Planes::new(&sizes, 0, vec![DMat3::IDENTITY, second]);
+        let right = DVec2::new(100.0, 350.0);
+        let left = model.map(0, 1, right).unwrap() + 0.5;
+        let close = Sight { link: [0, 1], left, right };
+        let horizon = Sight {
+            link: [0, 1],
+            left: DVec2::new(300.0, 300.0),
+            right: DVec2::new(899.99, 350.0),
+        };
+        assert!(squared(&model, &horizon) < 0.1);
+        assert!(model.map(0, 1, horizon.right).unwrap().distance(horizon.left) > 1e7);
+        assert_eq!(agreeing(&model, &[horizon, close], 1.0, sizes).0, [1]);
     }
 
     #[test]

@@ -54,7 +54,10 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 impl Tool {
     pub(super) fn command(self) -> Command {
         let named = std::env::var_os(self.variable).filter(|name| !name.is_empty());
-        Command::new(named.unwrap_or_else(|| OsString::from(self.name)))
+        let mut command = Command::new(named.unwrap_or_else(|| OsString::from(self.name)));
+        // Messages are quoted in errors, so they must not contain colour codes.
+        command.env_remove("AV_LOG_FORCE_COLOR");
+        command
     }
 
     /// Checks that the program prints its version. Call this after a failure, to find out whether the program or the
@@ -396,6 +399,8 @@ pub(super) fn number(line: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::*;
 
     fn shell(script: &str, stop: &Stop) -> Child {
@@ -417,6 +422,15 @@ mod tests {
         let child = shell(r"printf 'a\0b\033[31mred\r\tc\303\244' >&2; exit 3", &Stop::default());
         let error = child.wait(None).unwrap_err().to_string();
         insta::assert_snapshot!(error, @r"a.mp4: ffmpeg failed while encoding, exit status: 3; it said: a\u{0}b\u{1b}[31mred  cä");
+    }
+
+    #[test]
+    fn messages_have_no_colour_codes() {
+        let command = FFMPEG.command();
+        let removed = |(name, value): (&OsStr, Option<&OsStr>)| {
+            name == "AV_LOG_FORCE_COLOR" && value.is_none()
+        };
+        assert!(command.get_envs().any(removed));
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::io::video::{Medium, Stop, StreamFormat, VideoError, pictures, y4m};
 #[derive(Clone, Copy, Default)]
 struct Preferred {
     pixels: Option<PixelFormat>,
-    /// The rate that replaces [`VideoInput::rate`] for a video whose own rate varies. Its frames then keep their times,
-    /// while a conversion to its average rate and a second one to the rate of the first video would not.
+    /// The rate for a video whose own rate varies and whose [`VideoInput::rate`] is not given. Its frames then keep their
+    /// times, while a conversion to its average rate and a second one to the rate of the first video would not.
     rate: Option<Rate>,
 }
 
