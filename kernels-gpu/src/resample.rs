@@ -47,8 +47,11 @@ macro_rules! time {
         impl Time for $type {
             #[inline(always)]
             fn share(self, from: Self, to: Self) -> Self {
+                // The difference of two halves is always finite. Dividing by 2 is exact, so the result is the same.
+                let [at, from, to] = [self / 2.0, from / 2.0, to / 2.0];
                 let whole = to - from;
-                if whole < SAME_TIME.into() { 0.0 } else { (self - from) / whole }
+                let same = <$type>::from(SAME_TIME) / 2.0;
+                if whole < same { 0.0 } else { (at - from) / whole }
             }
 
             #[inline(always)]

@@ -180,10 +180,10 @@ impl Stitcher {
         let mut waited = false;
         loop {
             let seen = pool.changes();
+            self.check_open()?;
             if let Some(item) = pool.try_take() {
                 return Ok(Some(item));
             }
-            self.check_open()?;
             if self.shared.pace == Pace::Live {
                 return Ok(None);
             }

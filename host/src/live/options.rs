@@ -141,8 +141,11 @@ pub struct LiveOptions {
     pub reference: usize,
     /// The time by which a camera's frames may lag behind the newest frame of the other cameras. After that, a set is
     /// completed with the last frame of this camera; it is completed earlier if `slots − 1` frames of another camera
-    /// wait. Requires [`Pace::Live`]. Without a deadline, sets wait for every camera that is present, and
-    /// a set that lacks a frame is dropped.
+    /// wait. Requires [`Pace::Live`]. Without a deadline, sets wait for every camera that is present, and a set that
+    /// lacks a frame is dropped.
+    ///
+    /// If a timestamp is wrong by seconds and in the future, the frames of all other cameras are late until the next
+    /// frame of its camera, or until this camera is absent. [`failure`](Self::failure) notices a camera without frames.
     pub deadline: Option<Duration>,
     /// The options for cameras that fail. They require [`Pace::Live`]. If `None`, the states of the cameras are
     /// unknown, and all cameras stay in the panorama. If set, the default of `deadline` is 50 ms.

@@ -362,6 +362,29 @@ proptest! {
     }
 }
 
+/// The choice needs no memory and no time for pixels without a value.
+#[test]
+fn the_choice_ends_with_the_values() {
+    let options = FeatureOptions { border: 0, window: 1, ..FeatureOptions::default() };
+    let wide = FeatureOptions { border: u32::MAX, min_distance: u32::MAX, ..options.clone() };
+    let sizes = [UVec2::MAX, uvec2(u32::MAX, 40), uvec2(40, u32::MAX), uvec2(0, 9), uvec2(9, 0)];
+    for size in sizes {
+        assert_eq!(select(&[], size, &options), []);
+        assert_eq!(select(&[1e3; 50], size, &wide), []);
+        let spread = FeatureOptions { min_distance: u32::MAX, ..options.clone() };
+        let found = select(&[5.0, 7.0, 6.0], size, &spread);
+        let first = Feature { x: 1, y: 0, value: 7.0 };
+        assert_eq!(found, if size.min_element() == 0 { vec![] } else { vec![first] });
+    }
+    // The second row ends after one value.
+    let close = FeatureOptions { min_distance: 1, ..options };
+    let found = select(&[1.0, 2.0, 3.0, 4.0], uvec2(3, 2), &close);
+    assert_eq!(
+        found.iter().map(|f| (f.x, f.y)).collect::<Vec<_>>(),
+        [(0, 1), (2, 0), (1, 0), (0, 0)]
+    );
+}
+
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     let stream = Device::simulator().stream().unwrap();

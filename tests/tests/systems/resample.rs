@@ -129,6 +129,24 @@ fn values_are_interpolated() {
     }
 }
 
+/// The difference of two times can be larger than the largest number.
+#[test]
+fn times_can_be_as_far_apart_as_numbers() {
+    fn check<V: Sampled>(device: &Device, most: f64) {
+        let (times, values) = (vec![-most, most], vec![0.0, 1.0]);
+        let targets = vec![-most, -most / 2.0, 0.0, most / 4.0, most];
+        let case = Case { batches: 1, count: 2, targets_of: 5, width: 1, times, values, targets };
+        let found: Vec<V> = case.run(&device.stream().unwrap(), 0).unwrap();
+        let found: Vec<f64> = found.iter().map(|value| value.to_f64()).collect();
+        assert_eq!(found, [0.0, 0.25, 0.5, 0.625, 1.0], "{device}");
+    }
+    for device in panoweave_devices() {
+        check::<f64>(&device, f64::MAX);
+        check::<f32>(&device, f32::MAX.into());
+        check::<bf16>(&device, f32::MAX.into());
+    }
+}
+
 #[test]
 fn more_times_than_shared_memory_holds() {
     for device in panoweave_devices() {

@@ -251,6 +251,7 @@ impl<T: Clone> Pairing<T> {
                 for frame in frames {
                     self.drop_frame(camera, frame, Reason::Absent, &mut out);
                 }
+                self.forget_future(&mut out);
                 self.elect(&mut out);
                 self.complete(&mut out);
             }
@@ -297,6 +298,23 @@ impl<T: Clone> Pairing<T> {
         self.drop_waiting(camera, usize::MAX, Reason::Unmatched, out);
         self.cameras[camera].newest = None;
         (self.last_key, self.given_up) = (None, None);
+    }
+
+    /// Forgets the times that are more than [`STEP`] after the newest frames of all cameras, or all times if no camera has
+    /// delivered a frame. They come from a camera that is absent now, whose clock was wrong or will start again. Until
+    /// these times, all frames of the other cameras would look late.
+    fn forget_future(&mut self, out: &mut Outcome<T>) {
+        let newest = self.cameras.iter().filter_map(|camera| camera.newest).max();
+        let latest = newest.map(|newest| newest.saturating_add(STEP));
+        let is_future = |time: Duration| latest.is_none_or(|latest| time > latest);
+        while let Some(index) = self.open.iter().position(|set| is_future(set.time)) {
+            self.drop_set(index, out);
+        }
+        let late = self.cameras.iter_mut().map(|camera| &mut camera.late_until);
+        for time in late.chain([&mut self.last, &mut self.last_key, &mut self.given_up]) {
+            *time = time.filter(|time| !is_future(*time));
+        }
+        self.start = self.start.filter(|start| !is_future(*start)).or(newest);
     }
 
     /// Returns the figures of each camera.

@@ -1,5 +1,7 @@
 //! Tests of two cameras: the rules, and the equality with the pairing of `two_cameras`.
 
+use std::ops::Range;
+
 use super::two_cameras::TwoCameras;
 use super::*;
 
@@ -105,6 +107,57 @@ fn frames_that_the_other_camera_has_passed_do_not_wait() {
     let sets = pairing.push(RIGHT, MS(101), 101).sets;
     assert_eq!(sets, [MatchedSet { time: MS(101), frames: vec![Some(100), Some(101)] }]);
     assert!(!pairing.is_full(LEFT, MS(160)));
+}
+
+/// A camera delivers one frame that is an hour ahead, and is absent then. The other camera makes sets without it at once,
+/// and both make pairs when it is present again.
+#[test]
+fn a_wrong_time_of_an_absent_camera_does_not_stop_the_others() {
+    for (wrong, deadline) in
+        [(LEFT, None), (LEFT, Some(MS(50))), (RIGHT, None), (RIGHT, Some(MS(50)))]
+    {
+        let options = PairingOptions { tolerance: MS(10), most: 3, deadline, ..Default::default() };
+        let mut pairing = Pairing::new(2, options);
+        let other = 1 - wrong;
+        let sets = |pairing: &mut Pairing<u64>, cameras: &[usize], times: Range<u64>| {
+            let all = times.flat_map(|n| cameras.iter().map(move |camera| (*camera, 40 * n)));
+            let sets = all.flat_map(|(camera, at)| pairing.push(camera, MS(at), at).sets);
+            sets.map(|set| (set.time, set.frames.into_iter().flatten().count())).collect::<Vec<_>>()
+        };
+        let expected =
+            |times: Range<u64>, frames| times.map(|n| (MS(40 * n), frames)).collect::<Vec<_>>();
+        assert_eq!(sets(&mut pairing, &[LEFT, RIGHT], 0..10), expected(0..10, 2));
+        let ahead = MS(400) + Duration::from_secs(3600);
+        assert!(pairing.push(wrong, ahead, 0).sets.is_empty() || deadline.is_some());
+        pairing.set_present(wrong, false);
+        assert_eq!(
+            sets(&mut pairing, &[other], 10..20),
+            expected(10..20, 1),
+            "{wrong} {deadline:?}"
+        );
+        pairing.set_present(wrong, true);
+        assert_eq!(sets(&mut pairing, &[wrong, other], 20..30), expected(20..30, 2));
+    }
+}
+
+/// All cameras are absent for a while, and their clocks start again.
+#[test]
+fn clocks_can_start_again_while_all_cameras_are_absent() {
+    for deadline in [None, Some(MS(50))] {
+        let options = PairingOptions { tolerance: MS(10), most: 3, deadline, ..Default::default() };
+        let mut pairing = Pairing::new(2, options);
+        for _ in 0..2 {
+            for time in (0..400).step_by(40).map(MS) {
+                let sets = [LEFT, RIGHT].map(|camera| pairing.push(camera, time, 0).sets.len());
+                assert_eq!(sets.iter().sum::<usize>(), 1, "{time:?} {deadline:?}");
+            }
+            for present in [false, true] {
+                for camera in [LEFT, RIGHT] {
+                    pairing.set_present(camera, present);
+                }
+            }
+        }
+    }
 }
 
 /// Returns the largest number of frames of one camera between two frames of another one. Frames before the first frame

@@ -8,34 +8,39 @@ use super::{Feature, FeatureOptions};
 /// candidates are larger.
 const FIRST: usize = 64;
 
+/// The maximum number of pixels, whose indices are 32-bit.
+const MOST: usize = 1 << 32;
+
 /// Selects features as the KLT library does (Birchfield, version 1.3.4, `selectGoodFeatures.c`).
 ///
 /// Visits the pixels in descending order of their eigenvalues. Selects a pixel if its eigenvalue is at least the
 /// minimum, and if each selected feature is at least the minimum distance away along x or along y. `values` are the
-/// eigenvalues of a picture of `size`, row by row. Pixels without a value are not selected.
+/// eigenvalues of a picture of `size`, row by row. Pixels without a value are not selected, and neither are those after
+/// the first 2³² pixels.
 ///
 /// Pixels with equal values are visited from top to bottom, and from left to right within a row. The KLT library
 /// truncates the values to integers and does not define the order of equal values.
 #[must_use]
 pub fn select(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feature> {
     let (width, height) = (size.x as usize, size.y as usize);
+    // The memory and the time depend on the number of values, and not on the size.
+    let values = &values[..values.len().min(width.saturating_mul(height)).min(MOST)];
     let border = options.border.max(options.window / 2) as usize;
     // The KLT library does not select features with an eigenvalue below 1.
     let least = options.min_eigenvalue.max(1.0);
     let mut features = Vec::new();
     let mut candidates = Vec::new();
-    for y in border..height.saturating_sub(border) {
-        for x in border..width.saturating_sub(border) {
-            let value = values.get(y * width + x);
-            if let Some(value) = value.filter(|value| **value >= least) {
-                // The bits of positive floats have the same order as the floats, so the largest value gets the smallest
-                // key. Among equal values, the first pixel gets the smallest key.
-                let index = (y * width + x) as u64;
-                candidates.push(u64::from(!value.to_bits()) << 32 | index);
-            }
+    let rows = values.chunks(width.max(1)).enumerate();
+    for (y, row) in rows.take(height.saturating_sub(border)).skip(border) {
+        let inner = row.iter().enumerate().take(width.saturating_sub(border)).skip(border);
+        for (x, value) in inner.filter(|(_, value)| **value >= least) {
+            // The bits of positive floats have the same order as the floats, so the largest value gets the smallest
+            // key. Among equal values, the first pixel gets the smallest key.
+            let index = (y * width + x) as u64;
+            candidates.push(u64::from(!value.to_bits()) << 32 | index);
         }
     }
-    let mut taken = vec![false; width * height];
+    let mut taken = vec![false; values.len()];
     let reach = options.min_distance.saturating_sub(1) as usize;
     let (mut rest, mut some) = (&mut candidates[..], options.count.saturating_mul(FIRST).max(1));
     // Sort the candidates in portions of doubling size, because the loop usually ends long before it has used all of
@@ -57,9 +62,11 @@ pub fn select(values: &[f32], size: UVec2, options: &FeatureOptions) -> Vec<Feat
             if features.len() == options.count {
                 break;
             }
-            let (left, right) = (x.saturating_sub(reach), (x + reach).min(width - 1));
-            for row in y.saturating_sub(reach)..=(y + reach).min(height - 1) {
-                taken[row * width + left..=row * width + right].fill(true);
+            let (left, right) = (x.saturating_sub(reach), x.saturating_add(reach).min(width - 1));
+            let rows = taken.chunks_mut(width).take(y.saturating_add(reach).saturating_add(1));
+            for row in rows.skip(y.saturating_sub(reach)) {
+                let end = row.len().min(right + 1);
+                row[left.min(end)..end].fill(true);
             }
         }
         (rest, some) = (others, some.saturating_mul(2));

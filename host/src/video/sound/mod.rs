@@ -68,9 +68,9 @@ pub enum SoundError {
     /// A recording is silent or too short.
     #[error("one of the recordings is silent or shorter than 0.5 s")]
     Silent,
-    /// The recordings have no sound in common.
+    /// The recordings have no sound in common, or their clocks differ by more than [`MAX_DRIFT`].
     #[error(
-        "the recordings have no {LEAST_SECONDS} s of sound in common at offsets up to {most:.0} s"
+        "the recordings have no {LEAST_SECONDS} s of sound in common at offsets up to {most:.0} s, or their clocks differ by more than {:.0} ppm", MAX_DRIFT * 1e6
     )]
     Different {
         /// The largest offset that was searched, in seconds.

@@ -91,7 +91,8 @@ pub(super) struct Parts<'a> {
 
 impl Mesh {
     /// Computes the mesh of a warp. The source coordinates of the mesh deviate from the planes by at most `error`
-    /// source pixels along either axis. Its shares deviate by at most 1/131,070, because they are rounded to 16 bits.
+    /// source pixels along either axis. Its shares are rounded to 16 bits, so they deviate by at most 1/131,070. The last
+    /// camera of a tile has the rest, which deviates by as much for each of the other cameras.
     ///
     /// # Errors
     /// Returns [`MeshError::Bound`] if `error` is not a positive finite number.

@@ -199,6 +199,7 @@ fn frames_without_a_partner_are_dropped_and_counted() {
             stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME),
             Err(LiveError::Closed)
         ));
+        assert!(matches!(stitcher.buffer(0), Err(LiveError::Closed)));
     }
 }
 
