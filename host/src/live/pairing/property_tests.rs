@@ -174,6 +174,60 @@ fn every_frame_of_random_cameras_has_one_outcome() {
     }
 }
 
+/// Whatever the timestamps were, and whichever cameras were absent: when all cameras deliver in step again, all their
+/// frames are in complete sets after 20 seconds.
+#[test]
+fn no_timestamp_stops_the_sets_for_ever() {
+    for seed in 0..400 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let cameras = random.usize(2..=4);
+        let options = PairingOptions {
+            tolerance: MS(16),
+            most: random.usize(1..6),
+            deadline: random.bool().then(|| MS(50)),
+            reference: random.usize(..cameras),
+            clocks: if random.bool() { Clocks::Estimate } else { Clocks::Common },
+            offsets: Vec::new(),
+        };
+        let mut pairing = Pairing::new(cameras, options.clone());
+        let push = |pairing: &mut Pairing<u64>, camera, stamp, now: Duration| {
+            pairing.observe(camera, stamp, now + MS(20));
+            pairing.push(camera, stamp, 0).sets
+        };
+        let mut now = Duration::from_secs(1000);
+        for _ in 0..random.usize(1..300) {
+            for camera in 0..cameras {
+                let wild = Duration::from_secs_f64(random.f64().powi(4) * 3600.0);
+                let stamp = match random.usize(..60) {
+                    0 => now + wild,
+                    1 => now.saturating_sub(wild),
+                    2 => [Duration::ZERO, Duration::MAX][random.usize(..2)],
+                    3..6 => continue,
+                    _ => now,
+                };
+                push(&mut pairing, camera, stamp, now);
+                if random.usize(..40) == 0 {
+                    pairing.set_present(camera, random.bool());
+                }
+            }
+            now += MS(40);
+        }
+        for camera in 0..cameras {
+            pairing.set_present(camera, true);
+        }
+        let mut complete = 0;
+        for frame in 0..550 {
+            for camera in 0..cameras {
+                let sets = push(&mut pairing, camera, now, now);
+                let whole = sets.iter().filter(|set| set.frames.iter().all(Option::is_some));
+                complete += if frame < 500 { 0 } else { whole.count() };
+            }
+            now += MS(40);
+        }
+        assert_eq!(complete, 50, "seed {seed}: {options:?}");
+    }
+}
+
 /// Frames of 25 and 30 frames/s: the panorama has the reference camera's rate, and each set has the nearest frame. The
 /// first second, in which the rates are not known yet, is left out.
 #[test]
