@@ -178,7 +178,7 @@ fn every_frame_of_random_cameras_has_one_outcome() {
 /// frames are in complete sets after 20 seconds.
 #[test]
 fn no_timestamp_stops_the_sets_for_ever() {
-    for seed in 0..400 {
+    for seed in 0..600 {
         let mut random = fastrand::Rng::with_seed(seed);
         let cameras = random.usize(2..=4);
         let options = PairingOptions {
@@ -195,9 +195,9 @@ fn no_timestamp_stops_the_sets_for_ever() {
             pairing.push(camera, stamp, 0).sets
         };
         let mut now = Duration::from_secs(1000);
-        for _ in 0..random.usize(1..300) {
+        for _ in 0..random.usize(1..30) {
             for camera in 0..cameras {
-                let wild = Duration::from_secs_f64(random.f64().powi(4) * 3600.0);
+                let wild = Duration::from_secs_f64(random.f64() * 3600.0);
                 let stamp = match random.usize(..60) {
                     0 => now + wild,
                     1 => now.saturating_sub(wild),
@@ -206,7 +206,7 @@ fn no_timestamp_stops_the_sets_for_ever() {
                     _ => now,
                 };
                 push(&mut pairing, camera, stamp, now);
-                if random.usize(..40) == 0 {
+                if random.usize(..8) == 0 {
                     pairing.set_present(camera, random.bool());
                 }
             }
