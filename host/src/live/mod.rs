@@ -296,7 +296,8 @@ impl Stitcher {
     }
 
     /// Replaces the options from the next frame on. The colours in `options` apply only while colour correction is
-    /// switched off. After colour correction is switched off, the current colours fade to the colours in `options`.
+    /// switched off. After colour correction is switched off, the current colours fade to the colours in `options`. The
+    /// covers in `options` have no effect; see [`LiveOptions::stitch`].
     ///
     /// # Errors
     /// Returns [`LiveError::Unusable`] if an option is out of range.

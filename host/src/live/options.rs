@@ -111,8 +111,9 @@ pub struct LiveOptions {
     /// The size of the panoramas or views. The default is the size of the warp for panoramas, and
     /// [`DEFAULT_SIZE`](crate::ops::view::DEFAULT_SIZE) for views.
     pub size: Option<UVec2>,
-    /// Flip, edge boost, gamma method, lookup, and manual colours. The manual colours apply until the colour correction
-    /// has its first result, and while the colour correction is switched off.
+    /// Flip, edge boost, gamma method, lookup, vignettes, and manual colours. The manual colours apply until the colour
+    /// correction has its first result, and while the colour correction is switched off. The covers have no effect:
+    /// [`failure`](Self::failure) determines them.
     pub stitch: StitchOptions,
     /// The options for the colour correction.
     pub colour: ColourOptions,

@@ -39,10 +39,9 @@ pub enum Power {
     /// A table with one entry per 8-bit level, between which the kernel interpolates. Another kernel rebuilds the table
     /// when gains or gammas change. Compared with [`Exact`](Self::Exact), the interpolation adds an error of at most
     /// 0.6 levels for gains up to 2 and gammas from 0.8 to 1.2. For a gamma of 0.45, the error near black is 6 levels.
-    /// Y'CbCr levels above white are clipped before the gain is applied. A stitch of more than two cameras, of
-    /// frames with different pixel formats, of 10-bit frames, of 16-bit pictures, with a colour that
-    /// [covers](Covers) a camera, or with a [shoulder](Colour::shoulder) and vignetting, uses [`Exact`](Self::Exact)
-    /// instead.
+    /// Y'CbCr levels above white are clipped before the gain is applied. A stitch of more than two cameras, of frames with
+    /// different pixel formats, of 10-bit frames, of 16-bit pictures, with a colour that [covers](Covers) a camera, with
+    /// a [shoulder](Colour::shoulder), or with vignetting uses [`Exact`](Self::Exact) instead.
     Table,
 }
 

@@ -3,6 +3,7 @@
 use cuda_std::DeviceTexture;
 use glam::Vec4;
 use kernels_gpu::stitch::planes as kernels;
+use shared_types::photometry::Vignette;
 use shared_types::stitch::BLOCK;
 use shared_types::texture::DeviceTexturedCameraPlanes;
 
@@ -69,8 +70,11 @@ pub(super) fn launch(
     warp.await_ready(stream)?;
     let (left, right) = (warp.planes(0)?, warp.planes(1)?);
     let params = options.params(l.format().pixels, out.format().pixels);
-    // A table maps each channel by itself, but a shoulder depends on all channels and on the vignette.
-    let exact = (0..2).any(|camera| options.colours[camera].shoulder != 0.0);
+    // A table maps each channel of levels up to white. A shoulder depends on all channels, and a vignette brightens
+    // levels beyond white, which a gain below 1 can bring back.
+    let exact = (0..2).any(|camera| {
+        options.colours[camera].shoulder != 0.0 || options.vignettes[camera] != Vignette::NONE
+    });
     let gamma = match (table, options.power) {
         (Some(_), _) if exact => Gamma::Exact,
         (Some(table), _) => {

@@ -20,6 +20,7 @@ use panoweave_tests::random::Random;
 use panoweave_tests::raster::{DevicePlanes, Pixels, Raster, chroma_size};
 use panoweave_tests::{by_planes, gpu, panoweave_devices};
 use shared_types::colour::{TABLE_BLOCK, TABLE_LEN};
+use shared_types::photometry::Vignette;
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
 use shared_types::{Chroma, Rgba8};
 
@@ -641,15 +642,17 @@ fn the_library_launches_the_kernel_for_the_formats() {
             for gamma in GAMMAS {
                 let case = case.clone().of(gamma);
                 let StitchParams { left, right, flip, edge_boost, .. } = case.params;
+                let StitchParams { left_vignette, right_vignette, .. } = case.params;
                 let linear = left.gamma == 1.0 && right.gamma == 1.0;
+                let has_vignettes = [left_vignette, right_vignette] != [Vignette::NONE; 2];
                 let (power, gamma) = match gamma {
+                    Gamma::Table if has_vignettes => (Power::Table, Gamma::Exact),
                     Gamma::Table => (Power::Table, gamma),
                     Gamma::Exact if !linear => (Power::Exact, gamma),
                     Gamma::Fast if !linear => (Power::Fast, gamma),
                     _ => (Power::Exact, Gamma::Linear),
                 };
                 let (flip, edge_boost) = (flip != 0, edge_boost != 0);
-                let StitchParams { left_vignette, right_vignette, .. } = case.params;
                 let options = StitchOptions {
                     colours: Colours::of([left, right]),
                     vignettes: Vignettes::of([left_vignette, right_vignette]),
