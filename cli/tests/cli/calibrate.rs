@@ -171,6 +171,13 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
     }
     let fits = folder.quiet("calibrate c.png a.png b.png --check made.toml --device cpu");
     assert!(fits.contains("made.toml: fits"), "{fits}");
+    // The first camera is covered, so it cannot be checked, although the others fit.
+    let black = Picture::filled(SIZE[0], SIZE[1], Rgba8::BLACK);
+    black.save(folder.path("black.png")).unwrap();
+    let line = "-q calibrate black.png a.png b.png --check made.toml --device cpu";
+    let unchecked = folder.words(line);
+    assert_eq!(unchecked.code, Some(2), "{unchecked:?}");
+    assert!(unchecked.stderr.contains("black.png and b.png: "), "{unchecked:?}");
     for name in ["a", "b"] {
         std::fs::copy(folder.path(format!("{name}.png")), folder.path(format!("{name}1.png")))
             .unwrap();

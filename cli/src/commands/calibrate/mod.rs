@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use panoweave::device::DeviceName;
-use panoweave::geometry::calibrate::{CalibrateOptions, Drift, PhotoPair, check};
+use panoweave::geometry::calibrate::{CalibrateOptions, Drift, PhotoPair, Refusal, check};
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::{Picture, PictureFormat};
 use panoweave::panorama::vignetting;
@@ -30,7 +30,8 @@ Examples:
 
 The pictures must overlap, ideally by a fifth to a half, and must be taken at the same time. Two pictures that do not
 fit together are rejected, with the reason. Of three or more, pictures that do not fit the others are left out, with a
-warning. --check exits with code 5 if the rig has drifted. In the JSON,
+warning. --check exits with code 5 if the rig has drifted, and with code 2 if a camera cannot be checked, for example
+because it was moved so far that it shows nothing of the other pictures. In the JSON,
 homography_right_to_left is the matrix as nine numbers, row by row.
 See panoweave --help for exit codes and errors as JSON.";
 
@@ -170,8 +171,11 @@ fn tell(
 }
 
 /// Checks every pair of pictures against the rig. Returns the drift of the worst pair: the one with the largest ratio
-/// of measured to allowed deviation. Ignores pairs that cannot be checked, such as pairs that do not overlap. Fails if
-/// no pair can be checked.
+/// of measured to allowed deviation. A pair that cannot be checked does not count if both of its cameras are in other
+/// pairs that can, or if the cameras do not overlap in the rig.
+///
+/// Fails if no pair has drifted, and a camera that overlaps others in the rig cannot be checked. It may have been moved
+/// so far that it shows nothing of their pictures.
 fn worst(
     rig: &Rig,
     links: &[PhotoPair],
@@ -179,21 +183,41 @@ fn worst(
     files: &[&Path],
 ) -> Result<Drift, Failure> {
     let off = |drift: &Drift| drift.median_px / drift.allowed_px;
-    let (mut worst, mut reason): (Option<Drift>, Option<Failure>) = (None, None);
+    let mut worst: Option<Drift> = None;
+    let mut is_checked = vec![false; files.len()];
+    let mut refused = Vec::new();
     for PhotoPair { left, right, correspondences } in links {
         match check(rig, [*left, *right], correspondences, options) {
-            Ok(drift) if worst.as_ref().is_none_or(|worst| off(&drift) > off(worst)) => {
-                worst = Some(drift);
+            Ok(drift) => {
+                is_checked[*left] = true;
+                is_checked[*right] = true;
+                if worst.as_ref().is_none_or(|worst| off(&drift) > off(worst)) {
+                    worst = Some(drift);
+                }
             }
-            Ok(_) => {}
-            Err(refusal) => {
-                let files = [files[*left], files[*right]];
-                reason.get_or_insert_with(|| Failure::refused(&files, refusal));
-            }
+            Err(refusal) => refused.push(([*left, *right], refusal)),
         }
     }
-    worst.ok_or_else(|| {
-        reason.unwrap_or(Failure::Usage("--check needs a rig with two or more cameras"))
+    if let Some(drift) = worst.filter(|drift| drift.drifted) {
+        return Ok(drift);
+    }
+    let overlaps = rig.geometry()?.overlaps()?;
+    let unchecked = overlaps.pairs.iter().find(|pair| {
+        let overlap = pair.pictures[0].max(pair.pictures[1]);
+        overlap >= options.least_overlap && pair.cameras.iter().any(|&camera| !is_checked[camera])
+    });
+    if let Some(pair) = unchecked {
+        let is_pair = |cameras: [usize; 2]| {
+            cameras == pair.cameras || cameras == [pair.cameras[1], pair.cameras[0]]
+        };
+        let refusal = refused.into_iter().find(|(cameras, _)| is_pair(*cameras));
+        let refusal = refusal.map_or(Refusal::TooFew { found: 0 }, |(_, refusal)| refusal);
+        return Err(Failure::refused(&pair.cameras.map(|camera| files[camera]), refusal));
+    }
+    let reason = refused.into_iter().next();
+    worst.ok_or_else(|| match reason {
+        Some((cameras, refusal)) => Failure::refused(&cameras.map(|camera| files[camera]), refusal),
+        None => Failure::Usage("--check needs a rig with two or more cameras"),
     })
 }
 

@@ -1,7 +1,10 @@
-//! Prepares the correspondences of two pictures: checks them, removes duplicates, and sorts them by score.
+//! Prepares the correspondences of two pictures: checks them, removes duplicates and those on an overlay that both
+//! pictures have, and sorts them by score.
 //!
 //! Also checks the sizes and lenses of pictures. The module `robust`, not this one, decides which correspondences are
 //! correct.
+
+use std::collections::HashSet;
 
 use glam::{DVec2, UVec2};
 
@@ -18,10 +21,17 @@ const SAME: f64 = 0.5;
 /// outside, because detectors interpolate at the border.
 const BEYOND: f64 = 1.0;
 
+/// Maximum distance in pixels between the coordinates of an overlay, such as a logo, a clock or a spot on the lens, in two
+/// pictures of one size.
+const STATIC: f64 = 1.5;
+
+/// Side of the cells in which correspondences are counted, as a fraction of the picture's larger side.
+const CELL: f64 = 1.0 / 16.0;
+
 /// Checked correspondences between two pictures.
 #[derive(Clone, Debug)]
 pub(super) struct Matches {
-    /// The distinct correspondences, sorted by score, best first.
+    /// The distinct correspondences without those on an overlay, sorted by score, best first.
     pub(super) sights: Vec<Sight>,
     /// For each element of `sights`, its index in the input.
     pub(super) index: Vec<usize>,
@@ -29,7 +39,7 @@ pub(super) struct Matches {
 
 impl Matches {
     /// Checks and sorts the correspondences between the pictures with the indices `link` (left, right), and removes
-    /// duplicates.
+    /// duplicates and overlays.
     pub(super) fn new(
         correspondences: &[Correspondence],
         link: [usize; 2],
@@ -52,6 +62,7 @@ impl Matches {
         // The sort is stable, and `total_cmp` also orders NaN, so the same input always gives the same order.
         order.sort_by(|&a, &b| correspondences[b].score.total_cmp(&correspondences[a].score));
         let index = first_of_each(correspondences, &order);
+        let index = without_overlay(correspondences, index, pictures);
         let sight = |&i: &usize| {
             let Correspondence { left, right, .. } = correspondences[i];
             Sight { link, left, right }
@@ -70,8 +81,33 @@ fn first_of_each(correspondences: &[Correspondence], order: &[usize]) -> Vec<usi
         let Correspondence { left, right, .. } = correspondences[i];
         [left.x, left.y, right.x, right.y].map(|c| (c / SAME).round() as i64)
     };
-    let mut seen = std::collections::HashSet::with_capacity(order.len());
+    let mut seen = HashSet::with_capacity(order.len());
     order.iter().copied().filter(|&i| seen.insert(key(i))).collect()
+}
+
+/// Returns the indices in `index`, without those of correspondences on an overlay: they have the same coordinates in
+/// both pictures, but the rest of the scene has not. If they are in at least half of the cells that have any
+/// correspondence, the pictures show the same view, and all indices are returned.
+fn without_overlay(
+    correspondences: &[Correspondence],
+    index: Vec<usize>,
+    pictures: [&Photo; 2],
+) -> Vec<usize> {
+    if pictures[0].size != pictures[1].size {
+        return index;
+    }
+    let is_static = |i: &usize| {
+        let Correspondence { left, right, .. } = correspondences[*i];
+        left.distance(right) < STATIC
+    };
+    let side = CELL * f64::from(pictures[0].size.max_element());
+    let cell = |i: &usize| (correspondences[*i].left / side).floor().as_ivec2();
+    let all: HashSet<_> = index.iter().map(cell).collect();
+    let with_static: HashSet<_> = index.iter().filter(|i| is_static(i)).map(cell).collect();
+    if 2 * with_static.len() >= all.len() {
+        return index;
+    }
+    index.into_iter().filter(|i| !is_static(i)).collect()
 }
 
 /// Checks that the size of a picture is in range, and also the parameters of its lens if the lens is known.

@@ -72,7 +72,7 @@ pub enum Refusal {
     )]
     Implausible { ratio: f64 },
     /// The agreeing correspondences are in too small a part of the overlap.
-    #[error("the {inliers} agreeing correspondences cover {percent:.0} % of the overlap; at least {least:.0} % are needed: use pictures with texture across the overlap and no moving objects", percent = 100.0 * coverage, least = 100.0 * least)]
+    #[error("the {inliers} agreeing correspondences cover {percent:.0} % of the overlap; at least {least:.0} % are needed: use pictures with texture across the overlap, and without moving objects, logos or clocks", percent = 100.0 * coverage, least = 100.0 * least)]
     Clumped { inliers: usize, coverage: f64, least: f64 },
     /// The expected misalignment is too large.
     #[error(

@@ -3,7 +3,7 @@
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
-    CalibrateOptions, KnownLens, ModelChoice, Photo, RigOptions, Views, pair,
+    CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, RigOptions, Views, pair,
 };
 use panoweave::geometry::rig::{CameraMatrix, LensName, ModelName};
 use proptest::prelude::*;
@@ -17,6 +17,25 @@ const SIZE: UVec2 = UVec2::new(1600, 1200);
 /// correct correspondences. The bound leaves room for rare large errors, and for a distortion too small to be detected.
 fn allowed(noise: f64, right: f64) -> f64 {
     0.3 + 12.0 * noise / right.sqrt()
+}
+
+/// Both pictures have the same status bar, with as many correspondences as the scene. The bar is ignored.
+#[test]
+fn an_overlay_does_not_hide_the_scene() {
+    let left = Pinhole { size: SIZE, focal: 1500.0, k1: 0.0, to_world: DMat3::IDENTITY };
+    let right = Pinhole { to_world: turn(30.0, 2.0, 1.0), ..left };
+    let matcher = Matcher { many: 600, wrong: 0.5, noise: 0.8, seed: 9 };
+    let mut found = matcher.find([SIZE; 2], &between(left, right));
+    let scene = found.len();
+    for i in 0..600 {
+        let place = DVec2::new(2.5 * f64::from(i), 1060.0 + f64::from(i * 37 % 120));
+        let moved = place + DVec2::new(0.3, -0.2);
+        found.push(Correspondence { left: place, right: moved, score: 2.0 });
+    }
+    let [a, b] = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
+    let fit = pair(&found, [&a, &b], &CalibrateOptions::default()).unwrap();
+    assert!(fit.inliers.len() > 200, "{} inliers", fit.inliers.len());
+    assert!(fit.inliers.iter().all(|&i| i < scene));
 }
 
 proptest! {

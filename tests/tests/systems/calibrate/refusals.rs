@@ -144,6 +144,22 @@ fn a_mirrored_picture_is_told() {
     assert!(matches!(refusal, Refusal::Mirrored { .. }), "{refusal}");
 }
 
+/// Both pictures have the same status bar, and otherwise nothing in common.
+#[test]
+fn a_bar_that_both_pictures_have_is_refused() {
+    let mut random = Random::new(7);
+    let mut found = matcher(650, 1.0).find([SIZE; 2], &|_| None);
+    for _ in 0..90 {
+        let [x, y] = [unit(&mut random), unit(&mut random)];
+        let right = DVec2::new(x * 1150.0, 800.0 + 90.0 * y);
+        let noise = 0.5 * (DVec2::new(unit(&mut random), unit(&mut random)) - 0.5);
+        let left = right + DVec2::new(5.0, 2.0) + noise;
+        found.push(Correspondence { left, right, score: 1.0 });
+    }
+    let refusal = refusal(&found, &CalibrateOptions::default());
+    assert!(matches!(refusal, Refusal::Clumped { .. }), "{refusal}");
+}
+
 #[test]
 fn what_lies_on_a_line_or_in_one_place_is_refused() {
     let truth = turned();
