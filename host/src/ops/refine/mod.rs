@@ -148,7 +148,8 @@ pub(crate) fn measure(
     Ok(Refinement::new(size, nodes, (SPACING * step) as f32, shifts))
 }
 
-/// Returns the feathered weight of each camera at each node. The weights of a node sum to 1.
+/// Returns the feathered weight of each camera at each node. The weights of a node sum to 1. A node that no camera sees
+/// has the weights of the seen nodes around it, so that no camera moves next to it where only this camera is visible.
 fn weights(
     sources: &[Source<'_>],
     size: UVec2,
@@ -157,6 +158,7 @@ fn weights(
     place: &dyn Fn(usize, UVec2) -> Option<Vec2>,
 ) -> Vec<Vec<f32>> {
     let mut weights = vec![Vec::new(); sources.len()];
+    let mut is_seen = Vec::new();
     for node in points(nodes) {
         // The last nodes are beyond the panorama.
         let at = (node * spacing).min(size - 1);
@@ -166,12 +168,41 @@ fn weights(
         };
         let margins: Vec<_> = (0..sources.len()).map(|of| margin(of).unwrap_or(0.0)).collect();
         let whole: f32 = margins.iter().sum();
+        is_seen.push(whole > 0.0);
         for (weights, margin) in weights.iter_mut().zip(margins) {
-            let alone = (sources.len() as f32).recip();
-            weights.push(if whole > 0.0 { margin / whole } else { alone });
+            weights.push(if whole > 0.0 { margin / whole } else { 0.0 });
         }
     }
+    spread(&mut weights, is_seen, nodes);
     weights
+}
+
+/// Gives each node that is not known the mean of the known nodes around it, ring by ring.
+fn spread(weights: &mut [Vec<f32>], mut is_known: Vec<bool>, nodes: UVec2) {
+    let index = |node: UVec2| (node.y * nodes.x + node.x) as usize;
+    let around = |node: UVec2| {
+        let (first, last) = (node.saturating_sub(UVec2::ONE), (node + 1).min(nodes - 1));
+        points(last - first + 1).map(move |by| index(first + by))
+    };
+    while is_known.contains(&false) {
+        let is_known_now = is_known.clone();
+        let edge = |node: &UVec2| {
+            !is_known_now[index(*node)] && around(*node).any(|other| is_known_now[other])
+        };
+        let ring: Vec<UVec2> = points(nodes).filter(edge).collect();
+        if ring.is_empty() {
+            // No camera sees any node.
+            return;
+        }
+        for node in ring {
+            let known: Vec<usize> = around(node).filter(|&other| is_known_now[other]).collect();
+            for weights in &mut *weights {
+                let sum: f32 = known.iter().map(|&other| weights[other]).sum();
+                weights[index(node)] = sum / known.len() as f32;
+            }
+            is_known[index(node)] = true;
+        }
+    }
 }
 
 /// Returns the columns and rows of a grid, row by row.
