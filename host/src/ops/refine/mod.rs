@@ -9,7 +9,7 @@
 //!    outline only the component across it. Measurements that contradict their neighbours lose their influence.
 //! 4. Let `A(p + e) = B(p)`, so `e` is the displacement of camera A against camera B. A is moved by `w_B · e` and B by
 //!    `−w_A · e`, where `w` are the weights of feathering. So both fit together everywhere, and neither moves where only
-//!    it is visible.
+//!    it is visible. Between the nodes, shifts are interpolated, so a movement ends within one node of the overlap.
 //!
 //! [`WarpRefiner`] repeats this for video, with small steps.
 //!
