@@ -207,10 +207,9 @@ fn worst(
         overlap >= options.least_overlap && pair.cameras.iter().any(|&camera| !is_checked[camera])
     });
     if let Some(pair) = unchecked {
-        let is_pair = |cameras: [usize; 2]| {
-            cameras == pair.cameras || cameras == [pair.cameras[1], pair.cameras[0]]
-        };
-        let refusal = refused.into_iter().find(|(cameras, _)| is_pair(*cameras));
+        let is_pair =
+            |cameras: &[usize; 2]| pair.cameras.iter().all(|camera| cameras.contains(camera));
+        let refusal = refused.into_iter().find(|(cameras, _)| is_pair(cameras));
         let refusal = refusal.map_or(Refusal::TooFew { found: 0 }, |(_, refusal)| refusal);
         return Err(Failure::refused(&pair.cameras.map(|camera| files[camera]), refusal));
     }

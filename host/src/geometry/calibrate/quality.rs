@@ -32,7 +32,8 @@ pub(super) const LEAST_OVERLAP: f64 = 0.03;
 const LEAST_COVERAGE: f64 = 0.06;
 
 /// Fraction of the correspondences in the overlap below which the agreeing ones must cover [`COVERAGE_OF_FEW`]. If most
-/// correspondences disagree, the others may all lie on an overlay that both pictures have, such as a logo or a clock.
+/// correspondences disagree, the others may all lie on something that both pictures have although they show different
+/// places, such as a logo, or a symmetric part of a mirrored picture.
 const FEW: f64 = 0.25;
 
 /// Minimum fraction of the cells in the overlap that must contain inliers if only [`FEW`] correspondences agree.
@@ -168,28 +169,24 @@ fn agreeing<M: Model>(
     ((0..sights.len()).filter(agrees).collect(), cut.sqrt())
 }
 
-/// Returns the number of correspondences whose two points are both in the overlap.
-fn in_overlap<M: Model>(model: &M, sights: &[Sight], sizes: [UVec2; 2]) -> usize {
-    let within = |s: &&Sight| {
-        model.map(s.link[0], s.link[1], s.right).is_some_and(|at| inside(at, sizes[0]))
-            && model.map(s.link[1], s.link[0], s.left).is_some_and(|at| inside(at, sizes[1]))
-    };
-    sights.iter().filter(within).count()
-}
-
-/// Checks that more correspondences agree with a model than chance explains. Returns the number of agreeing
-/// correspondences.
-pub(super) fn check_chance<M: Model>(
+/// Checks that more correspondences agree with a model than chance explains. Returns the indices of those that agree, and
+/// the number of correspondences whose two points are both in the overlap.
+fn check_chance<M: Model>(
     model: &M,
     sights: &[Sight],
     noise: f64,
     sizes: [UVec2; 2],
-) -> Result<usize, Refusal> {
+) -> Result<(Vec<usize>, usize), Refusal> {
     let (inliers, radius) = agreeing(model, sights, noise, sizes);
+    let within = |s: &&Sight| {
+        model.map(s.link[0], s.link[1], s.right).is_some_and(|at| inside(at, sizes[0]))
+            && model.map(s.link[1], s.link[0], s.left).is_some_and(|at| inside(at, sizes[1]))
+    };
+    let in_overlap = sights.iter().filter(within).count();
     let rare = log10_chance(sights.len(), inliers.len(), radius, sizes[0]) < LOG10_CHANCE;
-    let many = inliers.len() as f64 > 8.0 + LEAST_SHARE * in_overlap(model, sights, sizes) as f64;
+    let many = inliers.len() as f64 > 8.0 + LEAST_SHARE * in_overlap as f64;
     if rare && many && inliers.len() >= MIN_INLIERS {
-        return Ok(inliers.len());
+        return Ok((inliers, in_overlap));
     }
     Err(Refusal::Chance { matches: sights.len(), inliers: inliers.len() })
 }
@@ -208,11 +205,10 @@ pub(super) fn judge<M: Model>(
     fit: Option<&DMatrix<f64>>,
 ) -> Result<Figures, Refusal> {
     let least_overlap = options.least_overlap;
-    check_chance(model, sights, noise, sizes)?;
+    let (inliers, in_overlap) = check_chance(model, sights, noise, sizes)?;
     let Some(link) = sights.first().map(|sight| sight.link) else {
         return Err(Refusal::TooFew { found: 0 });
     };
-    let (inliers, _) = agreeing(model, sights, noise, sizes);
     let agree: Vec<&Sight> = inliers.iter().map(|&i| &sights[i]).collect();
     let overlap = overlap(model, link, sizes);
     let side = f64::from(sizes[0].max_element());
@@ -249,7 +245,7 @@ pub(super) fn judge<M: Model>(
     let whole: Vec<&Cell> = cells.iter().filter(|cell| 2 * cell.places >= seen).collect();
     let covered = whole.iter().filter(|cell| cell.sights > 0).count();
     let coverage = covered as f64 / whole.len().max(1) as f64;
-    let are_few = (agree.len() as f64) < FEW * in_overlap(model, sights, sizes) as f64;
+    let are_few = (agree.len() as f64) < FEW * in_overlap as f64;
     let least = if are_few { COVERAGE_OF_FEW } else { LEAST_COVERAGE };
     if coverage < least {
         return Err(Refusal::Clumped { inliers: agree.len(), coverage, least });
