@@ -33,8 +33,8 @@ pub(crate) fn covers(config: &LaunchConfig, width: u32, height: u32) -> bool {
     covered(config, 0, width) == width && covered(config, 1, height) == height
 }
 
-/// Returns `x^gamma` for `x` from 0 to 1, with a relative error of at most 1e-6 · gamma for results above 1e-9. The result
-/// is 0 for 0.
+/// Returns `x^gamma` for `x` from 0 to 4, with a relative error of at most 1e-6 · |gamma| for results above 1e-9. The
+/// result is 0 for 0.
 #[inline(always)]
 pub(crate) fn power(x: f32, gamma: f32) -> f32 {
     // x = m · 2^e with m from √½ to √2. log₂(m) is the series of the inverse hyperbolic tangent.

@@ -10,16 +10,16 @@ pub const BLOCK: [u32; 2] = [32, 8];
 /// Threads per block, for launch bounds.
 pub const BLOCK_THREADS: u32 = BLOCK[0] * BLOCK[1];
 
-/// The factor that undoes the vignetting of a picture: `1 + a·q + b·q² + c·q³`, where `q` is the square of the distance
-/// from the centre, as a fraction of its value at the farthest corner.
+/// The vignetting of a picture: the light that the lens keeps, `1 + a·q + b·q² + c·q³`, where `q` is the square of the
+/// distance from the centre, as a fraction of its value at the farthest corner.
 ///
-/// The factor applies to encoded levels. For a gamma of 2.2, it is the factor of the light to the power 1/2.2.
+/// Kernels multiply levels by the reciprocal of this light to the power 1/[`GAMMA`](Self::GAMMA).
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct Vignette {
     /// The coefficients a, b and c.
     pub terms: Vec3,
-    /// The reciprocal of the squared distance from the centre to the farthest corner, in pixels.
+    /// The reciprocal of the squared distance from the centre to the farthest corner, in pixels; 0 without vignetting.
     pub per_corner: f32,
     /// The centre in pixels. Pixel centres are at integer coordinates.
     pub centre: Vec2,
@@ -34,6 +34,12 @@ impl Default for Vignette {
 impl Vignette {
     /// The vignette of a picture without vignetting.
     pub const NONE: Self = Self { terms: Vec3::ZERO, per_corner: 0.0, centre: Vec2::ZERO };
+
+    /// The least light for which kernels correct a level. Positions outside the picture can have less.
+    pub const LEAST: f32 = 0.01;
+
+    /// The gamma with which levels encode light.
+    pub const GAMMA: f32 = 2.2;
 
     /// Returns the vignette of a picture that is covered by a constant colour. `part` is the part of the colour, from 0 to
     /// 1; the colour has no vignetting.

@@ -77,7 +77,7 @@ pub fn vignette(vignette: &Vignette, u: f64, v: f64) -> f64 {
     let [x, y] = vignette.centre.to_array().map(f64::from);
     let q = ((u - x).powi(2) + (v - y).powi(2)) * f64::from(vignette.per_corner);
     let [a, b, c] = vignette.terms.to_array().map(f64::from);
-    1.0 + a * q + b * q.powi(2) + c * q.powi(3)
+    (1.0 + a * q + b * q.powi(2) + c * q.powi(3)).powf(-1.0 / 2.2)
 }
 
 /// Applies a camera's gain and then its gamma to a level `c` of a channel: `255 · clamp(gain · c / 255, 0, 1)^gamma`.

@@ -34,15 +34,16 @@ impl Random {
         low + (high - low) * ((self.bits() >> 40) as f32 / (1 << 24) as f32)
     }
 
-    /// Returns the vignette of a picture of `size` pixels, with coefficients from 0 to `most`, or no vignette.
+    /// Returns the vignette of a picture of `size` pixels that loses up to `most` of the light in the corners, or no
+    /// vignette.
     pub fn vignette(&mut self, size: UVec2, most: f32) -> Vignette {
         if self.below(4) == 0 {
             return Vignette::NONE;
         }
-        let terms =
-            Vec3::new(self.between(0.0, most), self.between(0.0, most), self.between(0.0, most));
+        let terms = Vec3::from_array([(); 3].map(|()| -self.between(0.0, most / 3.0)));
         let centre = size.as_vec2() * self.between(0.4, 0.6);
-        Vignette { terms, per_corner: 4.0 / size.as_vec2().length_squared(), centre }
+        let farthest = centre.max(size.as_vec2() - centre);
+        Vignette { terms, per_corner: farthest.length_squared().recip(), centre }
     }
 
     /// Returns a random element of `choices`.

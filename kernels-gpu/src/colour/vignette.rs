@@ -1,8 +1,6 @@
 //! The factor that undoes the vignetting of a lens.
 
-// On the host, `core` or `std` provides the methods of `f32`.
-#[cfg(target_arch = "nvptx64")]
-use cuda_std::GpuFloat as _;
+use cuda_std::prelude::*;
 use glam::Vec2;
 use shared_types::photometry::Vignette;
 
@@ -12,5 +10,6 @@ pub fn factor(vignette: &Vignette, place: Vec2) -> f32 {
     let Vec2 { x, y } = place - vignette.centre;
     let q = x.mul_add(x, y * y) * vignette.per_corner;
     let terms = vignette.terms;
-    terms.z.mul_add(q, terms.y).mul_add(q, terms.x).mul_add(q, 1.0)
+    let light = terms.z.mul_add(q, terms.y).mul_add(q, terms.x).mul_add(q, 1.0);
+    light.max(Vignette::LEAST).fast_powf(-1.0 / Vignette::GAMMA)
 }

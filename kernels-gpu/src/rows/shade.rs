@@ -73,12 +73,15 @@ impl Shading {
     }
 }
 
-/// Returns the factor of a vignette at `(x, y)`, as [`factor`](crate::colour::vignette::factor) does, without fused
-/// multiply-adds.
+/// Returns the factor of a vignette at `(x, y)`, as [`factor`](crate::colour::vignette::factor) does, with the vectorised
+/// [`power`] and without fused multiply-adds.
 #[inline(always)]
 fn factor(vignette: &Vignette, x: f32, y: f32) -> f32 {
     let (x, y) = (x - vignette.centre.x, y - vignette.centre.y);
     let q = (x * x + y * y) * vignette.per_corner;
     let terms = vignette.terms;
-    ((terms.z * q + terms.y) * q + terms.x) * q + 1.0
+    let light = ((terms.z * q + terms.y) * q + terms.x) * q + 1.0;
+    // A NaN becomes the least light.
+    let light = if light > Vignette::LEAST { light } else { Vignette::LEAST };
+    power(light, -1.0 / Vignette::GAMMA)
 }

@@ -62,11 +62,7 @@ fn corrected_pictures_are_within_half_a_level_of_f64() {
             let mut gain = || r.between(0.5, 2.0);
             let gain = Vec3::new(gain(), gain(), gain());
             let response = Response { a: r.between(-0.3, 0.3), b: r.between(-0.5, 0.5) };
-            let vignette = Vignette {
-                terms: Vec3::new(r.between(0.0, 0.3), r.between(0.0, 0.2), r.between(0.0, 0.2)),
-                per_corner: 4.0 / size.as_vec2().length_squared(),
-                centre: size.as_vec2() * r.between(0.4, 0.6),
-            };
+            let vignette = r.vignette(size, 0.8);
             // Any rising curve may be the inverse of the response.
             let power = r.between(0.5, 2.0);
             let lights: Vec<f32> = (0..256).map(|i| (i as f32 / 255.0).powf(power)).collect();
@@ -98,10 +94,7 @@ fn corrected_pictures_are_within_half_a_level_of_f64() {
             let found = image.download(&stream).unwrap();
             for (i, (found, pixel)) in found.iter().zip(&pixels).enumerate() {
                 let at = dvec2((i as u32 % size.x).into(), (i as u32 / size.x).into());
-                let q = at.distance_squared(vignette.centre.as_dvec2())
-                    * f64::from(vignette.per_corner);
-                let [a, b, c] = vignette.terms.to_array().map(f64::from);
-                let factor = 1.0 + a * q + b * q * q + c * q * q * q;
+                let factor = oracle::vignette(&vignette, at.x, at.y);
                 let Some(field) = field(grid, &factors, at) else { continue };
                 assert_eq!(found.a, pixel.a);
                 let light = |level: u8| f64::from(lights[usize::from(level)]);

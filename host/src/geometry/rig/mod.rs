@@ -79,9 +79,6 @@ pub use error::RigError;
 pub(crate) use lens_limit::radial_limit;
 pub use names::{LensName, ModelName, ProjectionName};
 
-/// The relative error of the correction of a vignetting that one can see: 4 of 255 levels.
-const VISIBLE: f64 = 4.0 / 255.0;
-
 /// Maximum number of cameras of a rig.
 pub const MAX_CAMERAS: usize = 64;
 
@@ -206,7 +203,6 @@ impl Rig {
     }
 
     /// Parses the text of a rig file like [`parse`](Self::parse), and reads only calibration files that are `allowed`.
-    /// Logs a warning if the correction of a camera's vignetting is off by more than 4 levels of 255.
     ///
     /// # Errors
     /// Returns [`RigError::CalibrationPath`] for a file that is not allowed, or an error of [`parse`](Self::parse).
@@ -217,17 +213,6 @@ impl Rig {
     ) -> Result<Self, RigError> {
         let rig = crate::geometry::rig::file::parse(text, file.as_ref(), allowed)?;
         rig.check()?;
-        for camera in &rig.cameras {
-            let deviation = camera.vignetting.deviation();
-            if deviation > VISIBLE {
-                tracing::warn!(
-                    "{}: the vignetting of camera `{}` is so strong that its correction is off by up to {:.1} % of the level",
-                    rig.file.display(),
-                    camera.name,
-                    100.0 * deviation
-                );
-            }
-        }
         Ok(rig)
     }
 

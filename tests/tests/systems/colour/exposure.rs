@@ -158,14 +158,14 @@ fn a_ramp_of_exposures_is_undone() {
 #[test]
 fn vignetting_does_not_change_the_colours() {
     let vignette = Vignette {
-        terms: Vec3::new(0.3, 0.1, 0.2),
+        terms: Vec3::new(-0.7, 0.0, 0.05),
         per_corner: (live::SOURCE.as_vec2() / 2.0).length_squared().recip(),
         centre: (live::SOURCE.as_vec2() - 1.0) / 2.0,
     };
     let factor = |x: u32, y: u32| {
         let q = (uvec2(x, y).as_vec2() - vignette.centre).length_squared();
         let q = f64::from(q * vignette.per_corner);
-        1.0 + 0.3 * q + 0.1 * q * q + 0.2 * q * q * q
+        (1.0 - 0.7 * q + 0.05 * q * q * q).powf(-1.0 / 2.2)
     };
     let step = live::CANVAS.x - live::SOURCE.x;
     let picture = |first: u32, has_vignette: bool| {

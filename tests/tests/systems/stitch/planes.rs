@@ -110,7 +110,7 @@ impl Case {
         };
         let (left, right) = (colour(), colour());
         let (flip, edge_boost) = (r.below(2) as u32, r.below(2) as u32);
-        let [left_vignette, right_vignette] = sources.map(|size| r.vignette(size, 0.3));
+        let [left_vignette, right_vignette] = sources.map(|size| r.vignette(size, 0.8));
         let params = StitchParams {
             left,
             right,

@@ -82,7 +82,7 @@ impl Case {
             shoulder: r.pick(&[0.0, 1.0, 0.7]),
         };
         let colours: Vec<_> = (0..cameras).map(&mut colour).collect();
-        let vignettes: Vec<_> = sources.iter().map(|source| r.vignette(source.size, 0.3)).collect();
+        let vignettes: Vec<_> = sources.iter().map(|source| r.vignette(source.size, 0.8)).collect();
         let options = StitchOptions {
             colours: Colours::of(colours),
             vignettes: Vignettes::of(vignettes),

@@ -104,7 +104,7 @@ impl Case {
             0 => Vignettes::NONE,
             _ => {
                 let sizes = rig.cameras.iter().map(|camera| camera.size.into());
-                Vignettes::of(sizes.map(|size| r.vignette(size, 0.2)).collect::<Vec<_>>())
+                Vignettes::of(sizes.map(|size| r.vignette(size, 0.6)).collect::<Vec<_>>())
             }
         };
         let colours = Colours::of(colours);

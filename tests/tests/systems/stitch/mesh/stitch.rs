@@ -66,11 +66,8 @@ fn meshes_undo_vignetting() {
     let warp = Warp::new(size, [size; 2], planes).unwrap();
     let centre = (size.as_vec2() - 1.0) / 2.0;
     let per_corner = centre.length_squared().recip();
-    let vignettes = [Vec3::new(0.2, 0.1, 0.05), Vec3::new(0.1, 0.0, 0.2)].map(|terms| Vignette {
-        terms,
-        per_corner,
-        centre,
-    });
+    let terms = [Vec3::new(-0.4, -0.15, 0.05), Vec3::new(-0.1, 0.0, -0.25)];
+    let vignettes = terms.map(|terms| Vignette { terms, per_corner, centre });
     let [left_vignette, right_vignette] = vignettes;
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
