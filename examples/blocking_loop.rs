@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use panoweave::frame::Frame;
 use panoweave::live::{LiveOptions, Stitcher};
 use panoweave::warp::DeviceWarp;
-use panoweave_examples::{Arguments, MadeUpCamera, row};
+use panoweave_examples::{Arguments, CloseOnDrop, MadeUpCamera, row};
 
 /// The number of cameras. A stitcher takes 2 to 16.
 const CAMERAS: usize = 3;
@@ -30,6 +30,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut panoramas = stitcher.panoramas();
     let start = Instant::now();
     let last = thread::scope(|scope| {
+        // The cameras film until the stitcher is closed, and the scope waits for them, also after a panic.
+        let _close = CloseOnDrop(&stitcher);
         for (which, camera) in cameras.iter().enumerate() {
             let (stitcher, format) = (&stitcher, stitcher.input_formats()[which]);
             scope.spawn(move || {
@@ -55,10 +57,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             // Keep only the newest panorama, because each one occupies one of the stitcher's buffers.
             last = Some(panorama);
         }
-        stitcher.close();
         last
     });
-    // After `close`, the stitcher still finishes the sets in flight. Discard their panoramas. If the loop ended before
+    // After it was closed, the stitcher still finishes the sets in flight. Discard their panoramas. If the loop ended before
     // `count` panoramas, `health` returns the reason.
     panoramas.for_each(drop);
     stitcher.health()?;

@@ -18,7 +18,7 @@ use panoweave::frame::{
 };
 use panoweave::live::{ExternalFrame, LiveOptions, Stitcher};
 use panoweave::warp::DeviceWarp;
-use panoweave_examples::{Arguments, geometry};
+use panoweave_examples::{Arguments, CloseOnDrop, geometry};
 
 use driver::{Driver, Shot};
 
@@ -41,12 +41,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let panoramas = stitcher.panoramas();
     let (filmed, last) = thread::scope(|scope| {
         let driver = scope.spawn(|| {
-            let filmed = driver.film(count, |[left, right], time| {
+            // The panoramas below end when the stitcher is closed, also after a panic.
+            let _close = CloseOnDrop(&stitcher);
+            driver.film(count, |[left, right], time| {
                 // The call fails if the stitcher was closed or has failed. `health` below reports a failure.
                 stitcher.submit_external([external(left), external(right)], time).is_ok()
-            });
-            stitcher.close();
-            filmed
+            })
         });
         let last = panoramas.last();
         (driver.join().expect("the driver does not panic"), last)

@@ -35,7 +35,7 @@ struct Args {
     /// so use 512, the maximum number of connections.
     #[arg(default_value_t = NonZero::new(MOST_PER_ADDRESS).unwrap())]
     per_address: NonZero<usize>,
-    /// Maximum size in MiB of all requests and responses together.
+    /// Maximum size in MiB of all requests and responses together. Their buffers may occupy twice as much memory.
     #[arg(default_value_t = NonZero::new((MAX_MEMORY >> 20) as u16).unwrap())]
     memory: NonZero<u16>,
 }

@@ -27,6 +27,7 @@ mod refusal;
 mod still;
 
 use std::error::Error;
+use std::io::{self, Write};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,7 +90,7 @@ pub async fn serve(
 ) -> Result {
     let router = stitching(still).merge(live::routes().with_state(Arc::clone(&live)));
     let listener = TcpListener::bind(address).await?;
-    println!("serving on http://{}", listener.local_addr()?);
+    writeln!(io::stdout(), "serving on http://{}", listener.local_addr()?)?;
 
     // Each connection has a receiver of `stop`.
     let (stop, stopped) = watch::channel(());

@@ -21,6 +21,7 @@ use panoweave::geometry::Geometry;
 use panoweave::geometry::rig::{Rig, RigError};
 use panoweave::glam::{UVec2, Vec3};
 use panoweave::io::picture::Picture;
+use panoweave::live::Stitcher;
 
 /// A rig of two 480×270 cameras whose viewing directions are 50° apart.
 pub const RIG: &str = r#"
@@ -53,6 +54,15 @@ const AROUND: UVec2 = UVec2::new(3072, 768);
 
 /// The time in which the rig turns by 360°.
 const TURN: Duration = Duration::from_secs(30);
+
+/// Closes a stitcher when it is dropped, also after a panic, so that no thread waits for the stitcher for ever.
+pub struct CloseOnDrop<'a>(pub &'a Stitcher);
+
+impl Drop for CloseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
 
 /// Returns the geometry of [`RIG`].
 ///

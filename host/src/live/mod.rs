@@ -161,7 +161,7 @@ impl Stitcher {
         let (viewer, path) = camera.map(|camera| (camera.viewer, camera.path)).unzip();
         if viewer.is_some() && options.blend.levels().is_some() {
             return Err(LiveError::Options(
-                "a virtual camera does not support `Blend::Multiband`; use `Blend::Seam`",
+                "a virtual camera does not support multiband blending; use a seam",
             ));
         }
         let stream = device.stream()?;

@@ -60,7 +60,7 @@ pub(crate) fn decode_jpeg(
         .take(bytes)
         .read_to_end(&mut content)
         .map_err(|source| PictureError::Unreadable { file: path.to_owned(), source })?;
-    let Some(frame) = walk(&content) else {
+    let Some(frame) = walk(&mut content) else {
         return Err(PictureError::Truncated { file: path.to_owned() });
     };
     let (width, height) = (u32::from(frame.width), u32::from(frame.height));
@@ -101,7 +101,8 @@ fn decode(content: &[u8], width: u32, height: u32) -> Result<Decoded, String> {
     let options = DecoderOptions::default()
         .set_strict_mode(true)
         .set_max_width(MAX_SIDE as usize)
-        .set_max_height(MAX_SIDE as usize);
+        .set_max_height(MAX_SIDE as usize)
+        .jpeg_set_max_scans(MAX_SCANS as usize);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(content), options);
     decoder.decode_headers().map_err(|error| error.to_string())?;
     if decoder.dimensions() != Some((width as usize, height as usize)) {
@@ -162,7 +163,10 @@ fn first_is_finest(components: &[u8]) -> bool {
 }
 
 /// Reads all markers (ITU-T T.81, annex B) and returns the last frame header, or `None` if the file has no end marker.
-fn walk(content: &[u8]) -> Option<Frame> {
+///
+/// zune-jpeg 0.5 reads one byte too many of an APP0 segment with 4 bytes, and would find other markers than this
+/// function. Such a segment becomes a comment.
+fn walk(content: &mut [u8]) -> Option<Frame> {
     let mut frame = Frame {
         width: 0,
         height: 0,
@@ -179,7 +183,7 @@ fn walk(content: &[u8]) -> Option<Frame> {
         let data = content.get(at..)?.iter().position(|&byte| byte == 0xFF)?;
         frame.entropy += data;
         at += data + 1;
-        match content.get(at)? {
+        match *content.get(at)? {
             0xD9 => return Some(Frame { end: at - 1, ..frame }),
             0xFF => {}
             0x00 | 0x01 | 0xD0..=0xD8 => {
@@ -194,13 +198,17 @@ fn walk(content: &[u8]) -> Option<Frame> {
                     frame = Frame {
                         width: u16::from_be_bytes([w1, w0]),
                         height: u16::from_be_bytes([h1, h0]),
-                        progressive: *kind == 0xC2,
+                        progressive: kind == 0xC2,
                         first_is_finest: first_is_finest(content.get(at + 8..)?),
                         ..frame
                     };
                 }
-                frame.scans += u32::from(*kind == 0xDA);
-                at += 1 + usize::from(u16::from_be_bytes([high, low])).max(2);
+                frame.scans += u32::from(kind == 0xDA);
+                let length = u16::from_be_bytes([high, low]);
+                if kind == 0xE0 && length == 6 {
+                    content[at] = 0xFE;
+                }
+                at += 1 + usize::from(length).max(2);
             }
         }
     }
@@ -230,6 +238,16 @@ mod tests {
     fn after_segment(file: &[u8], marker: [u8; 2]) -> usize {
         let at = file.windows(2).position(|two| two == marker).unwrap() + 2;
         at + usize::from(u16::from_be_bytes([file[at], file[at + 1]]))
+    }
+
+    /// The decoder would read the comment as an end marker, if it read five bytes of the APP0 segment.
+    #[test]
+    fn the_decoder_finds_the_same_markers() {
+        let whole = jpeg(ExtendedColorType::L8, |i| i as u8);
+        let short = [0xFF, 0xE0, 0, 6, 1, 2, 3, 4];
+        let comment = [0xFF, 0xFE, 0, 4, 0xFF, 0xD9];
+        let hidden = [&whole[..2], &short, &comment, &whole[2..]].concat();
+        assert_eq!(open(&hidden).unwrap().pixels(), open(&whole).unwrap().pixels());
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(super) use output::OutputFile;
 pub(super) use packets::{Packets, TransportStream};
 pub(super) use probe::{Probe, parse, probe};
 pub(super) use process::{EXIT_LIMIT, Killer};
-use process::{FFMPEG, FFPROBE};
+use process::{FFMPEG, FFPROBE, LOG_LEVEL};
 pub use sound::Sound;
 
 use crate::frame::{Range, YuvEncoding, YuvMatrix};
@@ -42,11 +42,11 @@ use crate::frame::{Range, YuvEncoding, YuvMatrix};
 /// a jump forward of up to 26.5 h.
 const LONGEST_GAP: &str = "3600";
 
-/// Returns an ffmpeg command that prints only errors and keeps gaps of up to [`LONGEST_GAP`].
+/// Returns an ffmpeg command that prints errors and warnings, and keeps gaps of up to [`LONGEST_GAP`].
 fn ffmpeg() -> Command {
     let mut command = FFMPEG.command();
     command
-        .args(["-nostdin", "-hide_banner", "-loglevel", "error"])
+        .args(["-nostdin", "-hide_banner", "-loglevel", LOG_LEVEL])
         .args(["-dts_delta_threshold", LONGEST_GAP]);
     command
 }

@@ -2,9 +2,10 @@
 //!
 //! A child is killed and reaped when its last handle is dropped, so that no child outlives its job.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -28,6 +29,9 @@ pub(super) struct Tool {
 
 pub(super) const FFMPEG: Tool = Tool { name: "ffmpeg", variable: "PANOWEAVE_FFMPEG" };
 pub(super) const FFPROBE: Tool = Tool { name: "ffprobe", variable: "PANOWEAVE_FFPROBE" };
+
+/// The value of ffmpeg's option `-loglevel`: errors and warnings, each with its level and as often as it occurs.
+pub(super) const LOG_LEVEL: &str = "repeat+level+warning";
 
 /// The number of bytes that are kept from the end of a child's stderr.
 const KEPT: usize = 4096;
@@ -348,11 +352,14 @@ fn lines(text: &str) -> Vec<String> {
     text.lines().map(without_address).filter(|line| !line.is_empty()).collect()
 }
 
-fn keep(mut stderr: ChildStderr, kept: &Mutex<VecDeque<u8>>, _open: &Sender<()>) {
-    let mut bytes = [0; KEPT];
-    while let Ok(n @ 1..) = stderr.read(&mut bytes) {
+fn keep(stderr: ChildStderr, kept: &Mutex<VecDeque<u8>>, _open: &Sender<()>) {
+    let mut stderr = BufReader::new(stderr);
+    let mut line = Vec::new();
+    while let Ok(1..) = stderr.by_ref().take(KEPT as u64).read_until(b'\n', &mut line) {
+        let message = message(&line);
         let mut kept = lock(kept);
-        kept.extend(&bytes[..n]);
+        kept.extend(message.as_deref().unwrap_or_default());
+        line.clear();
         let much = kept.len().saturating_sub(KEPT);
         kept.drain(..much);
         if much > 0 {
@@ -361,6 +368,22 @@ fn keep(mut stderr: ChildStderr, kept: &Mutex<VecDeque<u8>>, _open: &Sender<()>)
             kept.drain(..rest);
         }
     }
+}
+
+/// Returns a line of stderr without the level that [`LOG_LEVEL`] adds, or `None` for a warning that does not report
+/// damage. For ffmpeg, a damaged packet is only worth a warning, but the frame in it can be lost.
+fn message(line: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let position = |text: &[u8]| line.windows(text.len()).position(|bytes| bytes == text);
+    let levels = ["[warning] ", "[error] ", "[fatal] ", "[panic] "];
+    let Some((at, level)) =
+        levels.iter().find_map(|level| Some((position(level.as_bytes())?, *level)))
+    else {
+        return Some(line.into());
+    };
+    if level == levels[0] && position(b"orrupt").is_none() {
+        return None;
+    }
+    Some([&line[..at], &line[at + level.len()..]].concat().into())
 }
 
 /// Escapes control characters, so that text from a file cannot control the terminal. Keeps line ends, and replaces tabs
@@ -422,6 +445,14 @@ mod tests {
         let child = shell(r"printf 'a\0b\033[31mred\r\tc\303\244' >&2; exit 3", &Stop::default());
         let error = child.wait(None).unwrap_err().to_string();
         insta::assert_snapshot!(error, @r"a.mp4: ffmpeg failed while encoding, exit status: 3; it said: a\u{0}b\u{1b}[31mred  cä");
+    }
+
+    #[test]
+    fn warnings_of_damage_are_quoted() {
+        let lines = "[mpegts @ 0x5d0] [warning] Packet corrupt\n[warning] guessed a layout\n[error] no moov";
+        let child = shell(&format!("echo '{lines}' >&2; exit 3"), &Stop::default());
+        let error = child.wait(None).unwrap_err().to_string();
+        insta::assert_snapshot!(error, @"a.mp4: ffmpeg failed while encoding, exit status: 3; it said: [mpegts] Packet corrupt; no moov");
     }
 
     #[test]
