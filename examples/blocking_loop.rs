@@ -59,8 +59,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         last
     });
-    // After it was closed, the stitcher still finishes the sets in flight. Discard their panoramas. If the loop ended before
-    // `count` panoramas, `health` returns the reason.
+    // The closed stitcher still finishes the sets in flight. Discard their panoramas. If the loop ended before `count`
+    // panoramas, `health` returns the reason.
     panoramas.for_each(drop);
     stitcher.health()?;
 

@@ -98,11 +98,12 @@ pub(crate) fn decode_jpeg(
 }
 
 fn decode(content: &[u8], width: u32, height: u32) -> Result<Decoded, String> {
+    // The decoder counts the end marker as another scan.
     let options = DecoderOptions::default()
         .set_strict_mode(true)
         .set_max_width(MAX_SIDE as usize)
         .set_max_height(MAX_SIDE as usize)
-        .jpeg_set_max_scans(MAX_SCANS as usize);
+        .jpeg_set_max_scans(MAX_SCANS as usize + 1);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(content), options);
     decoder.decode_headers().map_err(|error| error.to_string())?;
     if decoder.dimensions() != Some((width as usize, height as usize)) {
