@@ -26,6 +26,18 @@ impl Vignetting {
         1.0 + q * (a + q * (b + q * c))
     }
 
+    /// Returns the vignetting of a picture whose centre is in the middle, or none if it is not [valid](Self::is_valid).
+    pub(crate) fn of_vignette(vignette: &Vignette) -> Self {
+        Some(Self(vignette.terms.as_dvec3().to_array()))
+            .filter(Self::is_valid)
+            .unwrap_or(Self::NONE)
+    }
+
+    /// Returns the logarithm of the levels that the lens keeps at a squared distance `q` from the middle.
+    pub(crate) fn falloff(&self, q: f64) -> f64 {
+        self.light(q).ln() / f64::from(Vignette::GAMMA)
+    }
+
     /// Returns whether the light is between 0.05 and 4 everywhere in the picture.
     #[must_use]
     pub fn is_valid(&self) -> bool {
@@ -33,8 +45,7 @@ impl Vignetting {
         (0..=32).all(|i| (least..=most).contains(&self.light(f64::from(i) / 32.0)))
     }
 
-    /// Returns the vignetting that is nearest to the falloff of a lens: the logarithm of the levels that the lens keeps
-    /// at a squared distance.
+    /// Returns the vignetting that is nearest to a [`falloff`](Self::falloff).
     pub(crate) fn of_levels(falloff: impl Fn(f64) -> f64) -> Self {
         Self(polynomial(|q| (f64::from(Vignette::GAMMA) * falloff(q)).exp()))
     }

@@ -230,7 +230,8 @@ impl Stitcher {
     /// The frames of each camera must arrive in the order of their timestamps. Each frame of the reference camera forms
     /// a set with the frames of the other cameras whose timestamps differ by at most
     /// [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Of a camera with another frame rate, the set has the
-    /// nearest frame, so a frame may be in several sets. Frames that are in no set are dropped and counted; see
+    /// nearest frame, or an earlier one within half a frame time if the nearest one has not arrived, so a frame may be in
+    /// several sets. Frames that are in no set are dropped and counted; see
     /// [`timing`](Self::timing). In [`Pace::Wait`], the call blocks while `slots − 1` frames of `camera` wait for
     /// frames of the other cameras; [`Pace::Wait`] states when one thread can push for all cameras.
     ///

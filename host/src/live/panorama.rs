@@ -59,7 +59,8 @@ impl StitchedFrame {
         Picture::from_pixels(size.x, size.y, pixels)
     }
 
-    /// Returns the latest timestamp of the panorama's frames.
+    /// Returns the latest timestamp of the panorama's frames, without those of cameras whose rate differs from that of
+    /// the reference camera.
     #[must_use]
     pub fn timestamp(&self) -> Duration {
         self.timestamp

@@ -1,5 +1,7 @@
 //! The pictures of a panorama with the corrections of their colours.
 
+use std::iter::repeat;
+
 use glam::{UVec2, Vec2, Vec3};
 use kernels_gpu::colour::corrected;
 use kernels_gpu::colour::vignette::factor;
@@ -10,7 +12,7 @@ use shared_types::stitch::Colour;
 
 use super::{Panorama, PanoramaOptions};
 use crate::device::{DeviceError, Image, Stream};
-use crate::geometry::{Geometry, inside};
+use crate::geometry::{Geometry, Vignetting, inside};
 use crate::io::picture::{Picture, Pixel};
 use crate::ops::photometry::{Photometry, PictureCorrection, Places};
 use crate::ops::stitch::{Colours, StitchOptions, Vignettes};
@@ -39,7 +41,9 @@ impl<'a, P: Pixel> Sources<'a, P> {
         if !options.match_colour {
             return Ok(Self { pictures, given, vignettes, matched: None });
         }
-        let photometry = Photometry::estimate(&pictures, &places()?, options.anchor);
+        let stated = vignettes.iter().map(Vignetting::of_vignette).chain(repeat(Vignetting::NONE));
+        let stated: Vec<_> = stated.take(pictures.len()).collect();
+        let photometry = Photometry::estimate(&pictures, &places()?, &stated, options.anchor);
         let corrections = pictures.iter().enumerate();
         let corrections = corrections.map(|(i, of)| photometry.correction(i, of.size())).collect();
         Ok(Self { pictures, given, vignettes, matched: Some((photometry, corrections)) })

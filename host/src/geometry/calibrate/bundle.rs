@@ -68,7 +68,8 @@ impl Bundle {
     /// Returns a rig with a panorama that shows all calibrated pictures.
     ///
     /// # Errors
-    /// Returns the errors of [`Calibration::rig`](super::Calibration::rig).
+    /// Returns the errors of [`Calibration::rig`](super::Calibration::rig), or [`Refusal::Pictures`] if `views` does not
+    /// have one view per picture.
     pub fn rig(&self, options: &RigOptions) -> Result<Rig, Refusal> {
         compose::rig(&self.pictures, &self.views, self.reference, self.quality(), options)
     }

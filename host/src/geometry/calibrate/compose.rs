@@ -17,8 +17,8 @@ use super::planes::{normed, stretch};
 use super::{Photo, Refusal, Views};
 use crate::geometry::homography::{corners, span};
 use crate::geometry::rig::{
-    CameraMatrix, CameraPose, LensName, Mount, ProjectionName, Quality, Rig, RigCamera, RigCanvas,
-    rotation,
+    CameraMatrix, CameraPose, LensName, MAX_CAMERAS, Mount, ProjectionName, Quality, Rig,
+    RigCamera, RigCanvas, rotation,
 };
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, Vignetting, border, inside};
 
@@ -55,6 +55,9 @@ pub struct RigOptions {
 }
 
 /// Returns the rig of calibrated pictures. `reference` is the index of the reference picture.
+///
+/// # Errors
+/// Returns [`Refusal::Pictures`] if there is not one view per picture, or another [`Refusal`] if no rig can show them.
 pub(super) fn rig(
     pictures: &[Photo],
     views: &Views,
@@ -62,6 +65,14 @@ pub(super) fn rig(
     quality: Quality,
     options: &RigOptions,
 ) -> Result<Rig, Refusal> {
+    let count = match views {
+        Views::Planes(matrices) => matrices.len(),
+        Views::Cameras(cameras) => cameras.len(),
+    };
+    // The fields of a calibration are public, so that anyone can build one.
+    if !(2..=MAX_CAMERAS).contains(&count) || pictures.len() != count {
+        return Err(Refusal::Pictures { found: count.min(pictures.len()) });
+    }
     let (panorama, views) = match views {
         Views::Planes(matrices) => on_plane(pictures, matrices, options)?,
         Views::Cameras(cameras) => in_one_place(cameras, reference, options)?,
@@ -385,6 +396,29 @@ fn extent(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_picture_needs_a_view() {
+        let photo = Photo::new("a", UVec2::new(640, 480));
+        let quality = Quality {
+            model: crate::geometry::rig::ModelName::Homography,
+            matches: 90,
+            inliers: 80,
+            rms_px: 0.3,
+            overlap: 0.3,
+            coverage: 0.5,
+            seam_error_px: 0.5,
+        };
+        for (pictures, views) in [
+            (vec![], Views::Cameras(vec![])),
+            (vec![], Views::Planes(vec![])),
+            (vec![photo.clone()], Views::Planes(vec![DMat3::IDENTITY; 2])),
+            (vec![photo; 3], Views::Planes(vec![DMat3::IDENTITY; 2])),
+        ] {
+            let refused = rig(&pictures, &views, 0, quality.clone(), &RigOptions::default());
+            assert!(matches!(refused, Err(Refusal::Pictures { .. })), "{refused:?}");
+        }
+    }
 
     #[test]
     fn longitudes_may_cross_180_degrees() {

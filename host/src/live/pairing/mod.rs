@@ -35,7 +35,7 @@ use std::time::Duration;
 pub use camera::FrameCounts;
 
 use camera::{Camera, Presence, Reason, Waiting};
-use sets::{OpenSet, Slot};
+use sets::{Nearest, OpenSet, Slot};
 
 /// A timestamp before the newest one by more than this shows that the camera's clock was set back. A frame that is less
 /// late than possible by more than this shows that the clock was set forward. [`clock`] notices smaller steps later.
@@ -261,15 +261,21 @@ impl<T: Clone> Pairing<T> {
     }
 
     /// Returns whether the maximum number of frames of this camera already waits, so that this frame would push out the
-    /// oldest of them. A camera for which a set waits is never full.
+    /// oldest of them. A camera for which a set waits is never full. Sets are completed in order, so a camera with another
+    /// rate only has to deliver frames until the nearest one to the first set is known. If it went on, it would push out
+    /// frames that the next sets need.
     pub(super) fn is_full(&self, camera: usize, stamp: Duration) -> bool {
         let Some(state) = self.cameras.get(camera) else { return false };
         let in_order = state.stamp.is_none_or(|newest| stamp > newest);
-        let awaited = |set: &OpenSet<T>| matches!(set.slots[camera], Slot::Awaited | Slot::Nearest);
+        let awaits = |(index, set): (usize, &OpenSet<T>)| match set.slots[camera] {
+            Slot::Awaited => true,
+            Slot::Nearest => index == 0 && self.nearest(camera, set.time) == Nearest::Unknown,
+            _ => false,
+        };
         state.presence != Presence::Absent
             && in_order
             && self.waiting(camera) >= self.options.most
-            && !self.open.iter().any(awaited)
+            && !self.open.iter().enumerate().any(awaits)
     }
 
     /// Removes and returns all waiting frames. Forgets the timestamps and the frame times.

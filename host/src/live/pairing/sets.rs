@@ -33,7 +33,7 @@ pub(super) struct OpenSet<T> {
 
 /// Which of the waiting frames of a camera is nearest to a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Nearest {
+pub(super) enum Nearest {
     Frame(usize),
     /// A later frame may be nearer.
     Unknown,
@@ -306,7 +306,7 @@ impl<T: Clone> Pairing<T> {
 
     /// Returns which waiting frame of a camera is nearest to `time`. The next frame is expected one frame time after
     /// the newest, so that a set need not wait for a frame that will be farther away.
-    fn nearest(&self, camera: usize, time: Duration) -> Nearest {
+    pub(super) fn nearest(&self, camera: usize, time: Duration) -> Nearest {
         let state = &self.cameras[camera];
         let waiting = &state.waiting;
         let frame_time = state.resampled.unwrap_or(self.options.tolerance.saturating_mul(2));

@@ -207,6 +207,42 @@ fn one_thread_can_push_for_all_cameras_if_no_gap_is_too_long() {
     assert!(pairing.is_full(LEFT, MS(99)));
 }
 
+/// Each camera has a thread, which pushes its frames unless the camera is full. The threads run in any order, and some
+/// much faster than others. No set is lost after the rates are known.
+#[test]
+fn threads_of_cameras_with_different_rates_lose_no_set() {
+    for seed in 0..300_u64 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let others = (0..random.usize(1..4)).map(|_| [30, 30, 15, 60, 25, 50][random.usize(..6)]);
+        let rates: Vec<u64> = [30].into_iter().chain(others.collect::<Vec<_>>()).collect();
+        let frames = |camera: usize| 15 * rates[camera];
+        let speeds: Vec<f64> =
+            rates.iter().map(|_| [1.0, 1.0, 0.05, 20.0][random.usize(..4)]).collect();
+        let mut pairing = simple(rates.len(), MS(10), random.usize(3..8));
+        let mut next = vec![0; rates.len()];
+        let mut keys = Vec::new();
+        while (0..rates.len()).all(|camera| next[camera] < frames(camera)) {
+            let time =
+                |camera: usize| Duration::from_nanos(next[camera] * 1_000_000_000 / rates[camera]);
+            let ready = (0..rates.len()).filter(|camera| !pairing.is_full(*camera, time(*camera)));
+            let mut turn = |camera: &usize| random.f64().powf(1.0 / speeds[*camera]);
+            let Some((_, camera)) =
+                { ready }.map(|camera| (turn(&camera), camera)).max_by(|a, b| a.0.total_cmp(&b.0))
+            else {
+                panic!("seed {seed}: {rates:?} wait for each other at {next:?}");
+            };
+            let sets = pairing.push(camera, time(camera), next[camera]).sets;
+            keys.extend(sets.into_iter().filter_map(|set| set.frames[0]));
+            next[camera] += 1;
+        }
+        // A rate is known after 25 frames.
+        let known = 2 * 30 * 25 / rates.iter().min().unwrap();
+        let gap = keys.windows(2).filter(|two| two[0] > known).map(|two| two[1] - two[0]).max();
+        assert!(gap == Some(1), "seed {seed}: {rates:?} {speeds:?}, gap {gap:?}");
+        assert!(*keys.last().unwrap() > 15 * 30 - 60, "seed {seed}: {rates:?} {speeds:?}");
+    }
+}
+
 #[test]
 fn few_frames_wait_if_the_other_camera_is_missing() {
     for camera in [LEFT, RIGHT] {

@@ -68,11 +68,16 @@ const LEAST_FALLOFF: f64 = -2.0 * std::f64::consts::LN_2 / 2.2;
 /// The range of gains.
 const GAIN: [f64; 2] = [0.25, 4.0];
 
-/// Fits the model to samples of pictures with these sizes.
-pub(super) fn fit(sizes: &[UVec2], samples: &[Sample], anchor: Option<usize>) -> Photometry {
+/// Fits the model to samples of pictures with these sizes, which have the `given` vignetting.
+pub(super) fn fit(
+    sizes: &[UVec2],
+    samples: &[Sample],
+    given: &[Vignetting],
+    anchor: Option<usize>,
+) -> Photometry {
     let samples = enough(samples, sizes.len());
     let group = groups(sizes.len(), &samples);
-    let mut problem = Problem::new(sizes, &samples);
+    let mut problem = Problem::new(sizes, &samples, given);
     let best = problem.best(&[&[(true, false), (false, true)], &[(true, true)]]);
     let exposure = |picture: usize| best.exposures[picture];
     let shift = |picture: usize| match anchor {
@@ -89,7 +94,7 @@ pub(super) fn fit(sizes: &[UVec2], samples: &[Sample], anchor: Option<usize>) ->
     let matched = |picture: usize| samples.iter().any(|sample| sample.pictures.contains(&picture));
     Photometry {
         gains: pictures.clone().map(gain).collect(),
-        vignetting: pictures.clone().map(|picture| best.vignetting(picture)).collect(),
+        vignetting: problem.vignetting(&best),
         response: best.response,
         mismatch: problem.mismatch(&best),
         fields,
@@ -101,8 +106,10 @@ pub(super) fn fit(sizes: &[UVec2], samples: &[Sample], anchor: Option<usize>) ->
 /// that do not undo a response need this vignetting.
 pub(super) fn fit_vignetting(sizes: &[UVec2], samples: &[Sample]) -> Vec<Vignetting> {
     let samples = enough(samples, sizes.len());
-    let best = Problem::new(sizes, &samples).best(&[&[(true, false)]]);
-    (0..sizes.len()).map(|picture| best.vignetting(picture)).collect()
+    let given = vec![Vignetting::NONE; sizes.len()];
+    let mut problem = Problem::new(sizes, &samples, &given);
+    let best = problem.best(&[&[(true, false)]]);
+    problem.vignetting(&best)
 }
 
 /// Returns evenly distributed samples of each pair that has enough of them.
@@ -137,6 +144,8 @@ fn groups(pictures: usize, samples: &[Sample]) -> Vec<usize> {
 /// A least squares problem: the samples, and the parameters to estimate.
 struct Problem<'a> {
     samples: &'a [Sample],
+    /// The vignetting that is known. The parameters describe the rest.
+    given: &'a [Vignetting],
     pictures: usize,
     /// The lens of each picture: pictures of one size have the same lens.
     lenses: Vec<usize>,
@@ -159,7 +168,7 @@ struct Solution {
 }
 
 impl<'a> Problem<'a> {
-    fn new(sizes: &[UVec2], samples: &'a [Sample]) -> Self {
+    fn new(sizes: &[UVec2], samples: &'a [Sample], given: &'a [Vignetting]) -> Self {
         let mut kinds: Vec<UVec2> = Vec::new();
         let lenses = sizes.iter().map(|size| match kinds.iter().position(|kind| kind == size) {
             Some(lens) => lens,
@@ -176,6 +185,7 @@ impl<'a> Problem<'a> {
         let evidence = (0.5 * INDEPENDENT * pairs.len() as f64 / weight.max(1.0)).min(1.0);
         Self {
             samples,
+            given,
             pictures: sizes.len(),
             lens_count: kinds.len(),
             lenses,
@@ -205,7 +215,7 @@ impl<'a> Problem<'a> {
                 self.vignette = vignette;
                 self.response = response;
                 let solved = self.solve();
-                if solved.loss < best.loss.min(simpler - BETTER) && solved.plausible() {
+                if solved.loss < best.loss.min(simpler - BETTER) && self.plausible(&solved) {
                     best = solved;
                 }
             }
@@ -247,6 +257,30 @@ impl<'a> Problem<'a> {
         }
         at.loss = self.loss(&at, FINE);
         at
+    }
+
+    /// Returns the vignetting of each picture.
+    fn vignetting(&self, at: &Solution) -> Vec<Vignetting> {
+        let picture = |(picture, given): (usize, &Vignetting)| {
+            Vignetting::of_levels(|q| given.falloff(q) + at.falloff(picture, q))
+        };
+        self.given.iter().enumerate().map(picture).collect()
+    }
+
+    /// Returns whether no picture becomes brighter away from its centre, except for errors of the estimate or as given,
+    /// and no corner loses two stops more than given.
+    fn plausible(&self, at: &Solution) -> bool {
+        let is_plausible = |(picture, given): (usize, &Vignetting)| {
+            let q = |i: i32| f64::from(i) / 8.0;
+            let found = |i: i32| at.falloff(picture, q(i));
+            let known = |i: i32| given.falloff(q(i));
+            (1..=8).all(|i| {
+                let (found_rise, known_rise) = (found(i) - found(i - 1), known(i) - known(i - 1));
+                found_rise + known_rise.min(0.0) < 0.01 && found(i) > LEAST_FALLOFF
+            })
+        };
+        self.given.iter().enumerate().all(is_plausible)
+            && self.vignetting(at).iter().all(Vignetting::is_valid)
     }
 
     /// Runs `work` on parts of the samples at the same time. Returns the results in the order of the samples. `work`
@@ -329,21 +363,6 @@ impl Solution {
     fn falloff(&self, picture: usize, q: f64) -> f64 {
         let [a, b, c] = self.vignettes[self.lenses[picture]];
         q * (a + self.deviations[picture] + q * (b + q * c))
-    }
-
-    /// Returns whether no picture becomes brighter away from its centre, except for errors of the estimate, and no
-    /// corner loses more than two stops.
-    fn plausible(&self) -> bool {
-        let pictures = 0..self.exposures.len();
-        pictures.into_iter().all(|picture| {
-            let falloff = |i: i32| self.falloff(picture, f64::from(i) / 8.0);
-            (1..=8).all(|i| falloff(i) < falloff(i - 1) + 0.01 && falloff(i) > LEAST_FALLOFF)
-        })
-    }
-
-    /// Returns the vignetting of a picture.
-    fn vignetting(&self, picture: usize) -> Vignetting {
-        Vignetting::of_levels(|q| self.falloff(picture, q))
     }
 }
 

@@ -64,15 +64,18 @@ impl Photometry {
     /// Estimates the model from pictures and their positions at the same sample points. The exposures of all pictures
     /// that overlap have the geometric mean 1, or `anchor` has the exposure 1.
     ///
-    /// There must be an element of `places` for each picture, all of the same length.
+    /// There must be an element of `places` for each picture, all of the same length, and an element of `given` for
+    /// each picture: the vignetting that is known, for instance from a rig. The estimate adds to it what the overlaps
+    /// show.
     pub(crate) fn estimate<P: Pixel>(
         pictures: &[&Picture<P>],
         places: &[Places],
+        given: &[Vignetting],
         anchor: Option<usize>,
     ) -> Self {
         let sizes: Vec<UVec2> = pictures.iter().map(|picture| picture.size()).collect();
-        let samples = samples::compare(pictures, places);
-        fit::fit(&sizes, &samples, anchor)
+        let samples = samples::compare(pictures, places, given);
+        fit::fit(&sizes, &samples, given, anchor)
     }
 
     /// Estimates the vignetting of each picture like [`estimate`](Self::estimate), but for cameras with an ideal
@@ -82,7 +85,8 @@ impl Photometry {
         places: &[Places],
     ) -> Vec<Vignetting> {
         let sizes: Vec<UVec2> = pictures.iter().map(|picture| picture.size()).collect();
-        fit::fit_vignetting(&sizes, &samples::compare(pictures, places))
+        let none = vec![Vignetting::NONE; pictures.len()];
+        fit::fit_vignetting(&sizes, &samples::compare(pictures, places, &none))
     }
 
     /// Returns the correction of a picture of `size` pixels, whose sides have the ratio of those of the estimate.

@@ -7,6 +7,7 @@ use glam::{DVec2, IVec2, UVec2, Vec2, Vec3};
 use shared_types::Rgba8;
 
 use super::Places;
+use crate::geometry::Vignetting;
 use crate::io::picture::{Picture, Pixel};
 
 /// Distance in pixels from the middle of a window to its edge. A window has 5×5 pixels.
@@ -32,12 +33,19 @@ pub(super) struct Sample {
     pub(super) places: [DVec2; 2],
     /// The squared distances from the centres of the pictures, as fractions of that of the corners.
     pub(super) radii: [f64; 2],
+    /// The logarithm of the ratio of the levels that the given vignetting keeps in the second picture to those in the
+    /// first one.
+    pub(super) given: f64,
     /// The weight, greater than 0 and at most 1.
     pub(super) weight: f64,
 }
 
-/// Returns the samples of all pairs of pictures.
-pub(super) fn compare<P: Pixel>(pictures: &[&Picture<P>], places: &[Places]) -> Vec<Sample> {
+/// Returns the samples of all pairs of pictures, which have the `given` vignetting.
+pub(super) fn compare<P: Pixel>(
+    pictures: &[&Picture<P>],
+    places: &[Places],
+    given: &[Vignetting],
+) -> Vec<Sample> {
     let windows = |(picture, places): (&&Picture<P>, &Places)| -> Vec<Option<Window>> {
         places.iter().map(|place| Window::at(picture, (*place)?)).collect()
     };
@@ -52,6 +60,7 @@ pub(super) fn compare<P: Pixel>(pictures: &[&Picture<P>], places: &[Places]) -> 
                         levels: [a.levels, b.levels],
                         places: [a.place, b.place],
                         radii: [a.radius, b.radius],
+                        given: given[right].falloff(b.radius) - given[left].falloff(a.radius),
                         weight: a.weight * b.weight,
                     });
                 }

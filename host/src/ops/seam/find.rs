@@ -216,7 +216,7 @@ impl Seam {
 
     /// Returns an error if the warp does not have the size of the warp for which the seam was created.
     #[track_caller]
-    fn check(&self, warp: &DeviceWarp) -> Result<(), DeviceError> {
+    pub(super) fn check(&self, warp: &DeviceWarp) -> Result<(), DeviceError> {
         let (found, expected) = (warp.size(), self.size);
         if found == expected {
             return Ok(());

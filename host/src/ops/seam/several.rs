@@ -20,6 +20,8 @@ use crate::warp::{DeviceWarp, camera_name};
 #[derive(Debug)]
 pub struct Seams {
     seams: Vec<Seam>,
+    /// The number of cameras of the warp.
+    cameras: usize,
     /// The overlaps of pairs that allow no seam: the cameras, and a grid over the bounding box.
     feathered: Vec<([usize; 2], SeamGrid)>,
     /// Memory for the weights of more than two cameras, and a buffer for the missing paths of feathered pairs.
@@ -66,7 +68,7 @@ impl Seams {
         } else {
             None
         };
-        Ok((Self { seams, feathered, several }, reasons))
+        Ok((Self { seams, cameras, feathered, several }, reasons))
     }
 
     /// Returns the seams.
@@ -81,11 +83,12 @@ impl Seams {
     }
 
     /// Submits the kernels that write the blending weights of all cameras. `parts` contains the progress of the fade to
-    /// the current path for each seam, from 0 to 1. `out` must be a copy of `warp`, made by [`Seam::copy`].
+    /// the current path for each seam, from 0 to 1. `warp` must be the one for which the seams were created, and `out` a
+    /// copy of it, made by [`Seam::copy`].
     ///
     /// # Errors
-    /// Returns [`DeviceError`] if `parts` does not contain one value per seam, `out` is not a copy of `warp`, or a
-    /// launch fails.
+    /// Returns [`DeviceError`] if `parts` does not contain one value per seam, `warp` has another size or another number
+    /// of cameras than the warp of the seams, `out` is not a copy of `warp`, or a launch fails.
     #[track_caller]
     pub fn weigh(
         &mut self,
@@ -108,11 +111,17 @@ impl Seams {
         parts: &[f32],
         out: &mut DeviceWarp,
     ) -> Result<(), DeviceError> {
-        let (found, expected) = ((parts.len(), 1), (self.seams.len(), 1));
-        if found != expected {
-            let kind = ErrorKind::SizeMismatch { what: "parts of the fades", found, expected };
-            return Err(DeviceError::new("blending along seams", kind));
+        for (what, found, expected) in [
+            ("parts of the fades", parts.len(), self.seams.len()),
+            ("cameras of the warp", warp.sources().len(), self.cameras),
+        ] {
+            if found != expected {
+                let kind =
+                    ErrorKind::SizeMismatch { what, found: (found, 1), expected: (expected, 1) };
+                return Err(DeviceError::new("blending along seams", kind));
+            }
         }
+        self.seams.iter().try_for_each(|seam| seam.check(warp))?;
         out.check_copy(warp)?;
         let Some((rest, no_path)) = &mut self.several else {
             // A warp of two cameras has one seam.

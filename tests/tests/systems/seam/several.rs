@@ -305,6 +305,35 @@ fn a_seam_refuses_a_warp_of_another_size() {
     }
 }
 
+/// Neither a warp of another size nor one with another number of cameras has these seams.
+#[test]
+fn seams_of_three_cameras_refuse_another_warp() {
+    let mosaic = |width, cameras: u32| {
+        let corners = (0..cameras).map(|i| dvec2(8.0 + 60.0 * f64::from(i), 8.0)).collect();
+        Mosaic::new(uvec2(width, 110), uvec2(100, 90), corners)
+    };
+    for device in panoweave_devices() {
+        let stream = device.stream().unwrap();
+        let warp = |mosaic: Mosaic| DeviceWarp::render(&stream, &mosaic.geometry).unwrap();
+        let own = warp(mosaic(300, 3));
+        let options = SeamOptions { feather: FEATHER };
+        let (mut seams, _) = Seams::new(&stream, &own, options).unwrap();
+        let parts = vec![1.0; seams.pairs().len()];
+        let mut weigh = |warp: &DeviceWarp| {
+            let mut out = Seam::copy(&stream, warp).unwrap();
+            seams.weigh(&stream, warp, &parts, &mut out).map_err(|error| error.to_string())
+        };
+        weigh(&own).unwrap();
+        for (other, reason) in [
+            (mosaic(304, 3), "304 × 110 pixels, but the seam was created for 300 × 110"),
+            (mosaic(300, 4), "cameras of the warp"),
+        ] {
+            let error = weigh(&warp(other)).unwrap_err();
+            assert!(error.contains(reason), "{device}: {error}");
+        }
+    }
+}
+
 /// The cameras of a seam may be given in any order.
 #[test]
 fn swapped_cameras_have_the_same_seam() {

@@ -42,7 +42,7 @@ impl<'a> Model<'a> {
         let [a, b] = sample.pictures;
         let falloff =
             |side: usize| self.solution.falloff(sample.pictures[side], sample.radii[side]);
-        let common = (falloff(1) - falloff(0) + ratio).exp();
+        let common = (falloff(1) - falloff(0) + sample.given + ratio).exp();
         std::array::from_fn(|channel| {
             let factor = common * self.exposures[b][channel] / self.exposures[a][channel];
             let [left, right] = sample.levels.map(|levels| levels[channel]);

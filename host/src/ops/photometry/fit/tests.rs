@@ -24,6 +24,11 @@ struct Truth {
     noise: f64,
 }
 
+/// Fits the model to samples of pictures whose vignetting is not known.
+fn fit_unknown(samples: &[Sample], anchor: Option<usize>) -> Photometry {
+    fit(&SIZES, samples, &[Vignetting::NONE; 3], anchor)
+}
+
 impl Truth {
     fn level(&self, picture: usize, scene: f64, q: f64) -> f64 {
         let light = scene * (self.exposures[picture] + self.falloff * q).exp();
@@ -72,9 +77,26 @@ impl Truth {
                 };
                 if levels.iter().flatten().all(|level| (0.02..0.97).contains(level)) {
                     let pictures = [left, right];
-                    samples.push(Sample { pictures, levels, places, radii, weight: 1.0 });
+                    samples.push(Sample {
+                        pictures,
+                        levels,
+                        places,
+                        radii,
+                        given: 0.0,
+                        weight: 1.0,
+                    });
                 }
             }
+        }
+        samples
+    }
+
+    /// Returns the samples if lenses with this vignetting are known.
+    fn samples_given(&self, given: &Vignetting) -> Vec<Sample> {
+        let mut samples = self.samples();
+        for sample in &mut samples {
+            let [left, right] = sample.radii.map(|q| given.falloff(q));
+            sample.given = right - left;
         }
         samples
     }
@@ -114,7 +136,7 @@ const PLAIN: Truth = Truth {
 
 #[test]
 fn finds_exposures_and_nothing_else() {
-    let found = fit(&SIZES, &PLAIN.samples(), None);
+    let found = fit_unknown(&PLAIN.samples(), None);
     assert_eq!((found.response, found.vignetting[1]), (Response::default(), Vignetting::NONE));
     assert!(found.fields.iter().all(GainField::is_uniform), "{:?}", found.fields);
     for (gain, exposure) in found.gains.iter().zip(PLAIN.exposures) {
@@ -124,15 +146,38 @@ fn finds_exposures_and_nothing_else() {
 
 #[test]
 fn an_anchor_keeps_its_exposure() {
-    let found = fit(&SIZES, &PLAIN.samples(), Some(1));
+    let found = fit_unknown(&PLAIN.samples(), Some(1));
     assert_eq!(found.gains[1], Vec3::ONE);
     assert!((found.gains[0].y.ln() + 0.35).abs() < 2e-3, "{found:?}");
+}
+
+/// The estimate alone refuses a lens that keeps a fifth of the light in the corners.
+#[test]
+fn a_given_vignetting_is_kept() {
+    let truth = Truth { falloff: 0.2_f64.ln() / 2.2, ..PLAIN };
+    let lens = Vignetting::of_levels(|q| truth.falloff * q);
+    assert!(truth.mismatch(&fit_unknown(&truth.samples(), None)) > 5.0);
+    let found = fit(&SIZES, &truth.samples_given(&lens), &[lens; 3], None);
+    let mismatch = truth.mismatch(&found);
+    assert!(mismatch < 0.7, "{mismatch} levels, {found:?}");
+}
+
+/// The overlaps show that the pictures have less or more vignetting than the given one, or none.
+#[test]
+fn a_given_vignetting_is_corrected() {
+    for falloff in [0.0, -0.15, -0.4] {
+        let truth = Truth { falloff, ..PLAIN };
+        let lens = Vignetting::of_levels(|q| -0.25 * q);
+        let found = fit(&SIZES, &truth.samples_given(&lens), &[lens; 3], None);
+        let mismatch = truth.mismatch(&found);
+        assert!(mismatch < 0.9, "{falloff}: {mismatch} levels, {found:?}");
+    }
 }
 
 #[test]
 fn finds_vignetting() {
     let truth = Truth { falloff: -0.25, ..PLAIN };
-    let found = fit(&SIZES, &truth.samples(), None);
+    let found = fit_unknown(&truth.samples(), None);
     let mismatch = truth.mismatch(&found);
     assert!(mismatch < 0.7, "{mismatch} levels, {found:?}");
 }
@@ -141,7 +186,7 @@ fn finds_vignetting() {
 fn finds_a_response() {
     for b in [0.7, 0.3, -0.4] {
         let truth = Truth { response: Response { a: 0.1, b }, ..PLAIN };
-        let found = fit(&SIZES, &truth.samples(), None);
+        let found = fit_unknown(&truth.samples(), None);
         let mismatch = truth.mismatch(&found);
         assert!(mismatch < 1.0, "{b}: {mismatch} levels, {found:?}");
     }
@@ -151,7 +196,7 @@ fn finds_a_response() {
 fn finds_vignetting_and_response_together_despite_moving_objects() {
     let truth =
         Truth { falloff: -0.2, response: Response { a: 0.0, b: 0.5 }, moving: 0.25, ..PLAIN };
-    let found = fit(&SIZES, &truth.samples(), None);
+    let found = fit_unknown(&truth.samples(), None);
     let mismatch = truth.mismatch(&found);
     assert!(mismatch < 1.5, "{mismatch} levels, {found:?}");
 }
@@ -159,7 +204,7 @@ fn finds_vignetting_and_response_together_despite_moving_objects() {
 #[test]
 fn moving_objects_do_not_change_exposures() {
     let truth = Truth { moving: 0.4, ..PLAIN };
-    let found = fit(&SIZES, &truth.samples(), None);
+    let found = fit_unknown(&truth.samples(), None);
     for (gain, exposure) in found.gains.iter().zip(PLAIN.exposures) {
         assert!((gain.y.ln() + exposure as f32).abs() < 1e-2, "{found:?}");
     }
@@ -170,14 +215,14 @@ fn few_samples_leave_a_picture_unmatched() {
     let mut samples = PLAIN.samples();
     samples.retain(|sample| sample.pictures == [0, 1]);
     samples.push(Sample { pictures: [1, 2], ..samples[0] });
-    let found = fit(&SIZES, &samples, None);
+    let found = fit_unknown(&samples, None);
     assert_eq!((&found.unmatched[..], found.gains[2]), (&[2][..], Vec3::ONE));
 }
 
 #[test]
 fn vignetting_and_response_need_no_fields() {
     let truth = Truth { falloff: -0.2, response: Response { a: 0.0, b: 0.5 }, ..PLAIN };
-    let found = fit(&SIZES, &truth.samples(), None);
+    let found = fit_unknown(&truth.samples(), None);
     assert!(found.fields.iter().all(GainField::is_uniform), "{:?}", found.fields);
 }
 
@@ -202,7 +247,7 @@ fn ratios(truth: &Truth, found: &Photometry) -> [f64; 2] {
 fn fields_correct_haze() {
     let truth = Truth { haze: 0.2, moving: 0.2, ..PLAIN };
     for anchor in [None, Some(0), Some(1)] {
-        let found = fit(&SIZES, &truth.samples(), anchor);
+        let found = fit_unknown(&truth.samples(), anchor);
         let [before, after] = ratios(&truth, &found);
         assert!(before > 0.02 && after < 0.25 * before, "{anchor:?}: {before}, {after}");
         if let Some(anchor) = anchor {
@@ -220,7 +265,7 @@ fn fields_correct_haze() {
 #[test]
 fn an_object_that_one_picture_shows_is_not_haze() {
     let truth = Truth { object: dvec2(90.0, 110.0), ..PLAIN };
-    let found = fit(&SIZES, &truth.samples(), None);
+    let found = fit_unknown(&truth.samples(), None);
     for field in &found.fields {
         let [least, most] = field.limits();
         assert!(least > 0.97 && most < 1.03, "{field:?}");
