@@ -25,10 +25,10 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use panoweave::device::Device;
 use panoweave::geometry::homography::Homography;
-use panoweave::geometry::rig::Rig;
+use panoweave::geometry::rig::{Rig, RigCamera};
 use panoweave::glam::UVec2;
 use panoweave::io::picture::{Picture, PictureFormat};
-use panoweave::ops::stitch::{Lookup, StitchOptions};
+use panoweave::ops::stitch::{Lookup, StitchOptions, Vignettes};
 use panoweave::panorama::{PanoramaOptions, stitch_warp};
 use panoweave::warp::DeviceWarp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -38,7 +38,7 @@ use tokio::time::timeout;
 use super::connection::{Client, Closer};
 use super::memory::{Memory, OutOfMemory, Share};
 use super::refusal::Refusal;
-use crate::geometry;
+use crate::RIG;
 
 /// Maximum number of bytes in a request, if the memory for all requests is not smaller.
 const MAX_BODY: usize = 64 << 20;
@@ -76,9 +76,9 @@ pub struct Still {
     memory: Arc<Memory>,
 }
 
-/// The geometry for requests that do not contain a homography: the warp of a rig, or a homography.
+/// The geometry for requests that do not contain a homography: the warp and the vignettes of a rig, or a homography.
 enum Usual {
-    Rig(Box<DeviceWarp>),
+    Rig(Box<DeviceWarp>, Vignettes),
     Homography(Homography),
 }
 
@@ -108,26 +108,25 @@ impl Still {
     /// # Errors
     /// Returns an error if the file is invalid or the device fails.
     pub fn new(device: &Device, file: Option<&str>) -> super::Result<Self> {
+        let name = file.unwrap_or("the rig of the examples");
         let rig = match file {
-            None => Some(geometry()?),
-            Some(file) if file.ends_with(".toml") => Some(Rig::open(file)?.geometry()?),
+            None => Some(Rig::parse(RIG, name)?),
+            Some(file) if file.ends_with(".toml") => Some(Rig::open(file)?),
             Some(_) => None,
         };
-        if let Some(cameras) = rig.as_ref().map(|rig| rig.cameras.len()).filter(|n| *n != 2) {
-            let name = file.unwrap_or("the rig of the examples");
-            return Err(format!(
-                "{name}: the rig has {cameras} cameras, but a request has two pictures; use a rig of two cameras"
-            )
-            .into());
-        }
-        let usual = match (rig, file) {
-            (None, Some(file)) => Usual::Homography(Homography::open(file)?),
-            (rig, _) => {
-                let stream = device.stream()?;
-                Usual::Rig(Box::new(DeviceWarp::render(
-                    &stream,
-                    &rig.ok_or("neither a rig nor a homography was loaded")?,
-                )?))
+        let usual = match rig {
+            None => Usual::Homography(Homography::open(name)?),
+            Some(rig) if rig.cameras.len() == 2 => {
+                let warp = DeviceWarp::render(&device.stream()?, &rig.geometry()?)?;
+                let vignettes: Vec<_> = rig.cameras.iter().map(RigCamera::vignette).collect();
+                Usual::Rig(Box::new(warp), Vignettes::of(vignettes))
+            }
+            Some(rig) => {
+                let cameras = rig.cameras.len();
+                return Err(format!(
+                    "{name}: the rig has {cameras} cameras, but a request has two pictures; use a rig of two cameras"
+                )
+                .into());
             }
         };
         let (slots, queue) = (Arc::new(Semaphore::new(AT_ONCE)), Semaphore::new(WAITING));
@@ -173,8 +172,8 @@ impl Still {
         let given = given.transpose()?;
         let stream = self.device.stream()?;
         let rendered;
-        let warp = match (given.as_ref(), &self.usual) {
-            (None, Usual::Rig(warp)) => warp,
+        let (warp, vignettes) = match (given.as_ref(), &self.usual) {
+            (None, Usual::Rig(warp, vignettes)) => (&**warp, *vignettes),
             (Some(homography), _) | (None, Usual::Homography(homography)) => {
                 let size = |picture: &Picture| UVec2::new(picture.width(), picture.height());
                 let geometry = homography.geometry(size(&left), size(&right))?;
@@ -183,11 +182,12 @@ impl Still {
                     return Err(Refusal::TooLarge { width: x, height: y, most: self.most });
                 }
                 rendered = DeviceWarp::render(&stream, &geometry)?;
-                &rendered
+                (&rendered, Vignettes::NONE)
             }
         };
         // `Lookup::Planes` needs no mesh. For a single panorama, computing a mesh would take longer than it saves.
-        let stitch = StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() };
+        let stitch =
+            StitchOptions { lookup: Lookup::Planes, vignettes, ..StitchOptions::default() };
         let options = PanoramaOptions { stitch, ..PanoramaOptions::default() };
         let panorama = stitch_warp(&stream, &[&left, &right], warp, &options)?;
         Ok(panorama.picture.encode(PictureFormat::Png)?)

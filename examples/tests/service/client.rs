@@ -49,13 +49,18 @@ impl Answer {
 impl Service {
     /// Starts the service on the CPU device and a free port. Waits until it prints its address.
     pub(crate) fn start() -> Self {
-        Self::start_with(Command::new(env!("CARGO_BIN_EXE_service")), &[])
+        Self::start_with(Command::new(env!("CARGO_BIN_EXE_service")), "", &[])
+    }
+
+    /// Starts the service like [`start`](Self::start), with a rig or homography file.
+    pub(crate) fn start_rig(file: &str) -> Self {
+        Self::start_with(Command::new(env!("CARGO_BIN_EXE_service")), file, &[])
     }
 
     /// Starts the service with limits: the number of connections of one address, and the memory in MiB.
     pub(crate) fn start_small(per_address: usize, memory: usize) -> Self {
         let command = Command::new(env!("CARGO_BIN_EXE_service"));
-        Self::start_with(command, &[per_address.to_string(), memory.to_string()])
+        Self::start_with(command, "", &[per_address.to_string(), memory.to_string()])
     }
 
     /// Starts the service like [`start`](Self::start), with limits on the number of its descriptors and on the number
@@ -65,11 +70,11 @@ impl Service {
         let service = env!("CARGO_BIN_EXE_service");
         let script = format!("ulimit -n {descriptors}; exec {service} \"$@\"");
         command.args(["-c", &script, "sh"]);
-        Self::start_with(command, &[per_address.to_string()])
+        Self::start_with(command, "", &[per_address.to_string()])
     }
 
-    fn start_with(mut command: Command, limits: &[String]) -> Self {
-        command.args(["127.0.0.1:0", "", "cpu"]).args(limits).stdout(Stdio::piped());
+    fn start_with(mut command: Command, file: &str, limits: &[String]) -> Self {
+        command.args(["127.0.0.1:0", file, "cpu"]).args(limits).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

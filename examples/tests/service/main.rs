@@ -13,11 +13,12 @@ use panoweave::device::Device;
 use panoweave::frame::Rgba8;
 use panoweave::geometry::Geometry;
 use panoweave::geometry::homography::Homography;
+use panoweave::geometry::rig::{Rig, RigCamera};
 use panoweave::glam::UVec2;
 use panoweave::io::picture::{Picture, PictureFormat};
-use panoweave::ops::stitch::{Lookup, StitchOptions, stitch_pictures};
+use panoweave::ops::stitch::{Lookup, StitchOptions, Vignettes, stitch_pictures};
 use panoweave::warp::DeviceWarp;
-use panoweave_examples::{MadeUpCamera, geometry};
+use panoweave_examples::{MadeUpCamera, RIG, geometry};
 use serde_json::Value;
 
 use client::Service;
@@ -33,10 +34,18 @@ fn pictures() -> [Picture; 2] {
     MadeUpCamera::pair().unwrap().map(|camera| camera.picture(Duration::ZERO))
 }
 
-fn expected([left, right]: &[Picture; 2], geometry: &Geometry) -> Picture {
+fn expected(pair: &[Picture; 2], geometry: &Geometry) -> Picture {
+    expected_with(pair, geometry, Vignettes::NONE)
+}
+
+fn expected_with(
+    [left, right]: &[Picture; 2],
+    geometry: &Geometry,
+    vignettes: Vignettes,
+) -> Picture {
     let stream = Device::cpu().stream().unwrap();
     let warp = DeviceWarp::render(&stream, geometry).unwrap();
-    let options = StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() };
+    let options = StitchOptions { lookup: Lookup::Planes, vignettes, ..StitchOptions::default() };
     stitch_pictures(&stream, &[left, right], &warp, &options).unwrap()
 }
 
@@ -62,6 +71,26 @@ fn two_pictures_become_the_panorama_that_the_library_makes() {
     let shift = Homography::parse(SHIFT, "shift").unwrap();
     let geometry = shift.geometry(UVec2::new(60, 50), UVec2::new(40, 50)).unwrap();
     assert!(Picture::decode(&answer.body, "answer").unwrap() == expected(&pair, &geometry));
+}
+
+#[test]
+fn the_vignetting_of_the_rig_is_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rig.toml");
+    let lens = "lens = \"pinhole\"";
+    let text = RIG.replace(lens, &format!("{lens}\nvignetting = [-0.6, 0.0, 0.0]"));
+    std::fs::write(&file, &text).unwrap();
+    let service = Service::start_rig(file.to_str().unwrap());
+    let pair = pictures();
+    let [left, right] = [png(&pair[0]), png(&pair[1])];
+    let answer = service.post(&[("left", &left), ("right", &right)]);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let rig = Rig::parse(&text, "a rig").unwrap();
+    let vignettes = Vignettes::of(rig.cameras.iter().map(RigCamera::vignette).collect::<Vec<_>>());
+    let found = Picture::decode(&answer.body, "answer").unwrap();
+    let geometry = rig.geometry().unwrap();
+    assert!(found == expected_with(&pair, &geometry, vignettes));
+    assert!(found != expected(&pair, &geometry));
 }
 
 /// The hidden colour of transparent pixels must not appear in the panorama.

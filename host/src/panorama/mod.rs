@@ -72,7 +72,9 @@ pub struct PanoramaOptions {
     /// [`stitch_geometry`] uses the lookup [`Planes`](crate::ops::stitch::Lookup::Planes) instead of all others but
     /// [`Cubic`](crate::ops::stitch::Lookup::Cubic), and ignores the covers.
     pub stitch: StitchOptions,
-    /// Whether to match the colours of overlapping pictures.
+    /// Whether to match the colours of overlapping pictures. The estimate begins with the vignettes of `stitch`, for which
+    /// it only uses their `terms`: it takes their centres as the middles of the pictures, and ignores vignettes that are
+    /// not [valid](crate::geometry::Vignetting::is_valid). The vignettes of a rig are of this kind.
     pub match_colour: bool,
     /// The picture that keeps its exposure and white balance, to which the others are matched. If `None`, all pictures
     /// share the changes. Vignetting is undone in all pictures.
