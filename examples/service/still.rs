@@ -78,7 +78,7 @@ pub struct Still {
 
 /// The geometry for requests that do not contain a homography: the warp and the vignettes of a rig, or a homography.
 enum Usual {
-    Rig(Box<DeviceWarp>, Vignettes),
+    Rig(Box<(DeviceWarp, Vignettes)>),
     Homography(Homography),
 }
 
@@ -119,7 +119,7 @@ impl Still {
             Some(rig) if rig.cameras.len() == 2 => {
                 let warp = DeviceWarp::render(&device.stream()?, &rig.geometry()?)?;
                 let vignettes: Vec<_> = rig.cameras.iter().map(RigCamera::vignette).collect();
-                Usual::Rig(Box::new(warp), Vignettes::of(vignettes))
+                Usual::Rig(Box::new((warp, Vignettes::of(vignettes))))
             }
             Some(rig) => {
                 let cameras = rig.cameras.len();
@@ -173,7 +173,10 @@ impl Still {
         let stream = self.device.stream()?;
         let rendered;
         let (warp, vignettes) = match (given.as_ref(), &self.usual) {
-            (None, Usual::Rig(warp, vignettes)) => (&**warp, *vignettes),
+            (None, Usual::Rig(rig)) => {
+                let (warp, vignettes) = &**rig;
+                (warp, *vignettes)
+            }
             (Some(homography), _) | (None, Usual::Homography(homography)) => {
                 let size = |picture: &Picture| UVec2::new(picture.width(), picture.height());
                 let geometry = homography.geometry(size(&left), size(&right))?;
