@@ -98,7 +98,7 @@ impl ExternalFrame {
     ///
     /// The stitcher drops `keep` after the device has read the frame for the last time. The owner of the frame may then
     /// reuse its memory. The drop runs on a thread of the stitcher and must not block. If the drop panics, the stitcher
-    /// stops.
+    /// stops. The frame of a set that is not stitched is dropped on the thread that submits it.
     ///
     /// While colours are [followed](crate::live::ColourOptions::follow), an analysis keeps its set of frames until the
     /// next set arrives. A camera with external frames therefore needs at least two.

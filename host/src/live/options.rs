@@ -39,7 +39,7 @@ pub enum Pace {
     /// returns [`LiveError::Closed`].
     ///
     /// The frame rate of a camera is known after 25 frames. Until then, all rates count as equal: if the rates differ,
-    /// most of the frames of about the first second are dropped, because they match within the
+    /// most of the frames until the 25th of the slowest camera are dropped, because they match within the
     /// [`tolerance`](LiveOptions::tolerance) only by chance. `submit` does not match frames, so it drops none.
     Wait,
 }
