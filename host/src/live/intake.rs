@@ -231,9 +231,9 @@ impl Stitcher {
     /// a set with the frames of the other cameras whose timestamps differ by at most
     /// [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Of a camera with another frame rate, the set has the
     /// nearest frame, or an earlier one within half a frame time if the nearest one has not arrived, so a frame may be in
-    /// several sets. Frames that are in no set are dropped and counted; see
-    /// [`timing`](Self::timing). In [`Pace::Wait`], the call blocks while `slots − 1` frames of `camera` wait for
-    /// frames of the other cameras; [`Pace::Wait`] states when one thread can push for all cameras.
+    /// several sets. Frames that are in no set are dropped and counted; see [`timing`](Self::timing). In [`Pace::Wait`],
+    /// the call blocks while `slots − 1` frames of `camera` wait for frames of the other cameras; [`Pace::Wait`] states
+    /// when one thread can push for all cameras.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the frame has the wrong format, or the stitcher was closed or has failed.

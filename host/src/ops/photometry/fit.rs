@@ -102,12 +102,15 @@ pub(super) fn fit(
     }
 }
 
-/// Fits the vignetting of pictures with these sizes if the response is that of an ideal camera. Stitches
-/// that do not undo a response need this vignetting.
-pub(super) fn fit_vignetting(sizes: &[UVec2], samples: &[Sample]) -> Vec<Vignetting> {
+/// Fits the vignetting like [`fit`] if the response is that of an ideal camera. Stitches that do not undo a response need
+/// this vignetting.
+pub(super) fn fit_vignetting(
+    sizes: &[UVec2],
+    samples: &[Sample],
+    given: &[Vignetting],
+) -> Vec<Vignetting> {
     let samples = enough(samples, sizes.len());
-    let given = vec![Vignetting::NONE; sizes.len()];
-    let mut problem = Problem::new(sizes, &samples, &given);
+    let mut problem = Problem::new(sizes, &samples, given);
     let best = problem.best(&[&[(true, false)]]);
     problem.vignetting(&best)
 }

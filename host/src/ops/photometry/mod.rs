@@ -86,7 +86,7 @@ impl Photometry {
     ) -> Vec<Vignetting> {
         let sizes: Vec<UVec2> = pictures.iter().map(|picture| picture.size()).collect();
         let none = vec![Vignetting::NONE; pictures.len()];
-        fit::fit_vignetting(&sizes, &samples::compare(pictures, places, &none))
+        fit::fit_vignetting(&sizes, &samples::compare(pictures, places, &none), &none)
     }
 
     /// Returns the correction of a picture of `size` pixels, whose sides have the ratio of those of the estimate.

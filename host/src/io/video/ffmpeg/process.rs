@@ -325,7 +325,7 @@ impl Said {
         if let Some(stderr) = stderr {
             let kept = Arc::clone(&kept);
             // Ignore the error if the thread cannot be started. Then error messages quote nothing, and the child would
-            // block if it filled the pipe of its stderr. That is unlikely, because `-loglevel error` limits the output.
+            // block if it filled the pipe of its stderr. That is unlikely, because [`LOG_LEVEL`] limits the output.
             let _ = thread::Builder::new()
                 .name("stderr".into())
                 .spawn(move || keep(stderr, &kept, &open));
