@@ -25,7 +25,7 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use panoweave::device::Device;
 use panoweave::geometry::homography::Homography;
-use panoweave::geometry::rig::{Rig, RigCamera};
+use panoweave::geometry::rig::Rig;
 use panoweave::glam::UVec2;
 use panoweave::io::picture::{Picture, PictureFormat};
 use panoweave::ops::stitch::{Lookup, StitchOptions, Vignettes};
@@ -118,8 +118,7 @@ impl Still {
             None => Usual::Homography(Homography::open(name)?),
             Some(rig) if rig.cameras.len() == 2 => {
                 let warp = DeviceWarp::render(&device.stream()?, &rig.geometry()?)?;
-                let vignettes: Vec<_> = rig.cameras.iter().map(RigCamera::vignette).collect();
-                Usual::Rig(Box::new((warp, Vignettes::of(vignettes))))
+                Usual::Rig(Box::new((warp, Vignettes::of_rig(&rig))))
             }
             Some(rig) => {
                 let cameras = rig.cameras.len();

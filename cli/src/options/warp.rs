@@ -198,8 +198,7 @@ impl Plan {
             Self::Render(recipe) => recipe.vignettes(),
             Self::Planes(warp) => {
                 let rig = warp.rig().and_then(|text| Rig::parse(text, "warp").ok());
-                let cameras = rig.into_iter().flat_map(|rig| rig.cameras);
-                Vignettes::of(cameras.map(|camera| camera.vignette()).collect::<Vec<_>>())
+                rig.as_ref().map(Vignettes::of_rig).unwrap_or_default()
             }
         }
     }

@@ -13,7 +13,7 @@ use panoweave::device::Device;
 use panoweave::frame::Rgba8;
 use panoweave::geometry::Geometry;
 use panoweave::geometry::homography::Homography;
-use panoweave::geometry::rig::{Rig, RigCamera};
+use panoweave::geometry::rig::Rig;
 use panoweave::glam::UVec2;
 use panoweave::io::picture::{Picture, PictureFormat};
 use panoweave::ops::stitch::{Lookup, StitchOptions, Vignettes, stitch_pictures};
@@ -86,7 +86,7 @@ fn the_vignetting_of_the_rig_is_undone() {
     let answer = service.post(&[("left", &left), ("right", &right)]);
     assert_eq!(answer.status, 200, "{}", answer.text());
     let rig = Rig::parse(&text, "a rig").unwrap();
-    let vignettes = Vignettes::of(rig.cameras.iter().map(RigCamera::vignette).collect::<Vec<_>>());
+    let vignettes = Vignettes::of_rig(&rig);
     let found = Picture::decode(&answer.body, "answer").unwrap();
     let geometry = rig.geometry().unwrap();
     assert!(found == expected_with(&pair, &geometry, vignettes));

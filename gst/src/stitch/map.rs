@@ -5,7 +5,7 @@ use std::path::Path;
 use glam::UVec2;
 use panoweave::device::Stream;
 use panoweave::geometry::Geometry;
-use panoweave::geometry::rig::{Rig, RigCamera};
+use panoweave::geometry::rig::Rig;
 use panoweave::ops::stitch::Vignettes;
 use panoweave::warp::{DeviceWarp, Warp};
 
@@ -43,7 +43,7 @@ impl Map {
         Ok(Self {
             name: file.to_owned(),
             source: Source::Rig(rig.geometry()?),
-            vignettes: vignettes(&rig),
+            vignettes: Vignettes::of_rig(&rig),
         })
     }
 
@@ -100,8 +100,4 @@ impl Map {
         stream.synchronize()?;
         Ok(warp)
     }
-}
-
-fn vignettes(rig: &Rig) -> Vignettes {
-    Vignettes::of(rig.cameras.iter().map(RigCamera::vignette).collect::<Vec<_>>())
 }

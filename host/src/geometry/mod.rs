@@ -24,3 +24,4 @@ pub(crate) use overlap::is_full_circle;
 pub use overlap::{CameraArea, CanvasBox, Meeting, OverlapError, Overlaps, PairOverlap};
 pub use shared_types::warp::{Camera, Canvas};
 pub use vignetting::Vignetting;
+pub(crate) use vignetting::{MIDDLE, to_corner};

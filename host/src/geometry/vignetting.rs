@@ -1,6 +1,6 @@
 //! The vignetting of a lens, as a rig states it, and its conversion for the kernels.
 
-use glam::{DVec3, UVec2};
+use glam::{DVec3, UVec2, Vec2};
 use nalgebra::{DMatrix, DVector};
 use serde::{Deserialize, Serialize};
 use shared_types::photometry::Vignette;
@@ -26,16 +26,23 @@ impl Vignetting {
         1.0 + q * (a + q * (b + q * c))
     }
 
-    /// Returns the vignetting of a picture whose centre is in the middle, or none if it is not [valid](Self::is_valid).
-    pub(crate) fn of_vignette(vignette: &Vignette) -> Self {
-        Some(Self(vignette.terms.as_dvec3().to_array()))
-            .filter(Self::is_valid)
-            .unwrap_or(Self::NONE)
+    /// Returns the vignetting of a picture of `size` pixels that has a vignette, and its centre as fractions of the width
+    /// and the height. A vignette with numbers that are not finite is none.
+    pub(crate) fn of_vignette(vignette: &Vignette, size: UVec2) -> (Self, Vec2) {
+        let Vignette { terms, per_corner, centre } = *vignette;
+        let is_finite = terms.is_finite() && per_corner.is_finite() && centre.is_finite();
+        if !is_finite || per_corner == 0.0 {
+            return (Self::NONE, MIDDLE);
+        }
+        let scale = f64::from(per_corner) * f64::from(to_corner(size, centre));
+        let terms = terms.as_dvec3() * DVec3::new(scale, scale.powi(2), scale.powi(3));
+        (Self(terms.to_array()), (centre + 0.5) / size.as_vec2())
     }
 
-    /// Returns the logarithm of the levels that the lens keeps at a squared distance `q` from the middle.
+    /// Returns the logarithm of the levels that the lens keeps at a squared distance `q` from the middle. Like the
+    /// kernels, it assumes that the lens keeps at least [`Vignette::LEAST`].
     pub(crate) fn falloff(&self, q: f64) -> f64 {
-        self.light(q).ln() / f64::from(Vignette::GAMMA)
+        self.light(q).max(Vignette::LEAST.into()).ln() / f64::from(Vignette::GAMMA)
     }
 
     /// Returns whether the light is between 0.05 and 4 everywhere in the picture.
@@ -53,14 +60,28 @@ impl Vignetting {
     /// Returns the vignetting of a picture of `size` pixels, or none if it is not [valid](Self::is_valid).
     #[must_use]
     pub fn vignette(&self, size: UVec2) -> Vignette {
-        if *self == Self::NONE || !self.is_valid() {
+        if self.is_valid() { self.vignette_around(MIDDLE, size) } else { Vignette::NONE }
+    }
+
+    /// Returns the vignetting of a picture of `size` pixels around a centre, which is given as fractions of the width and
+    /// the height. The distance is 1 at the farthest corner.
+    pub(crate) fn vignette_around(&self, centre: Vec2, size: UVec2) -> Vignette {
+        if *self == Self::NONE {
             return Vignette::NONE;
         }
         let terms = DVec3::from(self.0).as_vec3();
-        let centre = (size.as_vec2() - 1.0) / 2.0;
-        let per_corner = centre.length_squared().max(1.0).recip();
-        Vignette { terms, per_corner, centre }
+        let centre = centre * size.as_vec2() - 0.5;
+        Vignette { terms, per_corner: to_corner(size, centre).recip(), centre }
     }
+}
+
+/// The middle of a picture as fractions of its width and height.
+pub(crate) const MIDDLE: Vec2 = Vec2::splat(0.5);
+
+/// Returns the squared distance in pixels from a position in a picture to the centre of the farthest pixel, at least 1.
+pub(crate) fn to_corner(size: UVec2, place: Vec2) -> f32 {
+    let last = size.as_vec2() - 1.0;
+    place.abs().max((last - place).abs()).length_squared().max(1.0)
 }
 
 /// Returns the coefficients a, b and c of the polynomial `1 + a·q + b·q² + c·q³` that is nearest to a function from 0
@@ -78,7 +99,7 @@ fn polynomial(function: impl Fn(f64) -> f64) -> [f64; 3] {
 
 #[cfg(test)]
 mod tests {
-    use glam::uvec2;
+    use glam::{uvec2, vec2, vec3};
     use kernels_gpu::colour::vignette::factor;
 
     use super::*;
@@ -104,6 +125,32 @@ mod tests {
                 assert!((restored - 1.0).abs() < 1e-5, "{vignetting:?}, {r}: {restored}");
             }
         }
+    }
+
+    /// The vignetting of a vignette gives the same factors, also if the centre is not in the middle, the distance is not 1
+    /// at a corner, or the lens keeps hardly any light.
+    #[test]
+    fn a_vignette_becomes_vignetting() {
+        let (size, centre) = (uvec2(300, 200), vec2(40.0, 170.0));
+        let terms = vec3(-0.6, -0.9, -0.3);
+        let vignettes = [
+            Vignetting([-0.97, 0.0, 0.0]).vignette_around(MIDDLE, size),
+            Vignette { terms, per_corner: 0.5 / to_corner(size, centre), centre },
+            Vignette { terms, per_corner: 0.5 / to_corner(size, -centre), centre: -centre },
+        ];
+        for vignette in vignettes {
+            let (vignetting, centre) = Vignetting::of_vignette(&vignette, size);
+            let again = vignetting.vignette_around(centre, size);
+            for place in [vec2(0.0, 0.0), vec2(299.0, 0.0), vec2(0.0, 199.0), vec2(150.0, 90.0)] {
+                let (was, is) = (factor(&vignette, place), factor(&again, place));
+                assert!((is / was - 1.0).abs() < 1e-4, "{vignette:?}, {place}: {was}, {is}");
+                let q = place.distance_squared(vignette.centre) / to_corner(size, vignette.centre);
+                let falloff = vignetting.falloff(q.into()).exp() as f32;
+                assert!((falloff * was - 1.0).abs() < 1e-4, "{vignette:?}, {place}: {falloff}");
+            }
+        }
+        let unknown = Vignette { centre: vec2(f32::NAN, 0.0), ..vignettes[0] };
+        assert_eq!(Vignetting::of_vignette(&unknown, size), (Vignetting::NONE, MIDDLE));
     }
 
     #[test]

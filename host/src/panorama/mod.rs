@@ -13,12 +13,14 @@
 //! #     stream: &panoweave::device::Stream,
 //! #     pictures: &[panoweave::io::picture::Picture],
 //! # ) -> Result<(), Box<dyn std::error::Error>> {
-//! use panoweave::panorama::{PanoramaOptions, stitch_geometry};
 //! use panoweave::geometry::rig::Rig;
+//! use panoweave::ops::stitch::{StitchOptions, Vignettes};
+//! use panoweave::panorama::{PanoramaOptions, stitch_geometry};
 //!
-//! let geometry = Rig::open("rig.toml")?.geometry()?;
-//! let options = PanoramaOptions { match_colour: true, ..PanoramaOptions::default() };
-//! let (panorama, coverage) = stitch_geometry(stream, pictures, &geometry, &options)?;
+//! let rig = Rig::open("rig.toml")?;
+//! let stitch = StitchOptions { vignettes: Vignettes::of_rig(&rig), ..StitchOptions::default() };
+//! let options = PanoramaOptions { stitch, match_colour: true, ..PanoramaOptions::default() };
+//! let (panorama, coverage) = stitch_geometry(stream, pictures, &rig.geometry()?, &options)?;
 //! panorama.picture.save("panorama.png")?;
 //! # Ok(()) }
 //! ```
@@ -72,9 +74,8 @@ pub struct PanoramaOptions {
     /// [`stitch_geometry`] uses the lookup [`Planes`](crate::ops::stitch::Lookup::Planes) instead of all others but
     /// [`Cubic`](crate::ops::stitch::Lookup::Cubic), and ignores the covers.
     pub stitch: StitchOptions,
-    /// Whether to match the colours of overlapping pictures. The estimate begins with the vignettes of `stitch`, for which
-    /// it only uses their `terms`: it takes their centres as the middles of the pictures, and ignores vignettes that are
-    /// not [valid](crate::geometry::Vignetting::is_valid). The vignettes of a rig are of this kind.
+    /// Whether to match the colours of overlapping pictures. The estimate begins with the vignettes of `stitch`, and adds
+    /// what the overlaps show.
     pub match_colour: bool,
     /// The picture that keeps its exposure and white balance, to which the others are matched. If `None`, all pictures
     /// share the changes. Vignetting is undone in all pictures.

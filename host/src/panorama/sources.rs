@@ -12,7 +12,7 @@ use shared_types::stitch::Colour;
 
 use super::{Panorama, PanoramaOptions};
 use crate::device::{DeviceError, Image, Stream};
-use crate::geometry::{Geometry, Vignetting, inside};
+use crate::geometry::{Geometry, inside};
 use crate::io::picture::{Picture, Pixel};
 use crate::ops::photometry::{Photometry, PictureCorrection, Places};
 use crate::ops::stitch::{Colours, StitchOptions, Vignettes};
@@ -41,7 +41,7 @@ impl<'a, P: Pixel> Sources<'a, P> {
         if !options.match_colour {
             return Ok(Self { pictures, given, vignettes, matched: None });
         }
-        let stated = vignettes.iter().map(Vignetting::of_vignette).chain(repeat(Vignetting::NONE));
+        let stated = vignettes.iter().copied().chain(repeat(Vignette::NONE));
         let stated: Vec<_> = stated.take(pictures.len()).collect();
         let photometry = Photometry::estimate(&pictures, &places()?, &stated, options.anchor);
         let corrections = pictures.iter().enumerate();

@@ -14,7 +14,7 @@ use glam::UVec2;
 use thiserror::Error;
 
 use super::Offset;
-use super::feeds::Feed;
+use super::feeds::{Feed, Wanted};
 use crate::device::{Device, DeviceError};
 use crate::frame::{DeviceFrame, FrameView, Rate};
 use crate::io::video::{Stop, VideoError, VideoSource};
@@ -194,8 +194,11 @@ pub fn compare_videos(
     let ended_first = loop {
         let [a, b] = &mut feeds;
         let number = first.saturating_add(totals.frames);
-        let frame = |feed: &Feed| if by_time { feed.number(number, rate) } else { number };
-        let [in_a, in_b] = [frame(a), frame(b)];
+        let wanted = |feed: &Feed| match by_time {
+            true => feed.wanted(number, rate),
+            false => Wanted { nearest: number, begun: number },
+        };
+        let [in_a, in_b] = [wanted(a), wanted(b)];
         match [a.advance(in_a)?, b.advance(in_b)?] {
             [true, true] => {}
             [false, false] => break None,

@@ -2,7 +2,7 @@
 //!
 //! Each panorama uses the frame of each video that is nearest in time, with the video's [`Offset`]. So frames are
 //! repeated or dropped if a video's frame rate differs from the rate of the panoramas. Stitching stops when the first
-//! video ends. A warning is logged if one video ends before the others, or before the length stated in its file.
+//! video ends: its last frame is shown until the next one would begin. A warning is logged if one video ends before the others, or before the length stated in its file.
 
 use std::time::{Duration, Instant};
 
@@ -50,13 +50,16 @@ pub(super) struct Feeds {
 pub(super) struct Feed {
     source: VideoSource,
     offset: Offset,
-    /// The current frame and its number.
-    held: Option<(u64, VideoFrame)>,
+    /// The current frame, which is the last one that was read.
+    held: Option<VideoFrame>,
+    /// Whether a set has used the current frame.
+    is_used: bool,
     /// A copy of the current frame in host memory, if it was decoded to device memory and the host needs it.
     copy: Vec<u8>,
     read: u64,
     unpaired: u64,
     repeated: u64,
+    /// Whether the video has no frame after the current one.
     ended: bool,
 }
 
@@ -132,7 +135,7 @@ impl Feeds {
     /// Advances each video to its frame for panorama `n`. Returns false if a video ends before.
     fn advance(&mut self, n: u64) -> Result<bool, VideoError> {
         for feed in &mut self.feeds {
-            if !feed.advance(feed.number(self.first.saturating_add(n), self.rate))? {
+            if !feed.advance(feed.wanted(self.first.saturating_add(n), self.rate))? {
                 return Ok(false);
             }
         }
@@ -160,7 +163,7 @@ impl Feeds {
         }
         for (i, other) in self.feeds.iter_mut().enumerate().filter(|(i, _)| *i != ended) {
             // A video after the one that ended was not read for this panorama yet.
-            let goes_on = !other.ended && other.has(other.number(tick, rate));
+            let goes_on = !other.ended && other.has(other.wanted(tick, rate).nearest);
             if !goes_on {
                 tracing::debug!("video {} ended as well", i + 1);
                 return None;
@@ -178,12 +181,22 @@ impl Feeds {
     }
 }
 
+/// The frames that a tick can use, counted from 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    /// The frame that is nearest in time.
+    pub(super) nearest: u64,
+    /// The last frame that has begun. It is used if it is the last one of the video.
+    pub(super) begun: u64,
+}
+
 impl Feed {
     pub(super) fn new(source: VideoSource, offset: Offset) -> Self {
         Self {
             source,
             offset,
             held: None,
+            is_used: false,
             copy: Vec::new(),
             read: 0,
             unpaired: 0,
@@ -192,43 +205,50 @@ impl Feed {
         }
     }
 
-    /// Returns the number of the frame that is nearest in time to a tick at which the video has begun.
-    pub(super) fn number(&self, tick: u64, ticks: Rate) -> u64 {
-        self.offset.frame(self.source.rate(), tick, ticks).unwrap_or(0)
+    /// Returns the frames that a tick can use at which the video has begun.
+    pub(super) fn wanted(&self, tick: u64, ticks: Rate) -> Wanted {
+        let (offset, rate) = (self.offset, self.source.rate());
+        Wanted {
+            nearest: offset.frame(rate, tick, ticks).unwrap_or(0),
+            begun: offset.begun(rate, tick, ticks).unwrap_or(0),
+        }
     }
 
-    /// Advances to frame `n`. Returns false if the video ends before frame `n`. It is an error if no earlier frame was
-    /// used.
-    pub(super) fn advance(&mut self, n: u64) -> Result<bool, VideoError> {
-        if self.held.as_ref().is_some_and(|(number, _)| *number == n) {
-            self.repeated += 1;
-            return Ok(true);
-        }
-        loop {
-            if let Some((_, VideoFrame::Host(frame))) = self.held.take() {
-                self.source.give_back(frame);
-            }
+    /// Advances to a wanted frame. Returns false if the video ends before. It is an error if no earlier frame was used.
+    pub(super) fn advance(&mut self, wanted: Wanted) -> Result<bool, VideoError> {
+        while !self.ended && self.read <= wanted.nearest {
             let Some(frame) = self.source.next_frame()? else {
-                self.ended = !self.source.stop().is_asked();
-                if self.ended && self.read == self.unpaired {
-                    let (file, frames) = (self.source.name().to_owned(), self.read);
-                    return Err(VideoError::EndsBeforeStart { file, frames });
+                if self.source.stop().is_asked() {
+                    return Ok(false);
                 }
-                return Ok(false);
+                self.ended = true;
+                break;
             };
-            let number = self.read;
-            self.read += 1;
-            self.held = Some((number, frame));
-            if number == n {
-                return Ok(true);
+            if let Some(VideoFrame::Host(last)) = self.held.replace(frame) {
+                self.source.give_back(last);
             }
+            self.read += 1;
             self.unpaired += 1;
+            self.is_used = false;
         }
+        if self.read <= wanted.begun {
+            if self.read == self.unpaired {
+                let (file, frames) = (self.source.name().to_owned(), self.read);
+                return Err(VideoError::EndsBeforeStart { file, frames });
+            }
+            return Ok(false);
+        }
+        if std::mem::replace(&mut self.is_used, true) {
+            self.repeated += 1;
+        } else {
+            self.unpaired -= 1;
+        }
+        Ok(true)
     }
 
     /// Returns the current frame.
     fn frame(&self) -> Option<Result<CameraFrame<'_>, VideoError>> {
-        Some(match &self.held.as_ref()?.1 {
+        Some(match self.held.as_ref()? {
             VideoFrame::Host(bytes) => Frame::tight(self.source.format(), bytes)
                 .map(CameraFrame::Host)
                 .map_err(VideoError::Pair),
@@ -239,7 +259,7 @@ impl Feed {
     /// Returns the current frame in host memory. Copies it there if necessary.
     pub(super) fn host_frame(&mut self) -> Option<Result<Frame<'_>, VideoError>> {
         let format = self.source.format();
-        let bytes = match &self.held.as_ref()?.1 {
+        let bytes = match self.held.as_ref()? {
             VideoFrame::Host(bytes) => bytes,
             VideoFrame::Device(frame) => {
                 self.copy.resize(format.bytes(), 0);

@@ -36,6 +36,23 @@ impl Offset {
     /// begun.
     #[must_use]
     pub fn frame(self, rate: Rate, tick: u64, ticks: Rate) -> Option<u64> {
+        self.rounded(rate, tick, ticks, |frames, unit| frames.saturating_add(unit / 2) / unit)
+    }
+
+    /// Returns the number of the last frame that begins before a tick or at it; see [`frame`](Self::frame).
+    pub(super) fn begun(self, rate: Rate, tick: u64, ticks: Rate) -> Option<u64> {
+        self.rounded(rate, tick, ticks, |frames, unit| frames / unit)
+    }
+
+    /// Returns the number of frames from the beginning of a recording to a tick, rounded. `round` divides its first
+    /// argument by the second one.
+    fn rounded(
+        self,
+        rate: Rate,
+        tick: u64,
+        ticks: Rate,
+        round: impl Fn(i128, i128) -> i128,
+    ) -> Option<u64> {
         let [(frames, frame_seconds), (ticks, tick_seconds)] =
             [rate, ticks].map(|rate| rate.fraction()).map(|(a, b)| (i128::from(a), i128::from(b)));
         // The time since the start of the recording, in units of 1 / (BILLION · ticks) seconds.
@@ -47,8 +64,8 @@ impl Offset {
         let drift = (self.drift * BILLION as f64).round() as i128;
         let time = time.saturating_add(time.saturating_mul(drift) / BILLION);
         let unit = BILLION * ticks * frame_seconds;
-        let nearest = time.saturating_mul(frames).saturating_add(unit / 2) / unit;
-        Some(u64::try_from(nearest).unwrap_or(u64::MAX))
+        let number = round(time.saturating_mul(frames), unit);
+        Some(u64::try_from(number).unwrap_or(u64::MAX))
     }
 
     /// Returns the first tick at which all of the recordings have begun.

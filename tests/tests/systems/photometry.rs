@@ -1,7 +1,7 @@
 //! Compares the photometric correction of pictures with its formula in f64, on every device, and checks that panoramas
 //! of pictures with unequal exposures, vignetting and an S-shaped response show the scene.
 
-use glam::{DMat3, DVec2, UVec2, Vec3, dvec2, uvec2};
+use glam::{DMat3, DVec2, UVec2, Vec2, Vec3, dvec2, uvec2, vec2};
 use kernels_gpu::photometry::{PhotometryCorrect, PhotometryCorrectRgba16, level};
 use panoweave::device::{Buffer, Device, Image, LaunchConfig};
 use panoweave::geometry::{Camera, Canvas, Geometry, Vignetting};
@@ -143,8 +143,10 @@ const STEP: u32 = 170;
 /// Pictures of a scene that differ in their exposures. The lens darkens them towards the corners.
 struct Shots {
     exposures: Vec<f64>,
-    /// The part of the encoded light that the corners lose.
+    /// The part of the encoded light that the farthest corner loses.
     vignette: f64,
+    /// The centre of the vignetting in pixels.
+    centre: DVec2,
     response: Response,
     /// Whether an object is at another place in each picture.
     moving: bool,
@@ -164,11 +166,12 @@ impl Shots {
     }
 
     fn picture(&self, index: usize) -> Picture {
-        let centre = (PICTURE.as_dvec2() - 1.0) / 2.0;
+        let last = PICTURE.as_dvec2() - 1.0;
+        let corner = self.centre.max(last - self.centre).length_squared();
         let pixel = |i: u32| {
             let at = dvec2((i % PICTURE.x).into(), (i / PICTURE.x).into());
-            let q = at.distance_squared(centre) / centre.length_squared();
-            let from = at.distance(dvec2(0.0, centre.y)) / 80.0;
+            let q = at.distance_squared(self.centre) / corner;
+            let from = at.distance(dvec2(0.0, last.y / 2.0)) / 80.0;
             let haze = if index % 2 == 1 { self.haze * (-from * from).exp() } else { 0.0 };
             let factor = self.exposures[index] * (1.0 - self.vignette * q) * (1.0 + haze);
             let object = self.moving && at.x < 80.0 && at.y > 60.0 + 30.0 * index as f64;
@@ -236,6 +239,7 @@ impl Shots {
 const PLAIN: Shots = Shots {
     exposures: Vec::new(),
     vignette: 0.0,
+    centre: dvec2(129.5, 99.5),
     response: Response { a: 0.0, b: 0.0 },
     moving: false,
     haze: 0.0,
@@ -262,13 +266,20 @@ fn panoramas_show_neither_exposures_nor_vignetting() {
     }
 }
 
-/// The lens keeps a fifth of the light in the corners. An estimate from the pictures refuses so much, but the stitch is
-/// given the lens, as by a rig.
+/// The lens keeps a fifth of the light in the farthest corner. An estimate from the pictures refuses so much, but the
+/// stitch is given the lens, as by a rig. The second lens has another centre, and its vignette another unit of distance.
 #[test]
 fn matched_panoramas_undo_a_given_vignetting() {
-    let lens = Vignetting([-1.144, 0.357, -0.012]).vignette(PICTURE);
-    for device in panoweave_devices() {
-        let shots = Shots { exposures: vec![1.0, 0.9, 1.05], vignette: 0.52, ..PLAIN };
+    let middle = Vignetting([-1.144, 0.357, -0.012]).vignette(PICTURE);
+    let (centre, to_corner) = (vec2(90.0, 120.0), vec2(169.0, 120.0));
+    let terms = middle.terms * Vec3::new(4.0, 16.0, 64.0);
+    let beside = Vignette { terms, per_corner: 0.25 / to_corner.length_squared(), centre };
+    let cases = panoweave_devices()
+        .into_iter()
+        .flat_map(|device| [middle, beside].map(|lens| (device.clone(), lens)));
+    for (device, lens) in cases {
+        let centre = lens.centre.as_dvec2();
+        let shots = Shots { exposures: vec![1.0, 0.9, 1.05], vignette: 0.52, centre, ..PLAIN };
         let (geometry, pictures) = shots.set();
         let stream = device.stream().unwrap();
         for blend in blends() {
@@ -285,7 +296,10 @@ fn matched_panoramas_undo_a_given_vignetting() {
                         stitch_geometry(&stream, &pictures, &geometry, &options).unwrap().0;
                     shots.mismatch(&panorama)
                 });
-            assert!(stated < 0.04 && estimated > 0.1, "{device}, {blend:?}: {stated}, {estimated}");
+            assert!(
+                stated < 0.04 && estimated > 0.1,
+                "{device}, {lens:?}, {blend:?}: {stated}, {estimated}"
+            );
         }
     }
 }
@@ -409,6 +423,7 @@ fn pixels_that_are_clipped_in_one_channel_keep_their_hue() {
         let model = Photometry {
             gains: vec![Vec3::splat(0.6)],
             vignetting: vec![panoweave::geometry::Vignetting::NONE],
+            centres: vec![Vec2::splat(0.5)],
             response: Response::default(),
             mismatch: 0.0,
             fields: vec![GainField::default()],
@@ -440,6 +455,7 @@ fn sixteen_bits_are_corrected_to_sixteen_bits() {
             let model = Photometry {
                 gains: gains.clone(),
                 vignetting,
+                centres: vec![Vec2::splat(0.5); 2],
                 response,
                 mismatch: 0.0,
                 fields: vec![GainField::default(); 2],

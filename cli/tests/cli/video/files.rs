@@ -641,8 +641,8 @@ fn other_rates_use_the_nearest_frames() {
     // The nearest frames of the video above.
     make(25, "floor(N*30/25+0.5)");
     make(70, "floor(N*30/70+0.5)");
-    // The last of 140 panoramas would need a 61st frame of the first video.
-    for (rate, count) in [(25, 50), (70, 139)] {
+    // The last of 140 panoramas would need a 61st frame of the first video, and shows the 60th one.
+    for (rate, count) in [(25, 50), (70, 140)] {
         let line = format!("compare 30.mp4 {rate}.mp4 --fps {rate} --device cpu --json");
         let json = folder.words(&line).json();
         assert_eq!((&json["identical"]["gray"], &json["frames"]), (&true.into(), &count.into()));

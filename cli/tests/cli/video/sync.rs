@@ -2,6 +2,7 @@
 
 use panoweave::io::video::{Medium, Stop, VideoInput, VideoSource};
 use panoweave::video::sound::find_offsets;
+use serde_json::{Value, json};
 
 use super::{Ffmpeg, MAP, flat, luma};
 use crate::{Done, Folder};
@@ -54,6 +55,26 @@ fn given_offsets_select_the_frames() {
     assert_eq!(json["sync"][0]["offset"], 0.0);
     assert_eq!(json["sync"][1]["offset"], 0.2);
     assert!(json["sync"][1]["confidence"].is_null());
+}
+
+/// The last frame of a slow video is shown until the next one would begin. So videos that record for two seconds give a
+/// panorama of two seconds.
+#[test]
+fn videos_of_one_length_end_together() {
+    let folder = Folder::new();
+    folder.write("l.y4m", flat("30:1", scene(0, 58).into_iter().chain([250; 2])));
+    for fps in [15, 10, 5, 1] {
+        folder.write("slow.y4m", flat(&format!("{fps}:1"), scene(0, 2 * fps)));
+        let done = folder.words(&format!("video l.y4m slow.y4m {MAP} --no-colour --json -o p.y4m"));
+        assert_eq!((done.code, &done.stderr[..]), (Some(0), ""), "{done:?}");
+        let json = done.json();
+        assert_eq!((&json["frames"]["written"], &json["ended_first"]), (&json!(60), &Value::Null));
+        let count = |key: &str| {
+            json["cameras"].as_array().map(|all| all.iter().map(|of| of[key].clone()).collect())
+        };
+        assert_eq!(count("repeated"), Some(json!([0, 60 - 2 * fps])), "{fps}: {json}");
+        assert_eq!(count("unpaired"), Some(json!([0, 0])), "{fps}: {json}");
+    }
 }
 
 /// A rig of three cameras side by side.

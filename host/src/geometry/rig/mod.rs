@@ -300,7 +300,8 @@ impl RigCanvas {
 }
 
 impl RigCamera {
-    /// Returns the vignette of the camera's pictures, for [`StitchOptions`](crate::ops::stitch::StitchOptions).
+    /// Returns the vignette of the camera's pictures.
+    /// [`Vignettes::of_rig`](crate::ops::stitch::Vignettes::of_rig) returns those of all cameras.
     #[must_use]
     pub fn vignette(&self) -> Vignette {
         self.vignetting.vignette(self.size.into())

@@ -11,8 +11,8 @@
 //!   its correct partner. The tolerance holds between each camera and the reference camera.
 //! - *Other rates*: each set has the frame that is nearest to the reference frame, at most ⅝ of that camera's frame
 //!   time away. One frame may be in several sets, and a frame that no set needs is surplus.
-//! - *Absent cameras*: sets do not wait for them. If the reference camera is absent, the first camera that is present
-//!   takes its place.
+//! - *Absent cameras*: sets do not wait for them. If the reference camera is absent or late, the first camera that is
+//!   not takes its place.
 //! - *Late cameras*: without a deadline, sets wait, and a set that lacks a frame is dropped. With a deadline, sets are
 //!   completed without the frames that are lost or later than the deadline, or before too many frames wait.
 //! - *Clocks*: timestamps of all cameras are on one clock, or [`clock`] maps them to the host's clock.
@@ -53,8 +53,9 @@ pub enum Clocks {
     /// If a camera's clock is set, the estimate of this clock starts again:
     /// - After a step of more than a second: at the next frame.
     /// - After a smaller step: within 3 seconds, or 4 in the first 5 seconds of the camera; below 2 frames per second,
-    ///   within 6 frames. Until then, frames of this camera may be dropped or matched with wrong frames. Much jitter of
-    ///   the network can delay this.
+    ///   within 6 frames. Until then, frames of this camera may be dropped or matched with wrong frames. With a deadline,
+    ///   if the clock was set forward, the frames of all other cameras may be late. Much jitter of the network can delay
+    ///   this.
     ///
     /// A smaller step is noticed if it exceeds all of these: half of the tolerance of the matching (at most a quarter
     /// of the frame time), 1 ms, and six standard deviations of the least latency in half a second. Other steps enter
@@ -367,15 +368,19 @@ impl<T: Clone> Pairing<T> {
         newest.checked_sub(deadline).max(self.given_up)
     }
 
-    /// Chooses the camera that opens sets: the first that is present and not late, the reference camera before all
-    /// others. If it changes, its waiting frames open sets.
+    /// Chooses the camera that opens sets: the first that is present and whose next frame is not late, the reference
+    /// camera before all others. If it changes, its waiting frames open sets.
     fn elect(&mut self, out: &mut Outcome<T>) {
         let (start, horizon) = (self.start, self.horizon());
         let can_lead = |index: &usize| {
             let camera = &self.cameras[*index];
-            let newest = camera.newest.or(start);
+            // Between two frames, the last one of a slow camera becomes older than the deadline.
+            let mean = camera.frame_rate.mean();
+            let mean = mean.and_then(|(time, _)| Duration::try_from_secs_f64(time).ok());
+            let next = camera.newest.map(|newest| newest.saturating_add(mean.unwrap_or_default()));
+            let next = next.or(start);
             camera.presence == Presence::Present
-                && (horizon.is_none() || newest.is_none() || newest >= horizon)
+                && (horizon.is_none() || next.is_none() || next >= horizon)
         };
         let others = 0..self.cameras.len();
         let lead = std::iter::once(self.options.reference).chain(others).find(can_lead);
@@ -386,8 +391,13 @@ impl<T: Clone> Pairing<T> {
         let Some(lead) = lead else { return };
         self.compare_rates(lead, out);
         let waiting = std::mem::take(&mut self.cameras[lead].waiting);
-        for frame in waiting.into_iter().filter(|frame| !frame.used) {
-            self.place(lead, frame.time, frame.frame, out);
+        for frame in waiting {
+            if frame.used {
+                // An open set of the last lead may show it again.
+                self.cameras[lead].waiting.push_back(frame);
+            } else {
+                self.place(lead, frame.time, frame.frame, out);
+            }
         }
     }
 

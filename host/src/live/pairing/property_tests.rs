@@ -261,6 +261,90 @@ fn unequal_rates_give_the_nearest_frame_at_the_rate_of_the_reference() {
     }
 }
 
+/// The frames of a slow reference camera arrive after those of a faster camera. Between two of its frames, its last one
+/// becomes older than the deadline, but none of its frames is late.
+#[test]
+fn a_slow_reference_camera_leads_with_a_deadline() {
+    for ([reference, other], later, deadline) in [
+        ([15.0, 30.0], 0, 50),
+        ([15.0, 30.0], 10, 50),
+        ([25.0, 50.0], 25, 50),
+        ([25.0, 50.0], 10, 33),
+        ([18.0, 36.0], 1, 50),
+        ([30.0, 60.0], 40, 50),
+        ([5.0, 60.0], 30, 50),
+    ] {
+        for clocks in [Clocks::Common, Clocks::Estimate] {
+            let name = format!("{reference}/{other}, {later} ms later, {deadline} ms, {clocks:?}");
+            let mut cameras = [reference, other].map(Simulated::steady);
+            cameras[0].latency += later as f64 * 1e6;
+            cameras.iter_mut().for_each(|camera| camera.jitter = 1e6);
+            let shots = shoot(&cameras, 20.0, &mut fastrand::Rng::with_seed(1));
+            let options = PairingOptions {
+                tolerance: MS(16),
+                most: 5,
+                deadline: Some(MS(deadline)),
+                clocks,
+                ..Default::default()
+            };
+            let mut pairing = Pairing::new(2, options);
+            let sets = pair_all(&mut pairing, &shots);
+            // The rates are known after 25 frames.
+            let settled = |at: Duration| at.as_secs_f64() > 2.0 + 26.0 / reference;
+            let (mut expected, mut found) = (0, 0);
+            for shot in shots.iter().filter(|shot| shot.camera == 0 && settled(shot.at)) {
+                expected += 1;
+                found += usize::from(sets.iter().any(|set| set.frames[0] == Some(*shot)));
+            }
+            assert!(found + 2 >= expected, "{name}: {found} of {expected} frames");
+            let after: Vec<_> = sets.into_iter().filter(|set| settled(set.time)).collect();
+            assert!(after.len() <= expected + 3, "{name}: {} sets, {expected} frames", after.len());
+            let none = after.iter().filter(|set| set.frames.iter().any(Option::is_none)).count();
+            assert!(none <= 1, "{name}: {none} sets lack a frame");
+            let apart = judder(&after, 1);
+            let half = cameras[1].frame_time * 0.5e-9 + 2e-3;
+            // An estimated clock has the difference of the latencies.
+            let most = half + if clocks == Clocks::Estimate { later as f64 * 1e-3 } else { 0.0 };
+            assert!(apart <= most, "{name}: {apart} > {most}");
+        }
+    }
+}
+
+/// The frames of a slow reference camera come 300 ms late for a second, while another camera leads. Then the reference
+/// camera leads again. No frame is lost before and after, and the sets between them show all cameras.
+#[test]
+fn a_slow_reference_camera_leads_again_after_a_stall() {
+    for [reference, other] in [[15.0, 30.0], [25.0, 50.0], [24.0, 60.0]] {
+        let cameras = [reference, other].map(Simulated::steady);
+        let mut shots = shoot(&cameras, 20.0, &mut fastrand::Rng::with_seed(1));
+        for shot in shots.iter_mut().filter(|shot| shot.camera == 0 && shot.at > MS(10_000)) {
+            shot.arrival = shot.arrival.max(MS(11_300).min(shot.arrival + MS(300)));
+        }
+        shots.sort();
+        let options = PairingOptions {
+            tolerance: MS(16),
+            most: 5,
+            deadline: Some(MS(50)),
+            ..Default::default()
+        };
+        let mut pairing = Pairing::new(2, options);
+        let sets = pair_all(&mut pairing, &shots);
+        let is_steady =
+            |at: Duration| (at > MS(4000) && at < MS(9900)) || (at > MS(11_500) && at < MS(20_000));
+        let lost = |shot: &&Shot| {
+            shot.camera == 0
+                && is_steady(shot.at)
+                && !sets.iter().any(|set| set.frames[0] == Some(**shot))
+        };
+        let lost: Vec<_> = shots.iter().filter(lost).collect();
+        assert!(lost.is_empty(), "{reference}/{other}: {lost:?}");
+        let led: Vec<_> = sets.iter().filter(|set| is_steady(set.time)).collect();
+        assert!(led.iter().all(|set| set.frames.iter().all(Option::is_some)));
+        let expected = (reference * 14.4) as usize;
+        assert!(led.len().abs_diff(expected) <= 2, "{reference}/{other}: {} sets", led.len());
+    }
+}
+
 /// Cameras that are triggered together, with clocks that start apart and drift by up to 200 ppm. After a minute, the
 /// offset is right to 1 ms and within its stated uncertainty, and no set mixes frames of two triggers.
 #[test]

@@ -64,18 +64,26 @@ impl<T: Clone> Pairing<T> {
             return self.drop_lost(out);
         }
         self.drop_lost(out);
-        if self.lead == Some(camera) {
+        if self.lead == Some(camera) && !self.is_shown_until(camera, time) {
             return self.open_set(camera, time, frame, out);
         }
         // The reference camera has already delivered a later frame, so no set can need this frame.
         let passed = self.lead.and_then(|lead| self.cameras[lead].newest);
-        if self.cameras[camera].resampled.is_none()
+        if self.lead != Some(camera)
+            && self.cameras[camera].resampled.is_none()
             && passed.is_some_and(|newest| newest > time.saturating_add(tolerance))
         {
             let reason = self.cameras[camera].reason(time, tolerance, Reason::Unmatched);
             return self.drop_frame(camera, frame, reason, out);
         }
         self.cameras[camera].waiting.push_back(Waiting { time, frame, used: false });
+    }
+
+    /// Returns whether open sets, of which the last is not before `time`, choose their frames of this camera when they are
+    /// completed. If so, another camera led before.
+    fn is_shown_until(&self, camera: usize, time: Duration) -> bool {
+        let chooses = |set: &OpenSet<T>| matches!(set.slots[camera], Slot::Nearest);
+        self.open.back().is_some_and(|last| time <= last.time) && self.open.iter().any(chooses)
     }
 
     /// Opens a set for a frame of the reference camera.
@@ -233,6 +241,17 @@ impl<T: Clone> Pairing<T> {
 
     /// Completes the sets that wait for no camera any more.
     pub(super) fn complete(&mut self, out: &mut Outcome<T>) {
+        self.complete_first_sets(out);
+        let chooses = |set: &OpenSet<T>, lead: usize| matches!(set.slots[lead], Slot::Nearest);
+        if let Some(lead) = self.lead
+            && !self.open.iter().any(|set| chooses(set, lead))
+        {
+            // They were for sets of the last lead.
+            self.drop_waiting(lead, usize::MAX, Reason::Surplus, out);
+        }
+    }
+
+    fn complete_first_sets(&mut self, out: &mut Outcome<T>) {
         self.give_up_late();
         self.drop_lost(out);
         while let Some(set) = self.open.front() {
@@ -324,7 +343,6 @@ impl<T: Clone> Pairing<T> {
         let is_final = after.is_some()
             || before.is_some_and(|before| apart(before) <= frame_time / 2)
             || is_late
-            || self.lead == Some(camera)
             || state.newest.is_some_and(|newest| newest > time);
         match nearest {
             _ if !is_final => Nearest::Unknown,

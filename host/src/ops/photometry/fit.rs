@@ -29,7 +29,7 @@ mod predict;
 use super::Photometry;
 use super::response;
 use super::samples::Sample;
-use crate::geometry::Vignetting;
+use crate::geometry::{MIDDLE, Vignetting};
 use predict::Model;
 
 /// The scale of the loss in the first iteration and in the last ones, in levels.
@@ -95,6 +95,7 @@ pub(super) fn fit(
     Photometry {
         gains: pictures.clone().map(gain).collect(),
         vignetting: problem.vignetting(&best),
+        centres: vec![MIDDLE; sizes.len()],
         response: best.response,
         mismatch: problem.mismatch(&best),
         fields,

@@ -34,7 +34,7 @@ pub use shared_types::photometry::{Response, Vignette};
 pub use self::gain_field::GainField;
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
-use crate::geometry::Vignetting;
+use crate::geometry::{MIDDLE, Vignetting};
 use crate::io::picture::{Picture, Pixel, RgbaViewMut};
 
 /// The photometric model of a set of pictures.
@@ -44,6 +44,8 @@ pub struct Photometry {
     pub gains: Vec<Vec3>,
     /// The vignetting of each picture.
     pub vignetting: Vec<Vignetting>,
+    /// The centre of the vignetting of each picture, as fractions of its width and height: 0.5 and 0.5 in the middle.
+    pub centres: Vec<Vec2>,
     /// The response that all pictures share.
     pub response: Response,
     /// The median difference, in levels, between pictures in their overlaps, after exposure, vignetting and response
@@ -65,17 +67,19 @@ impl Photometry {
     /// that overlap have the geometric mean 1, or `anchor` has the exposure 1.
     ///
     /// There must be an element of `places` for each picture, all of the same length, and an element of `given` for
-    /// each picture: the vignetting that is known, for instance from a rig. The estimate adds to it what the overlaps
-    /// show.
+    /// each picture: the vignette that is known, for instance from a rig. The estimate adds to it what the overlaps
+    /// show, around the same centre.
     pub(crate) fn estimate<P: Pixel>(
         pictures: &[&Picture<P>],
         places: &[Places],
-        given: &[Vignetting],
+        given: &[Vignette],
         anchor: Option<usize>,
     ) -> Self {
         let sizes: Vec<UVec2> = pictures.iter().map(|picture| picture.size()).collect();
-        let samples = samples::compare(pictures, places, given);
-        fit::fit(&sizes, &samples, given, anchor)
+        let given = given.iter().zip(&sizes).map(|(of, size)| Vignetting::of_vignette(of, *size));
+        let (given, centres): (Vec<_>, Vec<_>) = given.unzip();
+        let samples = samples::compare(pictures, places, &given, &centres);
+        Self { centres, ..fit::fit(&sizes, &samples, &given, anchor) }
     }
 
     /// Estimates the vignetting of each picture like [`estimate`](Self::estimate), but for cameras with an ideal
@@ -86,7 +90,8 @@ impl Photometry {
     ) -> Vec<Vignetting> {
         let sizes: Vec<UVec2> = pictures.iter().map(|picture| picture.size()).collect();
         let none = vec![Vignetting::NONE; pictures.len()];
-        fit::fit_vignetting(&sizes, &samples::compare(pictures, places, &none), &none)
+        let middles = vec![MIDDLE; pictures.len()];
+        fit::fit_vignetting(&sizes, &samples::compare(pictures, places, &none, &middles), &none)
     }
 
     /// Returns the correction of a picture of `size` pixels, whose sides have the ratio of those of the estimate.
@@ -98,7 +103,7 @@ impl Photometry {
         let correction = Correction {
             gain: self.gains[picture],
             response: self.response,
-            vignette: self.vignetting[picture].vignette(size),
+            vignette: self.vignetting[picture].vignette_around(self.centres[picture], size),
         };
         PictureCorrection {
             correction,

@@ -7,6 +7,8 @@ use glam::Vec3;
 use shared_types::photometry::Vignette;
 use shared_types::stitch::{Colour, MAX_CAMERAS};
 
+use crate::geometry::rig::{Rig, RigCamera};
+
 /// A value for each camera, in the order of the cameras. Cameras that do not exist have the default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PerCamera<T>([T; MAX_CAMERAS]);
@@ -35,6 +37,12 @@ impl Colours {
 impl Vignettes {
     /// The vignettes of lenses without vignetting.
     pub const NONE: Self = Self([Vignette::NONE; MAX_CAMERAS]);
+
+    /// Returns the vignettes that a rig states for its cameras. Cameras beyond [`MAX_CAMERAS`] are left out.
+    #[must_use]
+    pub fn of_rig(rig: &Rig) -> Self {
+        Self::of(rig.cameras.iter().map(RigCamera::vignette).collect::<Vec<_>>())
+    }
 }
 
 impl<T: Copy + Default> PerCamera<T> {
