@@ -3,8 +3,8 @@
 //! Each request and each response has a [`Share`] of the memory. When the memory runs out, the service ends another
 //! transfer, so that clients that stop sending a request or reading a response do not keep their memory:
 //!
-//! - A transfer that has had memory for [`OLD`] may end.
-//! - After [`SPARED`], a transfer may end for one of another client address if its own address has at least as many
+//! - A transfer that has had memory for [`OLD`] may end, unless it is a complete request that waits for a work slot.
+//! - After [`SPARED`], every transfer may end for one of another client address if its own address has at least as many
 //!   bytes, and for one of its own address if it has as many bytes as that one needs, or as many as the average.
 //! - Of these transfers, the service ends one of the client address that has the most bytes: the one that has occupied
 //!   the most bytes for the longest time.
@@ -66,8 +66,10 @@ impl Held {
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
-    /// The client sends the request, waits for a work slot, or reads the response.
+    /// The client sends the request or reads the response.
     Transfer,
+    /// The request is complete and waits for a work slot.
+    Queue,
     /// The service uses the bytes. It cannot stop before it is done.
     Work,
     /// The service ends the transfer.
@@ -115,15 +117,19 @@ impl Memory {
                 // The asker's client must not have more than the client that makes room.
                 false => clients[&share.client] >= clients[&asks.client],
             };
-            let may_end = held.state == State::Transfer && age >= SPARED;
-            let may_end = may_end && (is_large || age >= OLD);
+            let may_end = match held.state {
+                State::Transfer => is_large || age >= OLD,
+                State::Queue => is_large,
+                State::Work | State::Ending => false,
+            };
+            let may_end = may_end && age >= SPARED;
             may_end.then(|| (clients[&share.client], held.bytes() as u128 * age.as_millis()))
         };
         let others = shares.iter().filter(|share| !ptr::eq(&***share, asks));
         let most = others.filter_map(|share| Some((used(share)?, share, share.end.as_ref()?)));
         if let Some((_, share, end)) = most.max_by_key(|(used, ..)| *used) {
             let mut held = lock(&share.held);
-            if held.state == State::Transfer {
+            if matches!(held.state, State::Transfer | State::Queue) {
                 held.state = State::Ending;
                 end.notify_one();
             }
@@ -176,13 +182,22 @@ impl Share {
         }
     }
 
+    /// Marks the request as complete. Returns an error if the transfer must end.
+    pub(crate) fn queue(&self) -> Result<(), OutOfMemory> {
+        self.set(State::Queue)
+    }
+
     /// Keeps the memory until the share is dropped. Returns an error if the transfer must end.
     pub(crate) fn work(&self) -> Result<(), OutOfMemory> {
+        self.set(State::Work)
+    }
+
+    fn set(&self, state: State) -> Result<(), OutOfMemory> {
         let mut held = lock(&self.held);
         if held.state == State::Ending {
             return Err(OutOfMemory);
         }
-        held.state = State::Work;
+        held.state = state;
         Ok(())
     }
 }

@@ -249,6 +249,7 @@ pub(crate) async fn stitch(
     let share = still.memory.share(client, Some(Arc::default()));
     let arrival = async {
         let form = timeout(ARRIVAL, read(request, &share)).await.map_err(|_| Refusal::Slow)??;
+        share.queue().map_err(|OutOfMemory| Refusal::Busy)?;
         Ok::<_, Refusal>((form, still.slot().await?))
     };
     let (form, slot) = match select(pin!(share.ended()), pin!(arrival)).await {

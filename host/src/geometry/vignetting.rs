@@ -26,8 +26,8 @@ impl Vignetting {
         1.0 + q * (a + q * (b + q * c))
     }
 
-    /// Returns the vignetting of a picture of `size` pixels that has a vignette, and its centre as fractions of the width
-    /// and the height. A vignette with numbers that are not finite is none.
+    /// Returns the vignetting of a picture of `size` pixels that has a vignette, and its centre as fractions of the
+    /// width and the height. A vignette with numbers that are not finite is none.
     pub(crate) fn of_vignette(vignette: &Vignette, size: UVec2) -> (Self, Vec2) {
         let Vignette { terms, per_corner, centre } = *vignette;
         let is_finite = terms.is_finite() && per_corner.is_finite() && centre.is_finite();
@@ -63,8 +63,8 @@ impl Vignetting {
         if self.is_valid() { self.vignette_around(MIDDLE, size) } else { Vignette::NONE }
     }
 
-    /// Returns the vignetting of a picture of `size` pixels around a centre, which is given as fractions of the width and
-    /// the height. The distance is 1 at the farthest corner.
+    /// Returns the vignetting of a picture of `size` pixels around a centre, which is given as fractions of the width
+    /// and the height. The distance is 1 at the farthest corner.
     pub(crate) fn vignette_around(&self, centre: Vec2, size: UVec2) -> Vignette {
         if *self == Self::NONE {
             return Vignette::NONE;
@@ -127,8 +127,8 @@ mod tests {
         }
     }
 
-    /// The vignetting of a vignette gives the same factors, also if the centre is not in the middle, the distance is not 1
-    /// at a corner, or the lens keeps hardly any light.
+    /// The vignetting of a vignette gives the same factors, also if the centre is not in the middle, the distance is
+    /// not 1 at a corner, or the lens keeps hardly any light.
     #[test]
     fn a_vignette_becomes_vignetting() {
         let (size, centre) = (uvec2(300, 200), vec2(40.0, 170.0));

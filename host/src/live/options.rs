@@ -138,10 +138,11 @@ pub struct LiveOptions {
     /// apply to a camera with another frame rate than the reference camera: of such a camera, each set has the nearest
     /// frame.
     pub tolerance: Duration,
-    /// The camera whose frame rate the panoramas have, if frames are pushed one by one.
+    /// The camera whose frame rate the panoramas have, if frames are pushed one by one. While it is absent, or later
+    /// than the `deadline`, the first camera that is not takes its place.
     pub reference: usize,
-    /// The time by which a camera's frames may lag behind the newest frame of the other cameras. After that, a set is
-    /// completed with the last frame of this camera; it is completed earlier if `slots − 1` frames of another camera
+    /// The time by which a camera's next frame may lag behind the newest frame of the other cameras. After that, a set
+    /// is completed with the last frame of this camera; it is completed earlier if `slots − 1` frames of another camera
     /// wait. Requires [`Pace::Live`]. Without a deadline, sets wait for every camera that is present, and a set that
     /// lacks a frame is dropped.
     ///

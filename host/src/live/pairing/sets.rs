@@ -79,8 +79,8 @@ impl<T: Clone> Pairing<T> {
         self.cameras[camera].waiting.push_back(Waiting { time, frame, used: false });
     }
 
-    /// Returns whether open sets, of which the last is not before `time`, choose their frames of this camera when they are
-    /// completed. If so, another camera led before.
+    /// Returns whether open sets, of which the last is not before `time`, choose their frames of this camera when they
+    /// are completed. If so, another camera led before.
     fn is_shown_until(&self, camera: usize, time: Duration) -> bool {
         let chooses = |set: &OpenSet<T>| matches!(set.slots[camera], Slot::Nearest);
         self.open.back().is_some_and(|last| time <= last.time) && self.open.iter().any(chooses)
