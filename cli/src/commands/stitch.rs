@@ -353,7 +353,7 @@ fn stitched<P: Pixel>(
             Ok((panorama, coverage))
         }
         (Plan::Render(recipe), pictures) => stages.run("stitch", "stitching", || {
-            if pictures.len() <= MAX_CAMERAS || options.match_colour {
+            if pictures.len() <= MAX_CAMERAS {
                 return Ok(stitch_geometry(stream, pictures, recipe.geometry(), options)?);
             }
             // The options have the vignettes of 16 cameras, so those of more are undone before the stitch.

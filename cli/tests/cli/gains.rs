@@ -131,6 +131,42 @@ fn more_cameras_than_the_options_hold_have_no_vignetting() {
     assert!(few > 120 && few.abs_diff(many) <= 3, "{few} and {many}");
 }
 
+/// Colour matching begins with the vignetting of the rig for any number of cameras. The lens keeps 40 % of the light in
+/// the corners, and the scene is gray.
+#[test]
+fn the_colours_of_more_cameras_than_the_options_hold_are_matched() {
+    let folder = Folder::new();
+    let pixel = |i: u32| {
+        let (x, y) = (f64::from(i % 40) - 19.5, f64::from(i / 40) - 14.5);
+        let q = (x * x + y * y) / (19.5 * 19.5 + 14.5 * 14.5);
+        let level = (150.0 * (1.0 - 0.6 * q.powi(3)).powf(1.0 / 2.2)).round() as u8;
+        Rgba8::opaque(level, level, level)
+    };
+    let picture = Picture::from_pixels(40, 30, (0..1200).map(pixel).collect()).unwrap();
+    picture.save(folder.path("gray.png")).unwrap();
+    for many in [16, 18] {
+        let camera = |i: usize| {
+            let yaw = 18 * i as i32 - 153;
+            format!(
+                "[[camera]]\nname = \"{i}\"\nsize = [40, 30]\nlens = \"pinhole\"\nyaw = {yaw}.0\n\
+                 matrix = {{ fx = 60.0, fy = 60.0, cx = 19.5, cy = 14.5 }}\n\
+                 vignetting = [0.0, 0.0, -0.6]\n"
+            )
+        };
+        let canvas =
+            "[panorama]\nprojection = \"cylindrical\"\nwidth = 360\nheight = 26\nfov = 335.0\n";
+        folder.write("rig.toml", canvas.to_owned() + &(0..many).map(camera).collect::<String>());
+        let files = "gray.png ".repeat(many);
+        folder
+            .quiet(&format!("stitch {files} --rig rig.toml --match-colour --device cpu -o p.png"));
+        let seen = folder.picture("p.png");
+        let levels =
+            seen.pixels().iter().filter(|pixel| pixel.a > 0 && pixel.g > 0).map(|pixel| pixel.g);
+        let (least, most) = levels.fold((255, 0), |(a, b), level| (level.min(a), level.max(b)));
+        assert!(least >= 146 && most <= 154, "{many} cameras: {least} to {most}");
+    }
+}
+
 #[test]
 fn the_options_of_two_cameras_are_short_forms() {
     let folder = Folder::new();

@@ -34,6 +34,11 @@ pub enum PanoramaError {
         "panorama: gains and gammas can be given for at most {MOST_COLOURS} pictures; use colour matching for more pictures"
     )]
     Colours,
+    /// Vignettes were given, but there are more than 16 pictures.
+    #[error(
+        "panorama: vignettes can be given for at most {MOST_COLOURS} pictures; undo them in the pictures first, with PictureCorrection::of_vignette"
+    )]
+    Vignettes,
     /// The anchor is not one of the pictures.
     #[error(
         "panorama: the anchor is picture {number}, but there are {pictures}; choose one of them, or none"

@@ -60,7 +60,7 @@ use crate::ops::multiband::Multiband;
 use crate::ops::photometry::Photometry;
 use crate::ops::refine::{self, RefineOptions, Source};
 use crate::ops::seam::Blend;
-use crate::ops::stitch::{Lookup, StitchOptions, check_images, stitch_images};
+use crate::ops::stitch::{Lookup, StitchOptions, Vignettes, check_images, stitch_images};
 use crate::warp::{DeviceWarp, Plane, check_size, check_source};
 use coverage::{Counts, Seen};
 use several::Several;
@@ -69,8 +69,10 @@ use sources::{Sources, place, places_of_geometry, places_of_warp};
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PanoramaOptions {
-    /// Flip, edge boost, gamma method, lookup and colours. The colours apply if `match_colour` is false. For more than
-    /// 16 pictures, they must be the identity. For more than two pictures without multiband blending,
+    /// Flip, edge boost, gamma method, lookup, colours and vignettes. The colours apply if `match_colour` is false. For
+    /// more than 16 pictures, colours and vignettes must change nothing;
+    /// [`PictureCorrection::of_vignette`](crate::ops::photometry::PictureCorrection::of_vignette) undoes a vignette in a
+    /// picture. For more than two pictures without multiband blending,
     /// [`stitch_geometry`] uses the lookup [`Planes`](crate::ops::stitch::Lookup::Planes) instead of all others but
     /// [`Cubic`](crate::ops::stitch::Lookup::Cubic), and ignores the covers.
     pub stitch: StitchOptions,
@@ -262,6 +264,9 @@ fn check<P: Pixel>(
     }
     if cameras.len() > MOST_COLOURS && options.stitch.colours != Colours::IDENTITY {
         return Err(PanoramaError::Colours);
+    }
+    if cameras.len() > MOST_COLOURS && options.stitch.vignettes != Vignettes::NONE {
+        return Err(PanoramaError::Vignettes);
     }
     check_options(pictures.len(), options)?;
     check_size(canvas.size)?;

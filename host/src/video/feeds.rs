@@ -2,7 +2,8 @@
 //!
 //! Each panorama uses the frame of each video that is nearest in time, with the video's [`Offset`]. So frames are
 //! repeated or dropped if a video's frame rate differs from the rate of the panoramas. Stitching stops when the first
-//! video ends: its last frame is shown until the next one would begin. A warning is logged if one video ends before the others, or before the length stated in its file.
+//! video ends: its last frame is shown until the next one would begin. A warning is logged if one video ends before the
+//! others, or before the length stated in its file.
 
 use std::time::{Duration, Instant};
 
@@ -83,18 +84,19 @@ impl Feeds {
         mut refining: Option<Refining>,
     ) -> (Counts, Result<(), VideoStitchError>) {
         let mut n = 0;
+        let mut is_there = true;
         let result = loop {
-            if n == limit {
+            if n == limit || !is_there {
                 break Ok(());
             }
             match self.submit(stitcher, n, refining.as_mut()) {
                 Ok(true) => n += 1,
-                Ok(false) => break Ok(()),
+                Ok(false) => is_there = false,
                 Err(error) => break Err(error),
             }
         };
         let stopped = self.feeds.iter().any(|feed| feed.source.stop().is_asked());
-        let ended_first = if stopped || result.is_err() { None } else { self.ended_first(n) };
+        let ended_first = if stopped || is_there { None } else { self.ended_first(n) };
         if !stopped {
             self.feeds.iter().for_each(Feed::complain);
         }
@@ -157,7 +159,8 @@ impl Feeds {
     /// first panorama that could not be made because a frame was missing.
     pub(super) fn ended_first(&mut self, n: u64) -> Option<usize> {
         let (rate, tick) = (self.rate, self.first.saturating_add(n + SAME_END));
-        let ended = self.feeds.iter().position(|feed| feed.ended)?;
+        let next = self.first.saturating_add(n);
+        let ended = self.feeds.iter().position(|feed| !feed.shows(feed.wanted(next, rate)))?;
         if self.feeds.len() == 1 {
             return None;
         }
@@ -231,7 +234,7 @@ impl Feed {
             self.unpaired += 1;
             self.is_used = false;
         }
-        if self.read <= wanted.begun {
+        if !self.shows(wanted) {
             if self.read == self.unpaired {
                 let (file, frames) = (self.source.name().to_owned(), self.read);
                 return Err(VideoError::EndsBeforeStart { file, frames });
@@ -244,6 +247,11 @@ impl Feed {
             self.unpaired -= 1;
         }
         Ok(true)
+    }
+
+    /// Returns whether the video does not end before a wanted frame, as far as it was read.
+    fn shows(&self, wanted: Wanted) -> bool {
+        !self.ended || wanted.begun < self.read
     }
 
     /// Returns the current frame.

@@ -3,10 +3,10 @@
 
 use glam::{DMat3, DVec2, uvec2};
 use panoweave::device::Device;
-use panoweave::geometry::Geometry;
+use panoweave::geometry::{Geometry, Vignetting};
 use panoweave::io::picture::Picture;
 use panoweave::ops::seam::{Blend, SeamOptions};
-use panoweave::ops::stitch::{Colours, StitchOptions, stitch_pictures};
+use panoweave::ops::stitch::{Colours, StitchOptions, Vignettes, stitch_pictures};
 use panoweave::panorama::{Coverage, PanoramaOptions, stitch_geometry, stitch_warp};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::random::Random;
@@ -307,8 +307,17 @@ fn what_is_no_panorama() {
     // Colours can be given for at most 16 pictures.
     let pictures: Vec<_> = pictures.iter().cloned().cycle().take(17).collect();
     let cameras = geometry.cameras.iter().copied().cycle().take(17).collect();
-    let said = error(&pictures, &Geometry { cameras, ..geometry }, &options);
-    assert!(said.contains("for at most 16 pictures"), "{said}");
+    let geometry = Geometry { cameras, ..geometry };
+    let said = error(&pictures, &geometry, &options);
+    assert!(said.contains("gains and gammas can be given for at most 16 pictures"), "{said}");
+    // So can vignettes, also if colours are matched.
+    let vignette = Vignetting([-0.3, 0.0, 0.0]).vignette(pictures[0].size());
+    let stitch = StitchOptions { vignettes: Vignettes::of([vignette]), ..by_planes() };
+    for match_colour in [false, true] {
+        let options = PanoramaOptions { stitch, match_colour, ..PanoramaOptions::default() };
+        let said = error(&pictures, &geometry, &options);
+        assert!(said.contains("vignettes can be given for at most 16 pictures"), "{said}");
+    }
 }
 
 /// A warp computes its mesh when it is first needed. Masked pictures must have the same panorama before and after.

@@ -638,10 +638,9 @@ fn other_rates_use_the_nearest_frames() {
         ffmpeg.run(&folder, &format!("-f lavfi -i {input} -t 2 -c:v libx264 -qp 0 {rate}.mp4"));
     };
     make(30, "N");
-    // The nearest frames of the video above.
+    // The nearest frames of the video above. The last of 140 frames would need its frame 60, and has the last one instead.
     make(25, "floor(N*30/25+0.5)");
-    make(70, "floor(N*30/70+0.5)");
-    // The last of 140 panoramas would need a 61st frame of the first video, and shows the 60th one.
+    make(70, "floor(N*30/70+0.5)-floor(N/139)");
     for (rate, count) in [(25, 50), (70, 140)] {
         let line = format!("compare 30.mp4 {rate}.mp4 --fps {rate} --device cpu --json");
         let json = folder.words(&line).json();

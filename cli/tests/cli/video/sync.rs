@@ -74,6 +74,14 @@ fn videos_of_one_length_end_together() {
         };
         assert_eq!(count("repeated"), Some(json!([0, 60 - 2 * fps])), "{fps}: {json}");
         assert_eq!(count("unpaired"), Some(json!([0, 0])), "{fps}: {json}");
+        // A limit is not the end of a video.
+        folder.write("longer.y4m", flat("30:1", [50; 90]));
+        for frames in [57, 60] {
+            let line =
+                format!("video longer.y4m slow.y4m {MAP} --no-colour --frames {frames} -o p.y4m");
+            let done = folder.words(&line);
+            assert!(done.code == Some(0) && !done.stderr.contains("WARN"), "{done:?}");
+        }
     }
 }
 

@@ -84,8 +84,8 @@ struct Window {
 }
 
 impl Window {
-    /// Returns the window around a position in a picture that has the `given` vignetting around a centre, or `None` if it
-    /// does not count.
+    /// Returns the window around a position in a picture that has the `given` vignetting around a centre, or `None` if
+    /// it does not count.
     fn at<P: Pixel>(
         picture: &Picture<P>,
         place: Vec2,

@@ -38,7 +38,8 @@ impl Vignettes {
     /// The vignettes of lenses without vignetting.
     pub const NONE: Self = Self([Vignette::NONE; MAX_CAMERAS]);
 
-    /// Returns the vignettes that a rig states for its cameras. Cameras beyond [`MAX_CAMERAS`] are left out.
+    /// Returns the vignettes that a rig states for its cameras. Cameras beyond [`MAX_CAMERAS`] are left out;
+    /// [`RigCamera::vignette`] returns theirs.
     #[must_use]
     pub fn of_rig(rig: &Rig) -> Self {
         Self::of(rig.cameras.iter().map(RigCamera::vignette).collect::<Vec<_>>())
