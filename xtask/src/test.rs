@@ -16,7 +16,7 @@ use crate::{ffmpeg, gstreamer, ptxas};
 
 /// The expected number of tests. `cargo xtask test` fails if another number of tests runs, for example because cargo
 /// did not find some of them. Increase this number with every new test.
-const TESTS: u64 = 2417;
+const TESTS: u64 = 2420;
 
 /// The expected number of tests of the GStreamer plugin.
 const PLUGIN_TESTS: u64 = 45;

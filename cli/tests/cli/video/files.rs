@@ -225,6 +225,36 @@ fn gray_levels_are_read_as_they_are_stored() {
     }
 }
 
+/// Raw frames in a container, such as those of a webcam, keep their luma and chroma. Each packet format has the same
+/// samples in another order.
+#[test]
+fn raw_frames_in_a_container_are_read_as_they_are_stored() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    let planes: Vec<u8> = (0..64 * 48 * 3 / 2).map(|i: u32| (16 + i * i / 7 % 220) as u8).collect();
+    let (luma, chroma) = planes.split_at(64 * 48);
+    let (u, v) = chroma.split_at(32 * 24);
+    let pairs =
+        |a: &[u8], b: &[u8]| a.iter().zip(b).flat_map(|(a, b)| [*a, *b]).collect::<Vec<_>>();
+    let nv12 = [luma, &pairs(u, v)].concat();
+    let nv21 = [luma, &pairs(v, u)].concat();
+    for (pixels, bytes, containers) in [
+        ("yuv420p", planes.clone(), &["mkv", "avi", "nut"][..]),
+        ("nv12", nv12.clone(), &["mkv", "avi", "nut"]),
+        ("nv21", nv21, &["avi", "nut"]),
+    ] {
+        folder.write("frame.raw", &bytes);
+        for container in containers {
+            let line = format!(
+                "-f rawvideo -pix_fmt {pixels} -s 64x48 -framerate 25 -i frame.raw -c:v rawvideo a.{container}"
+            );
+            ffmpeg.run(&folder, &line);
+            let (_, frames) = frames(&folder, &format!("a.{container}"));
+            assert!(frames[0] == nv12, "{pixels} in {container}");
+        }
+    }
+}
+
 /// Reads a 10-bit 4:2:2 video with HDR tags and alpha. Each loss is a warning, once per video, and an element of the
 /// JSON.
 #[test]

@@ -253,6 +253,7 @@ impl<T: Clone> Pairing<T> {
                     self.drop_frame(camera, frame, Reason::Absent, &mut out);
                 }
                 self.forget_future(&mut out);
+                self.drop_lost(&mut out);
                 self.elect(&mut out);
                 self.complete(&mut out);
             }
@@ -375,10 +376,8 @@ impl<T: Clone> Pairing<T> {
         let can_lead = |index: &usize| {
             let camera = &self.cameras[*index];
             // Between two frames, the last one of a slow camera becomes older than the deadline.
-            let mean = camera.frame_rate.mean();
-            let mean = mean.and_then(|(time, _)| Duration::try_from_secs_f64(time).ok());
-            let next = camera.newest.map(|newest| newest.saturating_add(mean.unwrap_or_default()));
-            let next = next.or(start);
+            let frame_time = camera.frame_rate.nominal().unwrap_or_default();
+            let next = camera.newest.map(|newest| newest.saturating_add(frame_time)).or(start);
             camera.presence == Presence::Present
                 && (horizon.is_none() || next.is_none() || next >= horizon)
         };

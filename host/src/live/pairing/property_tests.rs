@@ -310,6 +310,50 @@ fn a_slow_reference_camera_leads_with_a_deadline() {
     }
 }
 
+/// The frames of the reference camera have unequal intervals, as with automatic exposure, so its rate is not known.
+#[test]
+fn an_irregular_reference_camera_leads_with_a_deadline() {
+    let mut cameras = [15.0, 30.0].map(Simulated::steady);
+    (cameras[0].jitter, cameras[0].latency) = (12e6, 40e6);
+    let shots = shoot(&cameras, 20.0, &mut fastrand::Rng::with_seed(2));
+    let options =
+        PairingOptions { tolerance: MS(16), most: 5, deadline: Some(MS(50)), ..Default::default() };
+    let mut pairing = Pairing::new(2, options);
+    let sets = pair_all(&mut pairing, &shots);
+    assert!(pairing.cameras[0].frame_rate.mean().is_none());
+    let used = pairing.timing()[0].frames.used;
+    assert!(used >= 299 && sets.len() <= 303, "{used} frames in {} sets", sets.len());
+}
+
+/// The reference camera leaves while its sets are open, and the other camera has another rate. No set is without a frame.
+#[test]
+fn a_set_that_loses_its_only_frame_is_dropped() {
+    for deadline in [None, Some(MS(50))] {
+        let cameras = [24.0, 60.0].map(Simulated::steady);
+        let shots = shoot(&cameras, 30.0, &mut fastrand::Rng::with_seed(3));
+        let options = PairingOptions { tolerance: MS(16), most: 8, deadline, ..Default::default() };
+        let mut pairing = Pairing::new(2, options);
+        let (mut sets, mut dropped) = (Vec::new(), Vec::new());
+        let mut present = true;
+        for (i, shot) in shots.iter().enumerate() {
+            // The reference camera is absent for 60 of 157 frames.
+            if present != (i % 157 < 97) {
+                present = !present;
+                let outcome = pairing.set_present(0, present);
+                sets.extend(outcome.sets);
+                dropped.extend(outcome.alone);
+            }
+            let outcome = pairing.push(shot.camera, shot.stamp, *shot);
+            sets.extend(outcome.sets);
+            dropped.extend(outcome.alone);
+        }
+        dropped.extend(pairing.clear());
+        check(&pairing, &shots, &sets, &dropped);
+        assert!(sets.len() > 700, "{deadline:?}: {}", sets.len());
+        assert!(sets.iter().all(|set| set.frames.iter().any(Option::is_some)), "{deadline:?}");
+    }
+}
+
 /// The frames of a slow reference camera come 300 ms late for a second, while another camera leads. Then the reference
 /// camera leads again. No frame is lost before and after, and the sets between them show all cameras.
 #[test]

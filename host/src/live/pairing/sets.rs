@@ -172,13 +172,15 @@ impl<T: Clone> Pairing<T> {
         }
     }
 
-    /// Drops the open sets that can no longer be completed. With a deadline, every set is completed.
-    fn drop_lost(&mut self, out: &mut Outcome<T>) {
+    /// Drops the open sets that can no longer be completed. With a deadline, every set is completed that has a frame of its
+    /// own.
+    pub(super) fn drop_lost(&mut self, out: &mut Outcome<T>) {
         let mut i = 0;
         while i < self.open.len() {
             let slots = &self.open[i].slots;
             let is_lost = slots.iter().any(|slot| matches!(slot, Slot::Lost));
-            let is_empty = slots.iter().all(|slot| matches!(slot, Slot::Lost | Slot::Absent));
+            let has_none = |slot| matches!(slot, &Slot::Lost | &Slot::Absent | &Slot::Nearest);
+            let is_empty = slots.iter().all(has_none);
             if is_empty || (is_lost && self.options.deadline.is_none()) {
                 self.drop_set(i, out);
             } else {

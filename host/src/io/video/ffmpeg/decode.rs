@@ -120,8 +120,9 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
     let aspect = f64::from(size.x) / f64::from(size.y);
     let same = |ratio: &str, expected: f64| format!("lt(abs({ratio}/{expected}-1),{SAME_SHAPE})");
     let same = format!("{}+{}", same("iw/ih", aspect), same("iw*sar/ih", aspect * pixel));
-    // ffmpeg's conversion of gray frames to NV12 and P010 can leave the chroma at 0.
-    let add_chroma = match (probe.is_gray(), format.pixels) {
+    // ffmpeg's conversion to NV12 and P010 can leave the chroma at 0 if the frames are gray or have this format already.
+    let loses_chroma = probe.is_gray() || probe.pixels() == "nv12";
+    let keep_chroma = match (loses_chroma, format.pixels) {
         (false, _) | (_, PixelFormat::Rgba8) => String::new(),
         (true, PixelFormat::Nv12(_)) => format!("{},format=yuv420p,", same_range(probe.encoding())),
         (true, PixelFormat::P010(_)) => {
@@ -134,7 +135,7 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
     let is_converted = wanted.is_some() && wanted != probe.stored();
     let flags = if is_converted { ":flags=bicubic+accurate_rnd+full_chroma_int" } else { "" };
     format!(
-        "setpts='{times}+0*{jump}',fps={rate},{add_chroma}{scale}{input}{output}{flags},format={pixels}"
+        "setpts='{times}+0*{jump}',fps={rate},{keep_chroma}{scale}{input}{output}{flags},format={pixels}"
     )
 }
 
