@@ -292,7 +292,8 @@ impl Stitcher {
 
     /// Sets whether a camera is present. The stitcher does not wait for the frames of an absent camera, and drops them
     /// if they are pushed one by one. Panoramas show the last frame of this camera. When it is present again, the
-    /// stitcher waits for it from its next frame on.
+    /// stitcher waits for it from its next frame on. After all cameras were absent, the clocks may start anew, so the
+    /// timestamps of the panoramas may be earlier than before.
     ///
     /// If [`LiveOptions::failure`] is set, an absent camera is [`Gone`](super::CameraState::Gone) at once. When it is
     /// present again, it returns after it has delivered [`settle`](super::FailureOptions::settle) frames in time.

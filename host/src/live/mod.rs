@@ -324,7 +324,8 @@ impl Stitcher {
     /// Returns the blending weights of each camera for the last set of frames, row by row. The weights include the seam
     /// and the presences of cameras that fail. Views without a seam use them only while a camera is absent. Waits until
     /// the sets in flight are stitched. If frames arrive during the call, it is unspecified to which set the weights
-    /// belong.
+    /// belong. In a panorama of another size than the warp, the weights of a pixel at the border of a camera may have
+    /// another sum than 1. The panorama is neither darker nor brighter there.
     ///
     /// # Errors
     /// Returns [`LiveError`] if the download of the weights fails.

@@ -39,7 +39,8 @@ pub(super) enum Reason {
 /// Counts of one camera's frames. The sum of all but `repeated` is the number of frames that do not wait any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct FrameCounts {
-    /// Frames that became part of a panorama.
+    /// Frames that became part of a set. The stitcher drops a set if it is busy
+    /// ([`Dropped::busy`](crate::live::Dropped)).
     pub used: u64,
     /// Panoramas that show the same frame of this camera as the panorama before.
     pub repeated: u64,
