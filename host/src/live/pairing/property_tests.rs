@@ -325,7 +325,8 @@ fn an_irregular_reference_camera_leads_with_a_deadline() {
     assert!(used >= 299 && sets.len() <= 303, "{used} frames in {} sets", sets.len());
 }
 
-/// The reference camera leaves while its sets are open, and the other camera has another rate. No set is without a frame.
+/// The reference camera leaves while its sets are open, and the other camera has another rate. No set is without a
+/// frame.
 #[test]
 fn a_set_that_loses_its_only_frame_is_dropped() {
     for deadline in [None, Some(MS(50))] {

@@ -172,8 +172,8 @@ impl<T: Clone> Pairing<T> {
         }
     }
 
-    /// Drops the open sets that can no longer be completed. With a deadline, every set is completed that has a frame of its
-    /// own.
+    /// Drops the open sets that can no longer be completed. With a deadline, every set is completed that has a frame of
+    /// its own.
     pub(super) fn drop_lost(&mut self, out: &mut Outcome<T>) {
         let mut i = 0;
         while i < self.open.len() {
