@@ -54,7 +54,7 @@ impl Map {
         Ok(Self {
             name: file.to_owned(),
             source: Source::Warp(warp),
-            vignettes: rig.as_ref().map(vignettes).unwrap_or_default(),
+            vignettes: rig.as_ref().map(Vignettes::of_rig).unwrap_or_default(),
         })
     }
 
