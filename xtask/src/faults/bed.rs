@@ -220,6 +220,8 @@ impl Bed {
     fn set_up(&self, command: &mut Command) {
         command
             .current_dir(&self.outputs)
+            // Rust's standard library waits for ever if there is no memory for the backtrace that it prints.
+            .env_remove("RUST_BACKTRACE")
             .envs(self.variables.iter().map(|(name, file)| (name, file)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     }
