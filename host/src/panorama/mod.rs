@@ -72,8 +72,8 @@ pub struct PanoramaOptions {
     /// Flip, edge boost, gamma method, lookup, colours and vignettes. The colours apply if `match_colour` is false. For
     /// more than 16 pictures, colours and vignettes must change nothing;
     /// [`PictureCorrection::of_vignette`](crate::ops::photometry::PictureCorrection::of_vignette) undoes a vignette in a
-    /// picture. For more than two pictures without multiband blending,
-    /// [`stitch_geometry`] uses the lookup [`Planes`](crate::ops::stitch::Lookup::Planes) instead of all others but
+    /// picture. For more than two pictures without multiband blending, [`stitch_geometry`] uses the lookup
+    /// [`Planes`](crate::ops::stitch::Lookup::Planes) instead of all others but
     /// [`Cubic`](crate::ops::stitch::Lookup::Cubic), and ignores the covers.
     pub stitch: StitchOptions,
     /// Whether to match the colours of overlapping pictures. The estimate begins with the vignettes of `stitch`, and adds

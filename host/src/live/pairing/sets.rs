@@ -64,7 +64,8 @@ impl<T: Clone> Pairing<T> {
             return self.drop_lost(out);
         }
         self.drop_lost(out);
-        if self.lead == Some(camera) && !self.is_shown_until(camera, time) {
+        let is_before = self.open.back().is_some_and(|last| time <= last.time);
+        if self.lead == Some(camera) && !(is_before && self.is_chosen_from(camera)) {
             return self.open_set(camera, time, frame, out);
         }
         // The reference camera has already delivered a later frame, so no set can need this frame.
@@ -79,11 +80,10 @@ impl<T: Clone> Pairing<T> {
         self.cameras[camera].waiting.push_back(Waiting { time, frame, used: false });
     }
 
-    /// Returns whether open sets, of which the last is not before `time`, choose their frames of this camera when they
-    /// are completed. If so, another camera led before.
-    fn is_shown_until(&self, camera: usize, time: Duration) -> bool {
-        let chooses = |set: &OpenSet<T>| matches!(set.slots[camera], Slot::Nearest);
-        self.open.back().is_some_and(|last| time <= last.time) && self.open.iter().any(chooses)
+    /// Returns whether open sets choose their frames of this camera when they are completed. If it is the camera that
+    /// opens sets, another one led before.
+    fn is_chosen_from(&self, camera: usize) -> bool {
+        self.open.iter().any(|set| matches!(set.slots[camera], Slot::Nearest))
     }
 
     /// Opens a set for a frame of the reference camera.
@@ -244,9 +244,8 @@ impl<T: Clone> Pairing<T> {
     /// Completes the sets that wait for no camera any more.
     pub(super) fn complete(&mut self, out: &mut Outcome<T>) {
         self.complete_first_sets(out);
-        let chooses = |set: &OpenSet<T>, lead: usize| matches!(set.slots[lead], Slot::Nearest);
         if let Some(lead) = self.lead
-            && !self.open.iter().any(|set| chooses(set, lead))
+            && !self.is_chosen_from(lead)
         {
             // They were for sets of the last lead.
             self.drop_waiting(lead, usize::MAX, Reason::Surplus, out);
