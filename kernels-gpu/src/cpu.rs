@@ -8,14 +8,42 @@
 use core::f32::consts::LN_2;
 use cuda_std::launch::LaunchConfig;
 
-/// Runs `work` compiled for the CPU's vector instructions: AVX-512, AVX2, SSE or NEON. `work` and all functions that it
-/// calls must be inlined, or they are compiled without these instructions: mark them `#[inline(always)]`.
+/// Runs `$work` compiled for the CPU's vector instructions: AVX2 with fused multiply-adds, SSE2 or NEON. All functions that
+/// `$work` calls must be inlined, or they are compiled without AVX2: mark them `#[inline(always)]`.
 macro_rules! vectorised {
     ($work:expr) => {
-        fearless_simd::dispatch!(fearless_simd::Level::new(), _simd => $work)
+        $crate::cpu::vectorise(
+            #[inline(always)]
+            || $work,
+        )
     };
 }
 pub(crate) use vectorised;
+
+/// Implements [`vectorised`]. AVX-512 has no copy of its own: it was not faster.
+#[inline(always)]
+pub(crate) fn vectorise<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected as has;
+        use std::sync::LazyLock;
+
+        #[target_feature(enable = "avx2,bmi1,bmi2,f16c,fma,lzcnt,popcnt")]
+        fn with_avx2<R>(work: impl FnOnce() -> R) -> R {
+            work()
+        }
+
+        static HAS_AVX2: LazyLock<bool> = LazyLock::new(|| {
+            let bits = has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt");
+            bits && has!("avx2") && has!("f16c") && has!("fma")
+        });
+        if *HAS_AVX2 {
+            // SAFETY: the CPU has all these features.
+            return unsafe { with_avx2(work) };
+        }
+    }
+    work()
+}
 
 /// Returns the number of threads of a launch along an axis (0 to 2).
 pub(crate) fn threads(config: &LaunchConfig, axis: usize) -> u64 {

@@ -45,7 +45,7 @@ trait Time: bytemuck::Pod + PartialOrd {
 macro_rules! time {
     ($type:ty) => {
         impl Time for $type {
-            #[inline(always)]
+            #[device]
             fn share(self, from: Self, to: Self) -> Self {
                 // The difference of two halves is always finite. Dividing by 2 is exact, so the result is the same.
                 let [at, from, to] = [self / 2.0, from / 2.0, to / 2.0];
@@ -54,14 +54,14 @@ macro_rules! time {
                 if whole < same { 0.0 } else { (at - from) / whole }
             }
 
-            #[inline(always)]
+            #[device]
             fn is_time(self) -> bool {
                 self.abs() < <$type>::INFINITY
             }
 
             const ZERO: Self = 0.0;
 
-            #[inline(always)]
+            #[device]
             fn shares() -> Shared<Self> {
                 shared_array![$type; TARGETS as usize]
             }
@@ -81,7 +81,7 @@ trait Value: bytemuck::Pod {
 impl Value for f32 {
     type Time = f32;
 
-    #[inline(always)]
+    #[device]
     fn lerp(self, other: Self, share: f32) -> Self {
         (other - self).mul_add(share, self)
     }
@@ -90,7 +90,7 @@ impl Value for f32 {
 impl Value for f64 {
     type Time = f64;
 
-    #[inline(always)]
+    #[device]
     fn lerp(self, other: Self, share: f64) -> Self {
         (other - self).mul_add(share, self)
     }
@@ -101,7 +101,7 @@ macro_rules! half {
         impl Value for $type {
             type Time = f32;
 
-            #[inline(always)]
+            #[device]
             fn lerp(self, other: Self, share: f32) -> Self {
                 lerp_pair([self; 2], [other; 2], share)[0]
             }
@@ -112,7 +112,7 @@ half!(bf16);
 half!(f16);
 
 /// Interpolates two 16-bit numbers at once. One instruction rounds both.
-#[inline(always)]
+#[device]
 fn lerp_pair<T: GpuHalf>([a, b]: [T; 2], [c, d]: [T; 2], share: f32) -> [T; 2] {
     T::narrow_pair(a.widen().lerp(c.widen(), share), b.widen().lerp(d.widen(), share))
 }
@@ -120,7 +120,7 @@ fn lerp_pair<T: GpuHalf>([a, b]: [T; 2], [c, d]: [T; 2], share: f32) -> [T; 2] {
 impl Value for F32x4 {
     type Time = f32;
 
-    #[inline(always)]
+    #[device]
     fn lerp(self, other: Self, share: f32) -> Self {
         let (Wide([a, b, c, d]), Wide([e, f, g, h])) = (self, other);
         Wide([a.lerp(e, share), b.lerp(f, share), c.lerp(g, share), d.lerp(h, share)])
@@ -133,7 +133,7 @@ where
 {
     type Time = f32;
 
-    #[inline(always)]
+    #[device]
     fn lerp(self, other: Self, share: f32) -> Self {
         let (Wide([a, b, c, d, e, f, g, h]), Wide([i, j, k, l, m, n, o, p])) = (self, other);
         let [a, b] = lerp_pair([a, b], [i, j], share);
@@ -159,7 +159,7 @@ impl<T: Time> Times<T> {
     /// # Safety
     /// The caller must ensure that `i` is below the number of times, and that a barrier precedes the first read of
     /// staged times.
-    #[inline(always)]
+    #[device]
     unsafe fn at(&self, i: u32) -> T {
         // SAFETY: the caller guarantees that `i` is in range and that staged times were written before a barrier.
         unsafe {
@@ -175,7 +175,7 @@ impl<T: Time> Times<T> {
     ///
     /// # Safety
     /// The conditions of [`at`](Self::at) apply, and `count` must be at least 1.
-    #[inline(always)]
+    #[device]
     unsafe fn find(&self, count: u32, target: T) -> (u32, T) {
         // Counts the times that are at most `target`.
         let (mut low, mut high) = (0, count);
@@ -202,7 +202,7 @@ impl<T: Time> Times<T> {
 /// # Safety
 /// All threads of the block must call it with the same arguments. The batch must be one of `times`, and `fault` must
 /// have an element. A barrier must follow before the staged times are read, and must precede the next staging.
-#[inline(always)]
+#[device]
 unsafe fn stage<T: Time>(
     times: View<T>,
     batch: u32,
@@ -235,7 +235,7 @@ unsafe fn stage<T: Time>(
 ///
 /// # Safety
 /// The caller must ensure that `fault` has an element.
-#[inline(always)]
+#[device]
 unsafe fn tell(fault: SliceMut<u64>, code: u64) {
     use cuda_std::atomic::AtomicMinMax;
     // SAFETY: the element exists, as guaranteed by the caller. All threads access it only with atomics.
@@ -244,7 +244,7 @@ unsafe fn tell(fault: SliceMut<u64>, code: u64) {
 
 /// Prefetches `count` elements of a row, from `first` on, into the L2 cache. Each thread prefetches one cache line;
 /// lines beyond the number of threads are not prefetched.
-#[inline(always)]
+#[device]
 fn prefetch<T: Time>(view: View<T>, row: u32, first: u32, count: u32) {
     let each = (LINE_BYTES / size_of::<T>()) as u32;
     let at = thread::thread_idx_x() * each;
@@ -280,7 +280,7 @@ struct Batches<V: Value> {
 impl<V: Value> Batches<V> {
     /// Returns whether the sizes match: there is at least one time, a row of values for each time, and a row of results
     /// for each target.
-    #[inline(always)]
+    #[device]
     fn is_sound(self) -> bool {
         let Self { times, values, targets, out, fault } = self;
         let batches = times.height();
@@ -296,7 +296,7 @@ impl<V: Value> Batches<V> {
     }
 
     /// Returns the targets of this block. `count` is uniform for the block, and 0 if the block has no work.
-    #[inline(always)]
+    #[device]
     fn part(self) -> Part {
         let Self { times, targets, .. } = self;
         // The blocks of a batch are consecutive and divide its targets evenly.
@@ -316,7 +316,7 @@ impl<V: Value> Batches<V> {
     /// Prefetches rows of values into the L2 cache: the rows that this block needs if its targets are evenly spaced.
     /// Does nothing if there are more than [`MOST_AHEAD`] bytes of values, long batches or padding between rows, or if
     /// a batch has more than four times as many times as targets, because then most rows are not needed.
-    #[inline(always)]
+    #[device]
     fn prefetch_values(self, batch: u32, first: u32, count: u32) {
         let Self { times, values, targets, .. } = self;
         let each = (LINE_BYTES / size_of::<V>()) as u32;
@@ -337,7 +337,7 @@ impl<V: Value> Batches<V> {
         }
     }
 
-    #[inline(always)]
+    #[device]
     fn fast(self) {
         let Part { batch, first, count } = self.part();
         let Self { times, values, targets, out, fault } = self;
@@ -401,7 +401,7 @@ impl<V: Value> Batches<V> {
         }
     }
 
-    #[inline(always)]
+    #[device]
     fn persistent(self) {
         let Self { times, values, targets, out, fault } = self;
         if !self.is_sound() {

@@ -4,6 +4,7 @@
 ///
 /// Each index is a literal in its copy of `$body`, so arrays that `$body` indexes stay in registers. A loop would put
 /// them into local memory.
+#[cfg(target_arch = "nvptx64")]
 macro_rules! unroll {
     ($run:expr, |$i:ident| $body:expr) => {{
         const { assert!($run <= 16, "`unroll!` runs at most 16 times") };
@@ -18,4 +19,17 @@ macro_rules! unroll {
         )*
     };
 }
+
+/// Runs `$body` once for each index `$i` below `$run`. On the CPU this is a loop, because the compiler would have to
+/// optimise every copy of `$body`.
+#[cfg(not(target_arch = "nvptx64"))]
+macro_rules! unroll {
+    ($run:expr, |$i:ident| $body:expr) => {{
+        let run: usize = $run;
+        for $i in 0..run {
+            $body;
+        }
+    }};
+}
+
 pub(crate) use unroll;

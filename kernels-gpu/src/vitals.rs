@@ -78,7 +78,7 @@ pub unsafe fn sample_pictures_p010(
 }
 
 /// Returns the picture that a block samples.
-#[inline(always)]
+#[device]
 fn picture(
     place: u32,
     first: FourPictures,
@@ -102,7 +102,7 @@ fn picture(
 
 /// Returns the finaliser of MurmurHash3, a bijection of 32-bit numbers in which each bit of `x` changes about half of
 /// the bits of the result.
-#[inline(always)]
+#[device]
 fn mix(mut x: u32) -> u32 {
     x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
     x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
@@ -111,7 +111,7 @@ fn mix(mut x: u32) -> u32 {
 
 /// Returns the pixel at a fraction of `side` pixels: `cell` in units of 1/[`CELLS`], plus a pseudo-random offset inside
 /// the cell.
-#[inline(always)]
+#[device]
 fn within(cell: u32, random: u32, side: u32) -> u32 {
     const BITS: u32 = CELLS.ilog2();
     const { assert!(CELLS.is_power_of_two()) };
@@ -124,7 +124,7 @@ fn within(cell: u32, random: u32, side: u32) -> u32 {
 ///
 /// # Safety
 /// The picture must have at least one pixel.
-#[inline(always)]
+#[device]
 unsafe fn sums<const BYTES: u32>(picture: View<u8>) -> [u32; 3] {
     let (width, height) = (picture.width() / BYTES, picture.height());
     let (mut hashes, mut bytes) = ([0; RUN], [0; RUN]);
@@ -159,7 +159,7 @@ unsafe fn sums<const BYTES: u32>(picture: View<u8>) -> [u32; 3] {
 ///
 /// # Safety
 /// All threads of the block must call it. The block must have [`BLOCK_THREADS`] threads in one dimension.
-#[inline(always)]
+#[device]
 unsafe fn over_block(sums: [u32; 3]) -> [u32; 3] {
     // Assert that one warp can add the sums of all warps, and that no sum of luma overflows.
     const { assert!(WARPS == warp::WARP_SIZE && SAMPLES as u64 * 255 * 255 <= u32::MAX as u64) };

@@ -74,14 +74,4 @@ impl HostArg<AnyPicture> for DeviceAnyPicture<'_> {
             Self::Nv12(picture) => picture.push(params),
         }
     }
-
-    unsafe fn on_cpu(&self) -> AnyPicture {
-        // SAFETY: the caller fulfils the conditions of `on_cpu` for this argument, and therefore for the picture.
-        unsafe {
-            match self {
-                Self::Rgba8(picture) => AnyPicture::Rgba8(picture.on_cpu()),
-                Self::Nv12(picture) => AnyPicture::Nv12(picture.on_cpu()),
-            }
-        }
-    }
 }

@@ -113,14 +113,6 @@ macro_rules! yuv_texture {
                 self.rows.uv.push_address(params);
                 self.rows.uv.push_pitch(params);
             }
-
-            unsafe fn on_cpu(&self) -> $texture {
-                // SAFETY: the caller fulfils the conditions of `on_cpu` for this argument, and therefore for each of its
-                // parts.
-                unsafe {
-                    $texture { y: self.y.on_cpu(), uv: self.uv.on_cpu(), rows: self.rows.on_cpu() }
-                }
-            }
         }
     };
 }
@@ -208,16 +200,6 @@ impl HostArg<AnyTexture> for DeviceAnyTexture<'_> {
                 params.push(&0_u32);
             }
             Self::Nv12(picture) => picture.push(params),
-        }
-    }
-
-    unsafe fn on_cpu(&self) -> AnyTexture {
-        // SAFETY: the caller fulfils the conditions of `on_cpu` for this argument, and therefore for the picture.
-        unsafe {
-            match self {
-                Self::Rgba8(picture) => AnyTexture::Rgba8(picture.on_cpu()),
-                Self::Nv12(picture) => AnyTexture::Nv12(picture.on_cpu()),
-            }
         }
     }
 }

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};
 
-use crate::Launch;
 use crate::block::{self, Siblings};
 use crate::fault::Fault;
 use crate::global::GlobalMemory;
 use crate::order::Order;
 use crate::pool;
 use crate::profile::Collector;
+use crate::{Body, Launch};
 
 /// The maximum number of OS threads that a launch starts in addition to the pool: about as many
 /// blocks as a large GPU runs at once.
@@ -28,18 +28,20 @@ pub(crate) fn run(
     launch: &Launch<'_>,
     id: u64,
     profile: Option<&Collector>,
-    thread: &(impl Fn() + Sync),
+    body: &Body<'_>,
 ) -> Result<(), Fault> {
     // The product is below 2⁶³, because the launch's shape was checked.
     let count: u64 = launch.grid.iter().map(|blocks| u64::from(*blocks)).product();
     let global = launch.checks.global.then(GlobalMemory::default);
     if count == 1 {
         // Waking the pool would cost more than running the block here.
-        return block::run(launch, id, 0, &Alone { global, profile }, thread);
+        return block::run(launch, id, 0, &Alone { global, profile }, body);
     }
-    let order = Order::new(launch.checks.order, 0, count);
     let grid = Grid {
-        run: |i, siblings: &dyn Siblings| block::run(launch, id, order.at(i), siblings, thread),
+        launch,
+        id,
+        body,
+        order: Order::new(launch.checks.order, 0, count),
         count,
         global,
         profile,
@@ -71,12 +73,15 @@ pub(crate) fn run(
 }
 
 /// The blocks of a launch, and the fault of the first block that failed, with its position.
-struct Grid<'p, R> {
-    /// Runs the block at a position of the order.
-    run: R,
+struct Grid<'a> {
+    launch: &'a Launch<'a>,
+    id: u64,
+    body: &'a Body<'a>,
+    /// The order in which the blocks start.
+    order: Order,
     count: u64,
     global: Option<GlobalMemory>,
-    profile: Option<&'p Collector>,
+    profile: Option<&'a Collector>,
     /// The position of the next block to start.
     next: AtomicU64,
     /// The number of blocks that run.
@@ -90,20 +95,13 @@ struct Grid<'p, R> {
 }
 
 /// The work of one OS thread: blocks, until none is left.
-struct Worker<'scope, 'env, R> {
-    grid: &'scope Grid<'scope, R>,
+#[derive(Clone, Copy)]
+struct Worker<'scope, 'env> {
+    grid: &'scope Grid<'scope>,
     scope: &'scope Scope<'scope, 'env>,
 }
 
-impl<R> Clone for Worker<'_, '_, R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R> Copy for Worker<'_, '_, R> {}
-
-impl<R: Fn(u64, &dyn Siblings) -> Result<(), Fault> + Sync> Worker<'_, '_, R> {
+impl Worker<'_, '_> {
     fn work(self) {
         let grid = self.grid;
         while !grid.has_failed.load(Relaxed) {
@@ -112,7 +110,7 @@ impl<R: Fn(u64, &dyn Siblings) -> Result<(), Fault> + Sync> Worker<'_, '_, R> {
                 return;
             }
             grid.running.fetch_add(1, Relaxed);
-            let result = (grid.run)(block, &self);
+            let result = block::run(grid.launch, grid.id, grid.order.at(block), &self, grid.body);
             grid.running.fetch_sub(1, Relaxed);
             if let Err(fault) = result {
                 grid.has_failed.store(true, Relaxed);
@@ -126,7 +124,7 @@ impl<R: Fn(u64, &dyn Siblings) -> Result<(), Fault> + Sync> Worker<'_, '_, R> {
     }
 }
 
-impl<R: Fn(u64, &dyn Siblings) -> Result<(), Fault> + Sync> Siblings for Worker<'_, '_, R> {
+impl Siblings for Worker<'_, '_> {
     fn global(&self) -> Option<&GlobalMemory> {
         self.grid.global.as_ref()
     }

@@ -48,8 +48,6 @@ mod copies;
 mod fault;
 mod global;
 mod grid;
-#[cfg(target_arch = "x86_64")]
-mod level;
 pub mod memory;
 mod order;
 mod panics;
@@ -103,16 +101,14 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub use block::{
-    atomic_access, block_dim, block_idx, commit_copies, fail, fence, global_access, grid_dim,
-    is_shared, launch_id, pause, shared_access, shared_bytes, shared_dynamic, shared_static,
-    shared_untracked, spin, start_copy, sync_threads, sync_threads_count, thread_idx, thread_rank,
-    wait_for_copies, warp_exchange, with_constant,
+    Threads, atomic_access, block_dim, block_idx, commit_copies, fail, fence, global_access,
+    grid_dim, is_shared, launch_id, pause, shared_access, shared_bytes, shared_dynamic,
+    shared_static, shared_untracked, spin, start_copy, sync_threads, sync_threads_count,
+    thread_idx, thread_rank, wait_for_copies, warp_exchange, with_constant,
 };
 pub use checks::{Checks, UnknownCheck};
 pub use constant::ConstantBank;
 pub use fault::{AccessKind, Elsewhere, Fault, FaultKind, Index, ThreadId};
-#[cfg(target_arch = "x86_64")]
-pub use level::is_x86_64_v3;
 pub use pool::{in_pool, is_in_launch};
 pub use shared::SharedRegion;
 pub use stacks::{set_stack_bytes, stack_bytes};
@@ -207,6 +203,10 @@ impl Launch<'_> {
     }
 }
 
+/// A kernel with its arguments, which runs the threads of a fiber. It is a trait object, so the
+/// simulator is compiled once and not for each kernel.
+pub type Body<'a> = dyn Fn(&mut Threads<'_>) + Sync + 'a;
+
 /// Runs `thread` once for every thread of the grid and returns when all have finished.
 ///
 /// A launch within a kernel, or with checks that require it, runs its blocks one after the other.
@@ -242,9 +242,9 @@ impl Launch<'_> {
 /// Returns the [`Fault`] of the first block that failed, in the order in which blocks start. Memory
 /// written before the fault stays written. A grid or block that is empty or exceeds CUDA's limits
 /// is a [`FaultKind::Shape`].
-pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
+pub fn launch(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<(), Fault> {
     let id = next_id();
-    let result = run(launch, id, thread);
+    let result = run(launch, id, &|threads: &mut Threads<'_>| threads.each(thread));
     if let Err(fault) = &result
         && stops::take(id)
     {
@@ -255,13 +255,16 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
     result
 }
 
-/// Runs `thread` like [`launch`], and also returns faults of threads that were stopped.
+/// Runs a kernel like [`launch`], and also returns faults of threads that were stopped. `body` runs
+/// all threads of a fiber: it calls [`Threads::next`] before each of them.
 ///
 /// ```
-/// use cuda_cpu::{FaultKind, Launch, launch_stoppable};
+/// use cuda_cpu::{FaultKind, Launch, Threads, launch_stoppable};
 ///
-/// let endless = || loop {
-///     std::hint::spin_loop();
+/// let endless = |threads: &mut Threads<'_>| {
+///     threads.each(|| loop {
+///         std::hint::spin_loop();
+///     });
 /// };
 /// let mut launch = Launch::new("endless", [1, 1, 1], [1, 1, 1]);
 /// launch.checks.limit = Some(std::time::Duration::from_millis(100));
@@ -271,17 +274,14 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
 /// ```
 ///
 /// # Safety
-/// `thread` must not let other OS threads use memory that is freed or changed after the launch, for
+/// `body` must not let other OS threads use memory that is freed or changed after the launch, for
 /// instance in a [`std::thread::scope`]. They may still run when the launch returns.
 ///
 /// # Errors
 /// Returns the errors of [`launch`].
-pub unsafe fn launch_stoppable(
-    launch: &Launch<'_>,
-    thread: &(impl Fn() + Sync),
-) -> Result<(), Fault> {
+pub unsafe fn launch_stoppable(launch: &Launch<'_>, body: &Body<'_>) -> Result<(), Fault> {
     let id = next_id();
-    run(launch, id, thread).inspect_err(|_| {
+    run(launch, id, body).inspect_err(|_| {
         stops::take(id);
     })
 }
@@ -293,7 +293,7 @@ fn next_id() -> u64 {
 }
 
 /// Runs the launch number `id`.
-fn run(launch: &Launch<'_>, id: u64, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
+fn run(launch: &Launch<'_>, id: u64, body: &Body<'_>) -> Result<(), Fault> {
     if std::thread::panicking() {
         // A destructor launched during unwinding. The kernel's threads must not count as panicking,
         // so they run on another OS thread, which must not wait for the threads of a launch that
@@ -302,7 +302,7 @@ fn run(launch: &Launch<'_>, id: u64, thread: &(impl Fn() + Sync)) -> Result<(), 
         return std::thread::scope(|scope| {
             let nested = || {
                 pool::set_in_launch(is_nested);
-                run(launch, id, thread)
+                run(launch, id, body)
             };
             let result = scope.spawn(nested).join();
             result.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
@@ -316,7 +316,7 @@ fn run(launch: &Launch<'_>, id: u64, thread: &(impl Fn() + Sync)) -> Result<(), 
     let _watch = watchdog::Watch::new(launch.checks.limit);
     // A launch by a kernel is not profiled.
     let profile = if block::is_running() { None } else { profile::Collector::if_wanted() };
-    grid::run(launch, id, profile.as_ref(), thread)?;
+    grid::run(launch, id, profile.as_ref(), body)?;
     if let Some(profile) = profile {
         profile.finish(launch.kernel);
     }

@@ -28,7 +28,7 @@ fn shaped(grid: [u32; 3], block: [u32; 3], thread: impl Fn() + Sync) -> Result<(
     let checks = Checks { shared: true, ..Checks::BUILD };
     let launch = Launch { kernel, grid, block, dynamic_shared: 0, constants, checks };
     // SAFETY: no test lends memory to other OS threads beyond the launch.
-    unsafe { launch_stoppable(&launch, &thread) }
+    unsafe { launch_stoppable(&launch, &|threads| threads.each(&thread)) }
 }
 
 #[track_caller]

@@ -19,7 +19,7 @@ fn run(blocks: u32, threads: u32, thread: impl Fn() + Sync) -> Result<(), Fault>
         checks: Checks { limit, ..Checks::BUILD },
     };
     // SAFETY: no test lends memory to other OS threads.
-    unsafe { cuda_cpu::launch_stoppable(&launch, &thread) }
+    unsafe { cuda_cpu::launch_stoppable(&launch, &|threads| threads.each(&thread)) }
 }
 
 /// Runs the test `test` of this executable in a child process, which calls `attack`. Returns the

@@ -337,8 +337,6 @@ unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
 /// assert_eq!(params.pointers().len(), 1);
 /// // A plain value is on no device.
 /// assert_eq!(HostArg::<f32>::places(&scale), [None, None]);
-/// // SAFETY: a plain value has no memory.
-/// assert_eq!(unsafe { scale.on_cpu() }, 1.5);
 /// ```
 #[cfg(not(target_arch = "nvptx64"))]
 pub trait HostArg<Device> {
@@ -350,12 +348,6 @@ pub trait HostArg<Device> {
 
     /// Appends pointers to the argument's parameters to `params`.
     fn push<'a>(&'a self, params: &mut Params<'a>);
-
-    /// Returns the value that the kernel receives for this argument when it runs on the CPU.
-    ///
-    /// # Safety
-    /// The argument's memory must be on the host and stay valid while the result is used.
-    unsafe fn on_cpu(&self) -> Device;
 }
 
 /// Returns the layouts of an argument's parameters.
@@ -428,10 +420,6 @@ impl<T: DeviceCopy> HostArg<T> for T {
     fn push<'a>(&'a self, params: &mut Params<'a>) {
         params.push(self);
     }
-
-    unsafe fn on_cpu(&self) -> T {
-        *self
-    }
 }
 
 /// Implements [`KernelArg`] for a type that is passed by value. `#[derive(KernelArg)]` calls this
@@ -474,10 +462,6 @@ macro_rules! kernel_arg_by_value {
         impl $crate::arg::HostArg<$type> for $type {
             fn push<'a>(&'a self, params: &mut $crate::launch::Params<'a>) {
                 params.push(self);
-            }
-
-            unsafe fn on_cpu(&self) -> $type {
-                *self
             }
         }
 

@@ -14,7 +14,8 @@
 //!     out.set(thread::unique_1d(), value);
 //! }
 //!
-//! assert_eq!((Fill::NAME, Fill::BOUNDS.max_threads, Fill::DIMS), ("fill", 256, 1));
+//! let entry = Fill::ENTRY;
+//! assert_eq!((entry.name, entry.bounds.max_threads, entry.dims), ("fill", 256, 1));
 //! assert_eq!(LaunchConfig::for_1d(1000, 256).check::<Fill>(), Ok(()));
 //! let too_large = LaunchConfig::for_1d(1000, 512).check::<Fill>();
 //! assert!(matches!(too_large, Err(LaunchError::BlockTooLarge { limit: 256, .. })));
@@ -36,7 +37,7 @@ pub use registry::{KERNELS, KernelEntry, ParamLayout};
 /// A kernel together with its arguments, one field each. `#[kernel]` implements this trait.
 ///
 /// ```
-/// use cuda_std::cpu::{Launch, launch};
+/// use cuda_std::cpu::Launch;
 /// use cuda_std::launch::{Kernel, Place};
 /// use cuda_std::prelude::*;
 /// use cuda_std::DeviceSliceMut;
@@ -46,135 +47,35 @@ pub use registry::{KERNELS, KernelEntry, ParamLayout};
 ///     out.set(thread::unique_1d(), value);
 /// }
 ///
-/// /// A kernel value that several OS threads run.
-/// struct Shared<K>(K);
-/// // SAFETY: the threads only copy arguments from the kernel.
-/// unsafe impl<K> Sync for Shared<K> {}
-///
 /// let mut memory = [0; 4];
 /// // SAFETY: only the kernel accesses the memory while the handle exists.
 /// let out = unsafe { DeviceSliceMut::new(Place::Cpu, memory.as_mut_ptr(), 4) };
 /// let fill = Fill { value: 7, out };
 /// assert_eq!(fill.places().collect::<Vec<_>>(), [Place::Cpu]);
+/// let mut params = fill.params();
 /// // The value, and the pointer and the length of the slice.
-/// assert_eq!(fill.params().pointers().len(), 3);
+/// assert_eq!(params.pointers().len(), 3);
 ///
 /// // `cust` does this for a launch on the CPU.
-/// let fill = &Shared(fill);
-/// launch(&Launch::new(Fill::NAME, [1, 1, 1], [4, 1, 1]), &|| {
-///     // SAFETY: the memory is valid host memory, and the kernel is safe.
-///     unsafe { fill.0.thread() }
-/// })?;
+/// let launch = Launch::new(Fill::ENTRY.name, [1, 1, 1], [4, 1, 1]);
+/// // SAFETY: the memory is valid host memory, and the kernel is safe.
+/// unsafe { Fill::ENTRY.simulate(&launch, params.pointers()) }?;
 /// assert_eq!(memory, [7; 4]);
 /// # Ok::<(), cuda_std::cpu::Fault>(())
 /// ```
 ///
 /// # Safety
-/// - `NAME` must be the kernel's entry in the PTX, and `BOUNDS` the bounds written there.
+/// - `ENTRY` must describe the kernel's entry in the PTX.
 /// - `params` must return exactly the parameters of that entry.
-/// - `thread` must run the function from which that entry was compiled.
-/// - `thread` and `launch_on_cpu` must only copy arguments out of the kernel value, because they run
-///   on other OS threads than the one that launches.
 pub unsafe trait Kernel {
-    /// The name of the entry in the PTX.
-    const NAME: &'static str;
-    /// The name of the package that declares the kernel.
-    const PACKAGE: &'static str;
-    /// The kernel's launch bounds.
-    const BOUNDS: LaunchBounds;
-    /// The number of axes, counted from x, along which a launch may have more than one block or
-    /// thread.
-    const DIMS: u32;
+    /// The kernel's name, bounds, parameters and functions on the CPU.
+    const ENTRY: &'static KernelEntry;
 
     /// Returns the parameters in the form that the driver expects.
     fn params(&self) -> Params<'_>;
 
     /// Returns the device of each memory argument. Plain values are skipped.
     fn places(&self) -> impl Iterator<Item = Place>;
-
-    /// Runs the kernel for one thread on the CPU.
-    ///
-    /// # Safety
-    /// - [`cuda_cpu::launch`] must call this function, and all memory arguments must be valid host
-    ///   memory. The threads of the launch share `self` and only copy arguments from it.
-    /// - If the kernel is an `unsafe fn`, its own safety requirements must hold.
-    unsafe fn thread(&self);
-
-    /// Whether the kernel has a function for [`launch_on_cpu`](Self::launch_on_cpu).
-    ///
-    /// ```
-    /// use cuda_std::kernel;
-    /// use cuda_std::launch::Kernel;
-    ///
-    /// #[kernel]
-    /// pub fn nothing() {}
-    ///
-    /// assert!(!Nothing::HAS_CPU_FUNCTION);
-    /// ```
-    const HAS_CPU_FUNCTION: bool = false;
-
-    /// Computes the whole launch on the CPU with the function of the kernel's option `cpu`, and
-    /// returns true. Returns false and does nothing if the kernel has no such function, or if the
-    /// function leaves this launch to the simulator.
-    ///
-    /// The simulator runs a kernel thread by thread and checks its accesses, which costs most of the
-    /// time. A program that must also be fast without a GPU can give a kernel a second
-    /// implementation that uses vector instructions and all cores. A test should compare both: `cust`
-    /// calls this function for a launch on `Device::cpu()`, but not on `Device::simulator()`.
-    ///
-    /// ```
-    /// use cuda_std::launch::LaunchConfig;
-    /// use cuda_std::prelude::*;
-    /// use cust::typed::{Buffer, Device};
-    ///
-    /// /// Doubles all values.
-    /// #[kernel(dims(1), cpu(double_all))]
-    /// pub fn double(data: SliceMut<u32>) {
-    ///     let i = thread::unique_1d();
-    ///     if let Some(value) = data.get(i) {
-    ///         data.set(i, 2 * value);
-    ///     }
-    /// }
-    ///
-    /// /// Computes a launch of `double` on the CPU.
-    /// ///
-    /// /// # Safety
-    /// /// The elements must be valid host memory that nothing else accesses.
-    /// unsafe fn double_all(config: &LaunchConfig, data: SliceMut<u32>) -> bool {
-    ///     // SAFETY: the caller guarantees it.
-    ///     let data = unsafe { data.as_host_slice() };
-    ///     let threads = config.grid[0] as usize * config.block[0] as usize;
-    ///     data.iter_mut().take(threads).for_each(|value| *value *= 2);
-    ///     true
-    /// }
-    ///
-    /// for device in [Device::cpu(), Device::simulator()] {
-    ///     let stream = device.stream()?;
-    ///     let mut data = Buffer::from_slice(&stream, &[1, 2, 3])?;
-    ///     stream.launch(&LaunchConfig::for_1d(3, 256), &Double { data: data.view_mut() })?;
-    ///     assert_eq!(data.download(&stream)?, [2, 4, 6]);
-    /// }
-    ///
-    /// // `cust` does this for a launch on `Device::cpu()`.
-    /// use cuda_std::launch::{Kernel, Place};
-    /// let mut values = [1, 2, 3];
-    /// // SAFETY: the values are host memory that only the launch accesses.
-    /// unsafe {
-    ///     let data = cuda_std::DeviceSliceMut::new(Place::Cpu, values.as_mut_ptr(), 3);
-    ///     assert!(Double { data }.launch_on_cpu(&LaunchConfig::for_1d(3, 256)));
-    /// }
-    /// assert_eq!(values, [2, 4, 6]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
-    ///
-    /// # Safety
-    /// - All memory arguments must be valid host memory. Nothing else may access the memory that the
-    ///   kernel writes, or write the memory that it reads.
-    /// - [`LaunchConfig::check`] must accept `config`.
-    /// - If the kernel is an `unsafe fn`, its own safety requirements must hold.
-    unsafe fn launch_on_cpu(&self, _config: &LaunchConfig) -> bool {
-        false
-    }
 }
 
 /// A kernel that is safe to launch: it is not an `unsafe fn` and takes no reference or raw pointer.
@@ -216,7 +117,7 @@ pub unsafe trait SafeKernel: Kernel {}
 /// pub fn work(input: Slice<f32>) {}
 ///
 /// let expected = LaunchBounds { max_threads: 128, min_blocks: 4, block_multiple: 32 };
-/// assert_eq!(Work::BOUNDS, expected);
+/// assert_eq!(Work::ENTRY.bounds, expected);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchBounds {
@@ -397,7 +298,7 @@ impl LaunchConfig {
     /// # Errors
     /// Returns any [`LaunchError`] except [`LaunchError::WrongDevice`].
     pub fn check<K: Kernel>(&self) -> Result<(), LaunchError> {
-        self.check_bounds(K::NAME, K::BOUNDS, K::DIMS)
+        self.check_entry(K::ENTRY)
     }
 
     /// Checks the shape like [`check`](Self::check), for a kernel found by name.
@@ -415,16 +316,8 @@ impl LaunchConfig {
     ///
     /// # Errors
     /// Returns the errors of [`check`](Self::check).
-    pub fn check_entry(&self, kernel: &KernelEntry) -> Result<(), LaunchError> {
-        self.check_bounds(kernel.name, kernel.bounds, kernel.dims)
-    }
-
-    fn check_bounds(
-        &self,
-        kernel: &'static str,
-        bounds: LaunchBounds,
-        dims: u32,
-    ) -> Result<(), LaunchError> {
+    pub fn check_entry(&self, entry: &KernelEntry) -> Result<(), LaunchError> {
+        let KernelEntry { name: kernel, bounds, dims, .. } = *entry;
         let Self { grid, block, .. } = *self;
         if grid.contains(&0) || block.contains(&0) {
             return Err(LaunchError::EmptyLaunch { kernel, grid, block });
@@ -574,7 +467,7 @@ impl LaunchError {
     /// Returns [`LaunchError::WrongDevice`] if an argument is on another device.
     pub fn check_places<K: Kernel>(kernel: &K, wanted: Place) -> Result<(), Self> {
         match kernel.places().find(|&place| place != wanted) {
-            Some(found) => Err(Self::WrongDevice { kernel: K::NAME, found, wanted }),
+            Some(found) => Err(Self::WrongDevice { kernel: K::ENTRY.name, found, wanted }),
             None => Ok(()),
         }
     }

@@ -90,7 +90,7 @@ pub use half::{bf16, f16};
 pub use vek;
 pub use {glam, half};
 
-pub use cuda_std_macros::{KernelArg, address_space, kernel, shared_array};
+pub use cuda_std_macros::{KernelArg, address_space, device, kernel, shared_array};
 
 pub use arg::{KernelArg, Table};
 pub use constant::ConstantArray;
@@ -130,8 +130,8 @@ pub use {
 pub mod prelude {
     pub use crate::{
         ConstantArray, FloatExt, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Table,
-        Texture2d, View, ViewMut, address_space, atomic, constant, dp4a, f16, kernel, print,
-        println, shared, shared_array, thread, trap, warp,
+        Texture2d, View, ViewMut, address_space, atomic, constant, device, dp4a, f16, kernel,
+        print, println, shared, shared_array, thread, trap, warp,
     };
 
     #[cfg(feature = "alloc")]
@@ -182,8 +182,6 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
 #[doc(hidden)]
 pub mod __private {
     pub use bytemuck;
-    #[cfg(target_arch = "x86_64")]
-    pub use cuda_cpu::is_x86_64_v3;
     #[cfg(not(target_arch = "nvptx64"))]
     pub use linkme;
     #[cfg(target_arch = "nvptx64")]

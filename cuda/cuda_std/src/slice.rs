@@ -262,11 +262,6 @@ macro_rules! slice {
                 crate::launch::DevicePointer::from(self.slice.data)
             }
 
-            /// Returns the address and number of the elements.
-            pub(crate) fn elements(&self) -> ($pointer, usize) {
-                (self.slice.data, self.len)
-            }
-
             /// Appends the pointer and the full length to the parameters.
             pub(crate) fn push_whole<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
                 params.push(&self.slice.data);
@@ -303,10 +298,6 @@ macro_rules! slice {
             fn push<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
                 params.push(&self.slice.data);
                 params.push(&self.slice.len);
-            }
-
-            unsafe fn on_cpu(&self) -> $slice<T> {
-                $slice { stamp: Stamp::now(), ..self.slice }
             }
         }
     };

@@ -218,8 +218,4 @@ impl<T: TextureValue> crate::arg::HostArg<Texture2d<T>> for DeviceTexture<'_, T>
     fn push<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
         params.push(&self.texture.handle);
     }
-
-    unsafe fn on_cpu(&self) -> Texture2d<T> {
-        Texture2d { stamp: Stamp::now(), ..self.texture }
-    }
 }

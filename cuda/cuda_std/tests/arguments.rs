@@ -117,7 +117,7 @@ fn entry(name: &str) -> &'static KernelEntry {
 /// Runs one thread of a kernel by name, as `launch!` does.
 fn call(name: &str, params: &[*const c_void]) {
     assert_eq!(entry(name).params.len(), params.len());
-    let pointers = params.as_ptr().expose_provenance();
+    let params: Vec<_> = params.iter().map(|param| param.cast_mut()).collect();
     let launch = Launch {
         kernel: entry(name).name,
         grid: [1; 3],
@@ -126,12 +126,8 @@ fn call(name: &str, params: &[*const c_void]) {
         constants: &ConstantBank::default(),
         checks: Checks { shared: true, ..Checks::BUILD },
     };
-    cpu::launch(&launch, &|| {
-        let params = ptr::with_exposed_provenance(pointers);
-        // SAFETY: for each parameter, `params` has a pointer to a value of the parameter's type.
-        unsafe { (entry(name).thread)(params) }
-    })
-    .expect("the kernel runs");
+    // SAFETY: for each parameter, there is a pointer to a value of the parameter's type.
+    unsafe { entry(name).simulate(&launch, &params) }.expect("the kernel runs");
 }
 
 fn pointer<T>(value: &T) -> *const c_void {

@@ -55,8 +55,8 @@ fn each_instance_is_a_kernel() {
     run(LaunchConfig::for_1d(3, 32), kernel).unwrap();
     assert_eq!(integers, [4, 7, 10]);
 
-    assert_eq!(AddTwiceF32::NAME, "add_twice_f32");
-    assert_eq!(AddTwiceF32::BOUNDS.max_threads, 64);
+    assert_eq!(AddTwiceF32::ENTRY.name, "add_twice_f32");
+    assert_eq!(AddTwiceF32::ENTRY.bounds.max_threads, 64);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use cuda_std::DeviceTexture;
 use cuda_std::cpu::texture::{Address, Channel, Filter, Format, Texture};
-use cuda_std::cpu::{Checks, ConstantBank, Fault, FaultKind, Launch, launch};
+use cuda_std::cpu::{Checks, ConstantBank, Fault, FaultKind, Launch};
 use cuda_std::launch::{Kernel, Place};
 use cuda_std::prelude::*;
 use glam::Vec4;
@@ -26,9 +26,9 @@ pub fn read_kept() {
     assert_eq!(texture.unwrap().read(0.5, 0.5).x, 7.0);
 }
 
-fn run<K: Kernel + Sync>(kernel: &K) -> Result<(), Fault> {
+fn run<K: Kernel>(kernel: &K) -> Result<(), Fault> {
     let config = Launch {
-        kernel: K::NAME,
+        kernel: K::ENTRY.name,
         grid: [1; 3],
         block: [1; 3],
         dynamic_shared: 0,
@@ -36,7 +36,7 @@ fn run<K: Kernel + Sync>(kernel: &K) -> Result<(), Fault> {
         checks: Checks { shared: true, ..Checks::BUILD },
     };
     // SAFETY: the kernel's memory is on the host and outlives the launch.
-    launch(&config, &|| unsafe { kernel.thread() })
+    unsafe { K::ENTRY.simulate(&config, kernel.params().pointers()) }
 }
 
 #[test]

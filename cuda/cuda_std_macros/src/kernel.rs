@@ -62,8 +62,7 @@ pub(crate) fn one(options: &Options, function: &ItemFn) -> syn::Result<TokenStre
         safe_launch: !is_unsafe && !types().any(is_unchecked),
     };
     let entry = kernel.entry();
-    let host = kernel.launch_type();
-    let registry = kernel.registry();
+    let host = kernel.host();
     let mut function = function.clone();
     // Only the entry may be exported under the kernel's name. The expansion below sets `inline`.
     function.attrs.retain(|a| !a.path().is_ident("no_mangle") && !a.path().is_ident("inline"));
@@ -74,7 +73,6 @@ pub(crate) fn one(options: &Options, function: &ItemFn) -> syn::Result<TokenStre
         #function
         #entry
         #host
-        #registry
     })
 }
 

@@ -289,16 +289,6 @@ impl Spread<'_> {
                 fn push<'p>(&'p self, params: &mut ::cuda_std::launch::Params<'p>) {
                     #(#push)*
                 }
-
-                unsafe fn on_cpu(&self) -> #name {
-                    // SAFETY: the caller upholds this function's safety contract.
-                    #[allow(unused_unsafe, reason = "a struct may have no fields")]
-                    unsafe {
-                        #name {
-                            #(#names: <_ as ::cuda_std::arg::HostArg<#types>>::on_cpu(&self.#names),)*
-                        }
-                    }
-                }
             }
         }
     }

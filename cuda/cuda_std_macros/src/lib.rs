@@ -17,6 +17,7 @@ mod kernel_arg;
 mod shared_array;
 
 use proc_macro::TokenStream;
+use quote::quote;
 use syn::{DeriveInput, parse_macro_input};
 
 /// Turns a function into a GPU kernel, and generates a type that launches it.
@@ -36,7 +37,7 @@ use syn::{DeriveInput, parse_macro_input};
 ///   axes is an error, because threads that differ only in an index that the kernel does not read
 ///   would do the same work.
 /// - `cpu`: a function that computes a whole launch on the CPU, in place of the simulator; see
-///   [`Kernel::launch_on_cpu`](../cuda_std/launch/trait.Kernel.html#method.launch_on_cpu). Only the
+///   [`KernelEntry::cpu`](../cuda_std/launch/struct.KernelEntry.html#structfield.cpu). Only the
 ///   host compiles it. It is an `unsafe fn` that takes the launch configuration and the kernel's
 ///   arguments, and returns whether it has done the work.
 /// - `instances`: generates a kernel for each named instance of a generic function, for example
@@ -85,8 +86,8 @@ use syn::{DeriveInput, parse_macro_input};
 ///     }
 /// }
 ///
-/// assert_eq!((Add::NAME, Add::BOUNDS.max_threads), ("add", 256));
-/// assert_eq!((Times3::NAME, Times8::NAME), ("times_3", "times_8"));
+/// assert_eq!((Add::ENTRY.name, Add::ENTRY.bounds.max_threads), ("add", 256));
+/// assert_eq!((Times3::ENTRY.name, Times8::ENTRY.name), ("times_3", "times_8"));
 /// ```
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
@@ -208,4 +209,35 @@ pub fn address_space(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let space = parse_macro_input!(attribute as syn::Ident);
     let item = parse_macro_input!(item as syn::ItemStatic);
     address_space::expand(&space, &item, at).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Marks a function that kernels call: always inlined on the GPU, where a call costs registers and local memory. On the
+/// CPU, the compiler decides, so that a program does not contain the function once for each call.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// #[device]
+/// fn square(x: f32) -> f32 {
+///     x * x
+/// }
+///
+/// #[kernel(dims(1))]
+/// pub fn squares(out: SliceMut<f32>) {
+///     let i = thread::unique_1d();
+///     out.set(i, square(i.index() as f32));
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn device(options: TokenStream, item: TokenStream) -> TokenStream {
+    if !options.is_empty() {
+        return quote!(::core::compile_error!("`#[device]` has no options");).into();
+    }
+    let item = proc_macro2::TokenStream::from(item);
+    quote! {
+        #[cfg_attr(target_arch = "nvptx64", inline(always))]
+        #[cfg_attr(not(target_arch = "nvptx64"), inline)]
+        #item
+    }
+    .into()
 }

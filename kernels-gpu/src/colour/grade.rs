@@ -39,7 +39,7 @@ pub(crate) struct Mixed {
 impl Mixed {
     /// Computes the correction with its power if `exact` is set, and otherwise with that of [`Fast`]. Omits the power if
     /// the gamma is 1. Both branches are uniform, because all pixels of a camera have the same correction.
-    #[inline(always)]
+    #[device]
     pub(crate) fn apply_with(&self, levels: Vec3, factor: f32, exact: bool) -> Vec3 {
         if self.colour.gamma == 1.0 {
             self.linear(levels, factor)
@@ -51,7 +51,7 @@ impl Mixed {
     }
 
     /// Returns the colour before the power.
-    #[inline(always)]
+    #[device]
     fn linear(&self, levels: Vec3, factor: f32) -> Vec3 {
         let mixed = levels * (self.colour.gain * (1.0 / 255.0)) + self.offset;
         limited(mixed, &self.colour, factor, self.offset).clamp(Vec3::ZERO, Vec3::ONE)
@@ -59,55 +59,55 @@ impl Mixed {
 }
 
 impl Grade for Mixed {
-    #[inline(always)]
+    #[device]
     fn apply(&self, levels: Vec3, factor: f32) -> Vec3 {
         exact_power(self.linear(levels, factor), self.colour.gamma)
     }
 }
 
 impl Grade for Linear {
-    #[inline(always)]
+    #[device]
     fn apply(&self, levels: Vec3, factor: f32) -> Vec3 {
         gained(&self.0, levels, factor)
     }
 }
 
 impl Grade for Exact {
-    #[inline(always)]
+    #[device]
     fn apply(&self, levels: Vec3, factor: f32) -> Vec3 {
         exact_power(gained(&self.0, levels, factor), self.0.gamma)
     }
 }
 
 impl Grade for Fast {
-    #[inline(always)]
+    #[device]
     fn apply(&self, levels: Vec3, factor: f32) -> Vec3 {
         fast_power(gained(&self.0, levels, factor), self.0.gamma)
     }
 }
 
 /// Returns the power of each channel as [`Exact`] computes it.
-#[inline(always)]
+#[device]
 fn exact_power(Vec3 { x, y, z }: Vec3, gamma: f32) -> Vec3 {
     // `map` of an array would be a loop over local memory.
     vec3(x.positive_powf(gamma), y.positive_powf(gamma), z.positive_powf(gamma))
 }
 
 /// Returns the power of each channel as [`Fast`] computes it.
-#[inline(always)]
+#[device]
 fn fast_power(Vec3 { x, y, z }: Vec3, gamma: f32) -> Vec3 {
     vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma))
 }
 
 /// Returns the corrected colours (0 to 1) of red, green and blue levels (0 to 255), with the power of `Exact`. The levels
 /// contain the `factor` of the vignette, or it is 1.
-#[inline(always)]
+#[device]
 pub fn corrected(colour: &Colour, levels: Vec3, factor: f32) -> Vec3 {
     Exact(*colour).apply(levels, factor)
 }
 
 /// Returns `clamp(gain · c / 255, 0, 1)` for the level `c` of each channel.
-#[inline(always)]
+#[device]
 fn gained(colour: &Colour, levels: Vec3, factor: f32) -> Vec3 {
     let gained = levels * (colour.gain * (1.0 / 255.0));
     limited(gained, colour, factor, Vec3::ZERO).clamp(Vec3::ZERO, Vec3::ONE)
@@ -115,7 +115,7 @@ fn gained(colour: &Colour, levels: Vec3, factor: f32) -> Vec3 {
 
 /// Applies the shoulder of a correction, if it has one. `colours` are multiplied by its gain and by the `factor` of the
 /// vignette, and `offset` is added. This branch is uniform, because all pixels of a camera have the same correction.
-#[inline(always)]
+#[device]
 fn limited(colours: Vec3, colour: &Colour, factor: f32, offset: Vec3) -> Vec3 {
     if colour.shoulder == 0.0 {
         return colours;
@@ -136,20 +136,20 @@ pub(crate) struct Scaled {
 }
 
 impl Scaled {
-    #[inline(always)]
+    #[device]
     pub(crate) fn new(colour: Colour, white: f32) -> Self {
         Self { colour, scale: 1.0 / white, offset: None }
     }
 
     /// Adds a constant to the colours before the power.
-    #[inline(always)]
+    #[device]
     pub(crate) fn mixed(self, offset: Vec3) -> Self {
         Self { offset: Some(offset), ..self }
     }
 
     /// Converts four samples to corrected colours from 0 to 1. Each sample contains the factor of the vignette, which is
     /// its fourth component.
-    #[inline(always)]
+    #[device]
     pub(crate) fn apply(&self, samples: [Vec4; 4]) -> [Vec3; 4] {
         let Self { colour, scale, offset } = *self;
         let mut colours = [Vec3::ZERO; 4];
@@ -171,7 +171,7 @@ impl Scaled {
 
 /// Returns `clamp(colour, 0, 1)^gamma` for each channel of four colours, with the power of [`Fast`]. If `gamma` is 1,
 /// it omits the power. This branch is uniform, because all pixels of a camera have the same gamma.
-#[inline(always)]
+#[device]
 pub(crate) fn powers(colours: [Vec3; 4], gamma: f32) -> [Vec3; 4] {
     let mut powers = colours;
     unroll!(4, |i| {
@@ -185,7 +185,7 @@ pub(crate) fn powers(colours: [Vec3; 4], gamma: f32) -> [Vec3; 4] {
 }
 
 /// Returns the exact corrected colour (0 to 1) for an integer level of one channel (0 red, 1 green, 2 blue).
-#[inline(always)]
+#[device]
 pub(crate) fn graded(colour: &Colour, channel: u32, level: u32) -> f32 {
     let Vec3 { x, y, z } = gained(colour, Vec3::splat(level as f32), 1.0);
     let gained = match channel {
@@ -210,7 +210,7 @@ impl Table {
     /// # Safety
     /// - Every thread of the block must call it.
     /// - `table` must have [`TABLE_LEN`] elements.
-    #[inline(always)]
+    #[device]
     pub(crate) unsafe fn load(table: Slice<TableEntry>) -> [Self; 2] {
         let entries = shared_array![TableEntry; TABLE_LEN as usize];
         let threads = thread::block_dim_x() * thread::block_dim_y();
@@ -225,7 +225,7 @@ impl Table {
         [Self { entries, first: 0 }, Self { entries, first: TABLE_LEN / 2 }]
     }
 
-    #[inline(always)]
+    #[device]
     fn channel(&self, channel: u32, level: f32) -> f32 {
         let level = level.clamp(0.0, (TABLE_LEVELS - 1) as f32);
         let floor = level.floor();
@@ -241,7 +241,7 @@ impl Table {
 
 /// The table has no shoulder; a stitch with a shoulder uses [`Exact`].
 impl Grade for Table {
-    #[inline(always)]
+    #[device]
     fn apply(&self, levels: Vec3, _: f32) -> Vec3 {
         vec3(self.channel(0, levels.x), self.channel(1, levels.y), self.channel(2, levels.z))
     }

@@ -109,7 +109,7 @@ struct Pair {
 
 /// Returns the lookups for two cameras whose pictures have these sizes, limited to the source pixels that an
 /// [`OverlapPixel`] can encode.
-#[inline(always)]
+#[device]
 fn pair(planes: [CameraPlanes; 2], sizes: [UVec2; 2], rule: OverlapRule) -> Pair {
     let camera = |planes, size: UVec2| SourceLookup {
         planes,
@@ -121,7 +121,7 @@ fn pair(planes: [CameraPlanes; 2], sizes: [UVec2; 2], rule: OverlapRule) -> Pair
 impl Pair {
     /// Returns the source coordinates of both cameras for panorama pixel `(x, y)`, or `None` if the pixel is outside the
     /// overlap.
-    #[inline(always)]
+    #[device]
     fn sources(&self, x: u32, y: u32) -> Option<[Vec2; 2]> {
         let OverlapRule { weight, share } = self.rule;
         let (left, l) = self.left.source(x, y, weight)?;
@@ -132,14 +132,14 @@ impl Pair {
 }
 
 /// Returns the column and row of the source pixel that is nearest to source coordinates in a picture of `size` pixels.
-#[inline(always)]
+#[device]
 fn nearest(place: Vec2, size: UVec2) -> [u16; 2] {
     let nearest = |at: f32, size: u32| at.round_ties_even().min(size as f32 - 1.0) as u16;
     [nearest(place.x, size.x), nearest(place.y, size.y)]
 }
 
 /// Returns the first row that this thread processes. Each further row is [`BLOCK`]`[1]` rows below the previous one.
-#[inline(always)]
+#[device]
 fn first_row() -> u32 {
     thread::block_idx_y() * BLOCK_ROWS + thread::thread_idx_y()
 }

@@ -19,7 +19,7 @@ const NEARLY_CLIPPED: f32 = 0.85;
 ///
 /// If `white` exceeds `limit`, the colours above [`KNEE`] are compressed (the extended curve of Reinhard et al. 2002). If
 /// it is below `limit`, pixels that are nearly white in all channels are raised. All other colours stay as they are.
-#[inline(always)]
+#[device]
 pub(crate) fn shoulder(colour: Vec3, white: Vec3, limit: Vec3, offset: Vec3) -> Vec3 {
     // A pixel whose channels were raised separately would change its hue: only its clipped channels would become white.
     // `min` and `max` ignore the NaN of a channel without gain.
@@ -35,7 +35,7 @@ pub(crate) fn shoulder(colour: Vec3, white: Vec3, limit: Vec3, offset: Vec3) -> 
 }
 
 /// Maps one channel. `raise` is the part of the way to `limit` by which it is raised if `white` is below it.
-#[inline(always)]
+#[device]
 fn channel(colour: f32, white: f32, limit: f32, raise: f32) -> f32 {
     if white > limit {
         let knee = KNEE * limit;

@@ -52,14 +52,14 @@ pub(crate) trait Stored: Sampler2d {
 }
 
 impl Stored for View<Rgba8> {
-    #[inline(always)]
+    #[device]
     unsafe fn stored(&self, x: u32, y: u32) -> u32 {
         // SAFETY: the caller guarantees that `(x, y)` is inside the picture.
         let pixel: u32 = bytemuck::cast(unsafe { self.load(x, y) });
         pixel & 0xff_ff_ff | ONE
     }
 
-    #[inline(always)]
+    #[device]
     fn is_extreme(stored: u32, _: &YuvToRgb) -> bool {
         // `CARRY` adds 8 to the low seven bits of each byte. The top bit is then set if those bits exceed 247 − 128. If
         // the byte's own top bit is set as well, the byte exceeds `SATURATED`, which is 247.
@@ -72,14 +72,14 @@ impl Stored for View<Rgba8> {
         white | (luma < (10_000.0 * BLACK) as u32)
     }
 
-    #[inline(always)]
+    #[device]
     fn to_rgb(sums: [f64; 3], _: f64, _: &YuvToRgb) -> [f64; 3] {
         sums
     }
 }
 
 impl Stored for Nv12 {
-    #[inline(always)]
+    #[device]
     unsafe fn stored(&self, x: u32, y: u32) -> u32 {
         // SAFETY: the caller guarantees that `(x, y)` is inside the picture and that it has chroma for every pixel.
         unsafe {
@@ -88,14 +88,14 @@ impl Stored for Nv12 {
         }
     }
 
-    #[inline(always)]
+    #[device]
     fn is_extreme(stored: u32, decode: &YuvToRgb) -> bool {
         let [y, u, v, _] = stored.to_le_bytes();
         let levels = yuv_levels(y, Chroma { u, v }, decode);
         (levels.max_element() > SATURATED) | (luma(levels) < BLACK)
     }
 
-    #[inline(always)]
+    #[device]
     fn to_rgb([y, cb, cr]: [f64; 3], weight: f64, decode: &YuvToRgb) -> [f64; 3] {
         let [black, scale, cr_red, cb_green, cr_green, cb_blue] =
             bytemuck::cast::<_, [f32; 6]>(*decode).map(f64::from);
@@ -112,7 +112,7 @@ impl Stored for Nv12 {
 /// The bytes of a P010 pixel are its samples, rounded to 8 bits. The error of a mean over many pixels is far below that
 /// of a pixel.
 impl Stored for P010 {
-    #[inline(always)]
+    #[device]
     unsafe fn stored(&self, x: u32, y: u32) -> u32 {
         let byte = |sample: u16| (u32::from(sample) + 0x80).min(0xffff) >> 8;
         // SAFETY: the caller guarantees that `(x, y)` is inside the picture and that it has chroma for every pixel.
@@ -120,12 +120,12 @@ impl Stored for P010 {
         byte(y) | byte(u) << 8 | byte(v) << 16 | ONE
     }
 
-    #[inline(always)]
+    #[device]
     fn is_extreme(stored: u32, decode: &YuvToRgb) -> bool {
         Nv12::is_extreme(stored, decode)
     }
 
-    #[inline(always)]
+    #[device]
     fn to_rgb(sums: [f64; 3], weight: f64, decode: &YuvToRgb) -> [f64; 3] {
         Nv12::to_rgb(sums, weight, decode)
     }
@@ -141,14 +141,14 @@ struct Packed {
 }
 
 impl Packed {
-    #[inline(always)]
+    #[device]
     fn add(&mut self, stored: u32) {
         const { assert!(PIXELS_PER_THREAD * 255 <= 0xffff) };
         self.even += stored & 0xff_00_ff;
         self.odd += stored >> 8 & 0xff_00_ff;
     }
 
-    #[inline(always)]
+    #[device]
     fn sums(self) -> [u32; 4] {
         [self.even & 0xffff, self.odd & 0xffff, self.even >> 16, self.odd >> 16]
     }
@@ -158,7 +158,7 @@ impl Packed {
 ///
 /// # Safety
 /// The conditions of the kernels that `colour_sums!` defines apply.
-#[inline(always)]
+#[device]
 pub(crate) unsafe fn column_sums<L: Stored, R: Stored>(
     left: L,
     right: R,
@@ -213,7 +213,7 @@ pub(crate) unsafe fn column_sums<L: Stored, R: Stored>(
 }
 
 /// Returns the weight of the pixels in column `x` of the overlap's box.
-#[inline(always)]
+#[device]
 pub(super) fn column_weight(x: u32, params: &SumParams) -> u32 {
     #[expect(clippy::manual_clamp, reason = "a NaN becomes 0")]
     let band =
@@ -231,7 +231,7 @@ pub(super) fn column_weight(x: u32, params: &SumParams) -> u32 {
 ///
 /// # Safety
 /// The conditions of the kernels that `colour_sums!` defines apply.
-#[inline(always)]
+#[device]
 pub(crate) unsafe fn add_blocks(
     column: [u32; SUMS],
     running: SliceMut<u64>,
@@ -301,7 +301,7 @@ pub(crate) unsafe fn add_blocks(
 }
 
 /// Converts the totals of stored bytes to the nine sums, in units of levels (white is 255).
-#[inline(always)]
+#[device]
 pub(crate) fn colour_sums<L: Stored, R: Stored>(
     total: [u64; SUMS],
     [left, right]: [&YuvToRgb; 2],
@@ -320,7 +320,7 @@ pub(crate) fn colour_sums<L: Stored, R: Stored>(
 }
 
 /// Returns the BT.709 luma of red, green and blue.
-#[inline(always)]
+#[device]
 fn luma(levels: Vec3) -> f32 {
     LUMA.x.mul_add(levels.x, LUMA.y.mul_add(levels.y, LUMA.z * levels.z))
 }

@@ -5,7 +5,7 @@ use glam::Vec2;
 use shared_types::photometry::Vignette;
 
 /// Returns the factor of the levels at a pixel position; see [`Vignette`].
-#[inline(always)]
+#[device]
 pub fn factor(vignette: &Vignette, place: Vec2) -> f32 {
     let Vec2 { x, y } = place - vignette.centre;
     let q = x.mul_add(x, y * y) * vignette.per_corner;

@@ -54,12 +54,12 @@ struct Fixed<const WIDTH: u32>(ConstantTaps);
 struct Global(Slice<f32>);
 
 impl Taps for Constant {
-    #[inline(always)]
+    #[device]
     fn width(&self) -> u32 {
         self.0.width.min(MAX_WINDOW)
     }
 
-    #[inline(always)]
+    #[device]
     fn run(&self, load: impl Fn(u32) -> f32) -> [f32; RUN as usize] {
         let taps = &self.0.taps;
         slide(self.width(), load, 0.0, |sum, x, j| x.mul_add(taps[j as usize], sum))
@@ -67,12 +67,12 @@ impl Taps for Constant {
 }
 
 impl<const WIDTH: u32> Taps for Fixed<WIDTH> {
-    #[inline(always)]
+    #[device]
     fn width(&self) -> u32 {
         WIDTH
     }
 
-    #[inline(always)]
+    #[device]
     fn run(&self, load: impl Fn(u32) -> f32) -> [f32; RUN as usize] {
         let taps = &self.0.taps;
         slide(WIDTH, load, 0.0, |sum, x, j| x.mul_add(taps[j as usize], sum))
@@ -80,12 +80,12 @@ impl<const WIDTH: u32> Taps for Fixed<WIDTH> {
 }
 
 impl Taps for Global {
-    #[inline(always)]
+    #[device]
     fn width(&self) -> u32 {
         self.0.len()
     }
 
-    #[inline(always)]
+    #[device]
     fn run(&self, load: impl Fn(u32) -> f32) -> [f32; RUN as usize] {
         // SAFETY: `slide_far` calls this function only with `j` less than `self.0.len()`.
         slide_far(self.0.len(), load, |j| unsafe { self.0.load(j) })
@@ -99,7 +99,7 @@ impl Taps for Global {
 /// - Every thread of the block must call it, after the barrier that follows staging.
 /// - `from` must contain the rows with their halo, `to` must have room for all results, and no other code may have
 ///   accessed `to` since that barrier.
-#[inline(always)]
+#[device]
 unsafe fn filter_rows(
     from: SharedTile,
     taps: &impl Taps,
@@ -130,7 +130,7 @@ unsafe fn filter_rows(
 
 /// Sets a result to 0 if its window of `width` elements extends beyond `0..extent`. `first` is the position of the
 /// first result.
-#[inline(always)]
+#[device]
 fn clear_unfit(results: &mut [f32; RUN as usize], first: u32, width: u32, extent: u32) {
     unroll!(RUN as usize, |i| {
         if !fits(first + i as u32, width, extent) {
@@ -145,7 +145,7 @@ fn clear_unfit(results: &mut [f32; RUN as usize], first: u32, width: u32, extent
 /// # Safety
 /// - Every thread of the block must call it, after the barrier that follows the filling of the tile.
 /// - `from` must contain the columns with their halo, and no other block may write this part of the output.
-#[inline(always)]
+#[device]
 unsafe fn filter_columns(
     from: SharedTile,
     taps: &impl Taps,
@@ -176,7 +176,7 @@ unsafe fn filter_columns(
 /// Returns whether the launch and this block have the shape that the host uses: blocks of [`BLOCK`], input and output
 /// of the same size, at least `elements` elements of dynamic shared memory, and a block that starts inside the output.
 /// A block computes `columns`×`rows` pixels.
-#[inline(always)]
+#[device]
 fn is_sound(input: View<f32>, out: ViewMut<f32>, [columns, rows]: [u32; 2], elements: u32) -> bool {
     let block = [thread::block_dim_x(), thread::block_dim_y()] == BLOCK;
     let same = input.width() == out.width() && input.height() == out.height();
@@ -188,13 +188,13 @@ fn is_sound(input: View<f32>, out: ViewMut<f32>, [columns, rows]: [u32; 2], elem
 
 /// Returns whether a pass with `width` taps, and with `lines` rows or columns per block, is within the limits of the
 /// kernels. Within these limits, the computed size of shared memory does not overflow.
-#[inline(always)]
+#[device]
 fn is_possible(width: u32, lines: u32) -> bool {
     (1..=MAX_LINES).contains(&lines) && width <= MAX_WIDTH
 }
 
 /// Computes the pass along rows. A block computes [`TILE`] columns and `lines` rows.
-#[inline(always)]
+#[device]
 fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     let width = taps.width();
     if !(is_possible(width, lines)
@@ -231,7 +231,7 @@ fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
 }
 
 /// Computes the pass along columns. A block computes `lines` columns and [`TILE`] rows.
-#[inline(always)]
+#[device]
 fn column_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     let width = taps.width();
     if !(is_possible(width, lines)
@@ -251,7 +251,7 @@ fn column_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>)
 }
 
 /// Computes both passes. A block computes [`TILE`]×[`TILE`] pixels.
-#[inline(always)]
+#[device]
 fn fused(input: View<f32>, horizontal: impl Taps, vertical: impl Taps, out: ViewMut<f32>) {
     let (width, height) = (horizontal.width(), vertical.width());
     if !is_sound(input, out, [TILE; 2], fused_elements(width, height)) {
@@ -276,7 +276,7 @@ fn fused(input: View<f32>, horizontal: impl Taps, vertical: impl Taps, out: View
 
 /// Computes both derivatives of a smoothed picture, with `derive` along one axis and `smooth` along the other. A block
 /// computes [`TILE`]×[`TILE`] pixels of both results, and stages the picture once.
-#[inline(always)]
+#[device]
 fn gradients(
     input: View<f32>,
     smooth: impl Taps,

@@ -23,7 +23,7 @@ pub(crate) const MAX_WINDOW: u32 = 63;
 ///
 /// The loop over the steps is unrolled, so everything that depends on a step is known at compile time: taps become
 /// constant operands. If `width` is known at compile time, no branch remains.
-#[inline(always)]
+#[device]
 pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
     width: u32,
     load: impl Fn(u32) -> V,
@@ -56,7 +56,7 @@ pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
 
 /// Returns `R` sums of products, whose windows start at elements 0 to `R − 1` as in [`slide`]. `width` is not limited,
 /// because the loop over the steps is not unrolled. `tap` returns the factor for a step.
-#[inline(always)]
+#[device]
 pub(crate) fn slide_far<const R: usize>(
     width: u32,
     load: impl Fn(u32) -> f32,
@@ -84,13 +84,13 @@ pub(crate) fn slide_far<const R: usize>(
 
 /// Returns whether the windows of `width` elements around `many` adjacent elements, the first at `at`, are all inside
 /// `0..extent`.
-#[inline(always)]
+#[device]
 pub(crate) fn all_fit(at: u32, many: u32, width: u32, extent: u32) -> bool {
     fits(at, width, extent) && fits(at + many - 1, width, extent)
 }
 
 /// Returns whether the window of `width` elements around `at` is inside `0..extent`.
-#[inline(always)]
+#[device]
 pub(crate) fn fits(at: u32, width: u32, extent: u32) -> bool {
     let radius = width / 2;
     at >= radius && at.wrapping_add(radius) < extent
@@ -100,7 +100,7 @@ pub(crate) fn fits(at: u32, width: u32, extent: u32) -> bool {
 ///
 /// # Safety
 /// No other thread may access these pixels.
-#[inline(always)]
+#[device]
 pub(crate) unsafe fn store_down<const R: usize>(
     out: ViewMut<f32>,
     (x, y): (u32, u32),

@@ -18,7 +18,7 @@ pub(crate) struct SharedTile {
 
 impl SharedTile {
     /// Creates a tile that starts at element `first` of `memory` and whose rows are `pitch` elements apart.
-    #[inline(always)]
+    #[device]
     pub(crate) fn new(memory: Shared<f32>, first: u32, pitch: u32) -> Self {
         Self { memory, first, pitch }
     }
@@ -27,7 +27,7 @@ impl SharedTile {
     ///
     /// # Safety
     /// The element must exist, and a barrier must separate this load from every store to the element.
-    #[inline(always)]
+    #[device]
     pub(crate) unsafe fn load(&self, x: u32, y: u32) -> f32 {
         // SAFETY: the caller guarantees that the element exists and that no thread stores it at the same time.
         unsafe { self.memory.load(self.first + y * self.pitch + x) }
@@ -37,14 +37,14 @@ impl SharedTile {
     ///
     /// # Safety
     /// The element must exist.
-    #[inline(always)]
+    #[device]
     pub(crate) unsafe fn from(&self, x: u32, y: u32) -> Shared<f32> {
         // SAFETY: the caller guarantees that the element exists, so its index is within `memory`.
         unsafe { self.memory.tail(self.first + y * self.pitch + x) }
     }
 
     /// Returns the number of elements between the starts of two adjacent rows.
-    #[inline(always)]
+    #[device]
     pub(crate) fn pitch(&self) -> u32 {
         self.pitch
     }
@@ -53,7 +53,7 @@ impl SharedTile {
     ///
     /// # Safety
     /// The element must exist, and a barrier must separate this store from every access by another thread.
-    #[inline(always)]
+    #[device]
     pub(crate) unsafe fn store(&self, x: u32, y: u32, value: f32) {
         // SAFETY: the caller guarantees that the element exists and that no other thread accesses it.
         unsafe { self.memory.store(self.first + y * self.pitch + x, value) };
@@ -66,7 +66,7 @@ impl SharedTile {
     /// - Every thread of the block must call it, and the block must be [`BLOCK`].
     /// - The tile must have room for these pixels, and no other code may have accessed the tile since the last barrier.
     /// - The picture must not be empty.
-    #[inline(always)]
+    #[device]
     pub(crate) unsafe fn stage(
         &self,
         picture: View<f32>,
@@ -103,7 +103,7 @@ impl SharedTile {
     /// - `x0` must be a multiple of four, and `lead` must be less than four.
     /// - All groups of four that contain one of these pixels must be inside the picture, whose rows must start at
     ///   multiples of 16 bytes.
-    #[inline(always)]
+    #[device]
     unsafe fn stage_fours(
         &self,
         picture: View<f32>,
@@ -162,7 +162,7 @@ impl SharedTile {
     ///
     /// # Safety
     /// The conditions of `stage` apply.
-    #[inline(always)]
+    #[device]
     unsafe fn stage_each(&self, picture: View<f32>, (x0, y0): (u32, u32), columns: u32, rows: u32) {
         /// The number of rows that a thread loads before it stores the first of them.
         const DEPTH: u32 = 4;

@@ -45,7 +45,7 @@ pub fn luma_rgba8(picture: View<Rgba8>, out: ViewMut<f32>) {
 }
 
 /// Returns the smaller eigenvalue of the symmetric matrix `(xx xy; xy yy)`.
-#[inline(always)]
+#[device]
 fn smaller_eigenvalue(xx: f32, xy: f32, yy: f32) -> f32 {
     let (difference, twice) = (xx - yy, 2.0 * xy);
     let root = difference.mul_add(difference, twice * twice).sqrt();
@@ -55,7 +55,7 @@ fn smaller_eigenvalue(xx: f32, xy: f32, yy: f32) -> f32 {
 /// Sums the products of the gradients over `window`×`window` pixels around each pixel, and writes the smaller
 /// eigenvalue of the matrix of these sums, or 0 where the window extends beyond the picture. This is the body of both
 /// eigenvalue kernels.
-#[inline(always)]
+#[device]
 fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut<f32>) {
     let (width, height) = (out.width(), out.height());
     let same = |view: View<f32>| view.width() == width && view.height() == height;
@@ -134,7 +134,7 @@ fn eigenvalues(along_x: View<f32>, along_y: View<f32>, window: u32, out: ViewMut
 ///
 /// # Safety
 /// All rows of the windows must exist, and no thread may write them without a barrier in between.
-#[inline(always)]
+#[device]
 unsafe fn sum_down(from: Shared<f32>, window: u32) -> [f32; RUN as usize] {
     // SAFETY: the caller guarantees that all rows of the windows exist and are not written at the same time.
     let row = |i| unsafe { from.load(i * pitch(COLUMNS)) };
@@ -145,7 +145,7 @@ unsafe fn sum_down(from: Shared<f32>, window: u32) -> [f32; RUN as usize] {
 ///
 /// # Safety
 /// `to` must have at least [`RUN`] elements, which no other thread accesses without a barrier in between.
-#[inline(always)]
+#[device]
 unsafe fn store_run(to: Shared<f32>, results: [f32; RUN as usize]) {
     // SAFETY: the caller guarantees that `to` has `RUN` elements, and that no other thread accesses them.
     unroll!(RUN as usize, |i| unsafe { to.store(i as u32, results[i]) });

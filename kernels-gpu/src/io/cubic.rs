@@ -22,17 +22,17 @@ impl<P: Rgba> Sampler2d for Cubic<View<P>> {
     const WHITE: f32 = 255.0;
     const MIDDLE: f32 = 0.0;
 
-    #[inline(always)]
+    #[device]
     fn size(&self) -> UVec2 {
         Sampler2d::size(&self.0)
     }
 
-    #[inline(always)]
+    #[device]
     fn is_whole(&self) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn sample(&self, u: f32, v: f32, _: &YuvToRgb) -> Vec3 {
         // SAFETY: the caller guarantees that the position is inside the picture.
         unsafe { filtered(&self.0, u, v, P::levels) }
@@ -43,17 +43,17 @@ impl Sampler2d for Cubic<Nv12> {
     const WHITE: f32 = 255.0;
     const MIDDLE: f32 = 0.0;
 
-    #[inline(always)]
+    #[device]
     fn size(&self) -> UVec2 {
         Sampler2d::size(&self.0)
     }
 
-    #[inline(always)]
+    #[device]
     fn is_whole(&self) -> bool {
         Nv12::is_whole(&self.0)
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
         // SAFETY: the caller guarantees that the position is inside the picture, and that the picture is whole.
         unsafe {
@@ -70,7 +70,7 @@ impl Sampler2d for Cubic<Nv12> {
 ///
 /// # Safety
 /// The caller must ensure `0 ≤ u < width` and `0 ≤ v < height`.
-#[inline(always)]
+#[device]
 unsafe fn filtered<T: Pod>(view: &View<T>, u: f32, v: f32, levels: impl Fn(T) -> Vec3) -> Vec3 {
     // SAFETY: the caller guarantees that `u` and `v` are inside the picture.
     let (columns, rows) =
@@ -106,7 +106,7 @@ impl Taps {
     ///
     /// # Safety
     /// The caller must ensure `0 ≤ place < length`.
-    #[inline(always)]
+    #[device]
     unsafe fn around(place: f32, length: u32) -> Self {
         let floor = place.floor();
         // SAFETY: the caller guarantees that the position is at least 0 and less than a `u32`.
@@ -115,14 +115,14 @@ impl Taps {
     }
 
     /// Returns the position of pixel `i` (0 to 3).
-    #[inline(always)]
+    #[device]
     fn at(&self, i: u32) -> u32 {
         (self.second + i).saturating_sub(1).min(self.last)
     }
 }
 
 /// Returns the weights of four adjacent pixels at a position that is `t` pixels (0 to 1) after the second one.
-#[inline(always)]
+#[device]
 pub(crate) fn weights(t: f32) -> [f32; 4] {
     let s = 1.0 - t;
     let (before, after) = (SLOPE * t * s * s, SLOPE * s * t * t);

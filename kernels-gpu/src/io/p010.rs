@@ -8,6 +8,7 @@ use crate::io::pack::{WHOLE, fused_dot};
 use crate::io::sampler::{Corners, to_rgb};
 use crate::io::{Sampler2d, Target};
 use crate::unroll::unroll;
+use cuda_std::device;
 // On the host, `core` or `std` provides these methods of `f32`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
@@ -27,17 +28,17 @@ impl Sampler2d for P010 {
     const WHITE: f32 = 255.0;
     const MIDDLE: f32 = 0.0;
 
-    #[inline(always)]
+    #[device]
     fn size(&self) -> UVec2 {
         uvec2(self.y.width(), self.y.height())
     }
 
-    #[inline(always)]
+    #[device]
     fn is_whole(&self) -> bool {
         P010::is_whole(self)
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
         // The positions of chroma samples are those of NV12.
         let (cu, cv) = (u.mul_add(0.5, -0.25).max(0.0), v.mul_add(0.5, -0.25).max(0.0));
@@ -55,17 +56,17 @@ impl Sampler2d for P010Texture {
     const WHITE: f32 = 1.0;
     const MIDDLE: f32 = 0.5;
 
-    #[inline(always)]
+    #[device]
     fn size(&self) -> UVec2 {
         Sampler2d::size(&self.rows)
     }
 
-    #[inline(always)]
+    #[device]
     fn is_whole(&self) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
         /// The number of levels, as fractions of 255, per fraction of 65,535.
         const SCALE: f32 = 65_535.0 * PER_UNIT / 255.0;
@@ -78,25 +79,25 @@ impl Sampler2d for P010Texture {
 
 /// Returns a vector with the luma level in the first component. The other components are 0, and the compiler removes
 /// them.
-#[inline(always)]
+#[device]
 fn luma(y: u16) -> Vec3 {
     vec3(f32::from(y) * PER_UNIT, 0.0, 0.0)
 }
 
 /// Returns the vector (Cb − 128, Cr − 128, 0) of levels.
-#[inline(always)]
+#[device]
 fn differences(Chroma10 { u, v }: Chroma10) -> Vec3 {
     vec3(f32::from(u).mul_add(PER_UNIT, -128.0), f32::from(v).mul_add(PER_UNIT, -128.0), 0.0)
 }
 
 /// Converts a stored pixel to R'G'B' levels.
-#[inline(always)]
+#[device]
 pub(crate) fn p010_levels(y: u16, chroma: Chroma10, decode: &YuvToRgb) -> Vec3 {
     to_rgb(decode, luma(y).x, differences(chroma))
 }
 
 /// Rounds a level to 10 bits, as P010 stores it. Levels outside the range are clamped, and NaN becomes 0.
-#[inline(always)]
+#[device]
 pub(crate) fn ten_bits(level: f32) -> u16 {
     #[expect(clippy::manual_clamp, reason = "a NaN becomes 0")]
     let level = level.max(0.0).min(HIGHEST);
@@ -106,7 +107,7 @@ pub(crate) fn ten_bits(level: f32) -> u16 {
 }
 
 /// Packs two stored samples into a word, the first one in the lower half.
-#[inline(always)]
+#[device]
 fn beside([first, second]: [u16; 2]) -> u32 {
     (u32::from(first) | u32::from(second) << 16).to_le()
 }
@@ -120,7 +121,7 @@ struct Four {
 
 impl Four {
     /// Encodes four colours from 0 to 1.
-    #[inline(always)]
+    #[device]
     fn new(colours: [Vec3; 4], encode: &RgbToYuv) -> Self {
         let weights = encode.y * 255.0;
         let mut luma = [0; 4];
@@ -138,22 +139,22 @@ impl Four {
 impl Target for P010Mut {
     const CELL: u32 = 2;
 
-    #[inline(always)]
+    #[device]
     fn width(&self) -> u32 {
         self.y.width()
     }
 
-    #[inline(always)]
+    #[device]
     fn height(&self) -> u32 {
         self.y.height()
     }
 
-    #[inline(always)]
+    #[device]
     fn is_whole(&self) -> bool {
         P010Mut::is_whole(self)
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv) {
         let mut sum = Vec3::ZERO;
         // Process one pixel at a time, because an array of colours would be in local memory.
@@ -183,7 +184,7 @@ impl Target for P010Mut {
     const FOUR: UVec2 = uvec2(2, 2);
     const EIGHT: UVec2 = uvec2(4, 2);
 
-    #[inline(always)]
+    #[device]
     unsafe fn store_four(
         &self,
         x: u32,
@@ -230,7 +231,7 @@ impl Target for P010Mut {
         }
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn store_eight(
         &self,
         x: u32,

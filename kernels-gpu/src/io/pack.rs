@@ -1,6 +1,7 @@
 //! Packing of colour levels into bytes, without conversion instructions.
 
 use crate::unroll::unroll;
+use cuda_std::device;
 // On the host, `core` or `std` provides these methods of `f32`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
@@ -10,7 +11,7 @@ use shared_types::yuv::RgbToYuv;
 
 /// Encodes four colours (0 to 1) that share a chroma sample. Returns the luma level of each colour, and the Cb and Cr
 /// levels of the mean colour, all unrounded.
-#[inline(always)]
+#[device]
 pub(super) fn yuv_of_four(colours: [Vec3; 4], encode: &RgbToYuv) -> ([f32; 4], [f32; 2]) {
     let luma = encode.y * 255.0;
     let mut levels = [0.0; 4];
@@ -28,7 +29,7 @@ pub(super) fn yuv_of_four(colours: [Vec3; 4], encode: &RgbToYuv) -> ([f32; 4], [
 pub(super) const WHOLE: f32 = (1 << 23) as f32;
 
 /// Rounds two levels from 0 to 255 and packs them into two bytes, the first level in the lower one.
-#[inline(always)]
+#[device]
 pub(super) fn beside(levels: [f32; 2]) -> u16 {
     let [first, second] = levels.map(|level| (level + WHOLE).to_bits());
     // The second byte of `first` is 0, so the two levels do not overlap.
@@ -36,7 +37,7 @@ pub(super) fn beside(levels: [f32; 2]) -> u16 {
 }
 
 /// Rounds four levels from 0 to 255 and packs them into four bytes, the first level in the lowest one.
-#[inline(always)]
+#[device]
 pub(super) fn in_a_row(levels: [f32; 4]) -> u32 {
     let [a, b, c, d] = levels.map(|level| (level + WHOLE).to_bits());
     // The shifts remove the bits of `WHOLE` from all numbers except the first.
@@ -45,7 +46,7 @@ pub(super) fn in_a_row(levels: [f32; 4]) -> u32 {
 }
 
 /// Converts a colour from 0 to 1 to an opaque pixel.
-#[inline(always)]
+#[device]
 pub(super) fn opaque(colour: Vec3) -> Rgba8 {
     let [r, g, b] = colour.to_array().map(|c| c.mul_add(255.0, WHOLE).to_bits());
     // The shifts remove the bits of `WHOLE` from green and blue. `ALPHA` turns the bits of `WHOLE` in red into 255.
@@ -55,7 +56,7 @@ pub(super) fn opaque(colour: Vec3) -> Rgba8 {
 }
 
 /// Returns the dot product of `a` and `b`, plus `c`, with fused multiply-adds.
-#[inline(always)]
+#[device]
 pub(super) fn fused_dot(a: Vec3, b: Vec3, c: f32) -> f32 {
     a.x.mul_add(b.x, a.y.mul_add(b.y, a.z.mul_add(b.z, c)))
 }

@@ -34,17 +34,17 @@ pub(crate) trait Rgba: Pod {
 impl Rgba for Rgba8 {
     const STEPS: f32 = 1.0;
 
-    #[inline(always)]
+    #[device]
     fn levels(self) -> Vec3 {
         vec3(self.r.into(), self.g.into(), self.b.into())
     }
 
-    #[inline(always)]
+    #[device]
     fn from_fraction(colour: Vec3) -> Self {
         opaque(colour)
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn store(picture: &ViewMut<Self>, x: u32, y: u32, levels: Vec3) {
         let [r, g, b] = levels.to_array().map(GpuPower::to_u8_saturating);
         // SAFETY: the caller guarantees the conditions.
@@ -55,18 +55,18 @@ impl Rgba for Rgba8 {
 impl Rgba for Rgba16 {
     const STEPS: f32 = 257.0;
 
-    #[inline(always)]
+    #[device]
     fn levels(self) -> Vec3 {
         vec3(self.r.into(), self.g.into(), self.b.into()) * (1.0 / Self::STEPS)
     }
 
-    #[inline(always)]
+    #[device]
     fn from_fraction(colour: Vec3) -> Self {
         let [r, g, b] = (colour * 255.0).to_array().map(sixteen_bits);
         Self::opaque(r, g, b)
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn store(picture: &ViewMut<Self>, x: u32, y: u32, levels: Vec3) {
         let [r, g, b] = levels.to_array().map(sixteen_bits);
         // SAFETY: the caller guarantees the conditions.
@@ -75,7 +75,7 @@ impl Rgba for Rgba16 {
 }
 
 /// Rounds a level to the nearest 16-bit step. Levels outside 0 to 255 are clamped, and NaN becomes 0.
-#[inline(always)]
+#[device]
 pub(crate) fn sixteen_bits(level: f32) -> u16 {
     #[expect(clippy::manual_clamp, reason = "a NaN becomes 0")]
     let level = level.max(0.0).min(255.0);

@@ -32,7 +32,7 @@ pub(crate) trait Sampler2d: Copy {
     ///
     /// # Safety
     /// The caller must ensure that the picture is whole, `0 ≤ u < width` and `0 ≤ v < height`.
-    #[inline(always)]
+    #[device]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
         const { assert!(Self::MIDDLE > 0.0, "a picture that is not a texture must define `sample`") };
         // SAFETY: the caller guarantees that the picture is whole and contains `(u, v)`, so it is not empty.
@@ -44,7 +44,7 @@ pub(crate) trait Sampler2d: Copy {
     ///
     /// # Safety
     /// The caller must ensure that the picture is whole and not empty.
-    #[inline(always)]
+    #[device]
     unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
         const { assert!(Self::MIDDLE == 0.0, "a texture must define `sample_near`") };
         let size = self.size().as_vec2();
@@ -62,17 +62,17 @@ impl<P: Rgba> Sampler2d for View<P> {
     const WHITE: f32 = 255.0;
     const MIDDLE: f32 = 0.0;
 
-    #[inline(always)]
+    #[device]
     fn size(&self) -> UVec2 {
         uvec2(View::width(self), View::height(self))
     }
 
-    #[inline(always)]
+    #[device]
     fn is_whole(&self) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn sample(&self, u: f32, v: f32, _: &YuvToRgb) -> Vec3 {
         // SAFETY: the caller guarantees that `(u, v)` is inside the picture.
         unsafe { Corners::around(u, v, View::width(self), View::height(self)).mix(self, P::levels) }
@@ -83,17 +83,17 @@ impl Sampler2d for Nv12 {
     const WHITE: f32 = 255.0;
     const MIDDLE: f32 = 0.0;
 
-    #[inline(always)]
+    #[device]
     fn size(&self) -> UVec2 {
         uvec2(self.y.width(), self.y.height())
     }
 
-    #[inline(always)]
+    #[device]
     fn is_whole(&self) -> bool {
         Nv12::is_whole(self)
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
         // SAFETY: the caller guarantees that `(u, v)` is inside the luma plane and that the picture is whole.
         unsafe {
@@ -108,17 +108,17 @@ impl Sampler2d for Rgba8Texture {
     const WHITE: f32 = 1.0;
     const MIDDLE: f32 = 0.5;
 
-    #[inline(always)]
+    #[device]
     fn size(&self) -> UVec2 {
         Sampler2d::size(&self.rows)
     }
 
-    #[inline(always)]
+    #[device]
     fn is_whole(&self) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn sample_near(&self, place: Vec2, _: &YuvToRgb) -> Vec3 {
         self.texels.read(place.x, place.y).truncate()
     }
@@ -128,17 +128,17 @@ impl Sampler2d for Nv12Texture {
     const WHITE: f32 = 1.0;
     const MIDDLE: f32 = 0.5;
 
-    #[inline(always)]
+    #[device]
     fn size(&self) -> UVec2 {
         Sampler2d::size(&self.rows)
     }
 
-    #[inline(always)]
+    #[device]
     fn is_whole(&self) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
         let y = self.y.read(place.x, place.y).x;
         // A chroma sample is at the centre of its 2×2 pixels, so its texture coordinates are half of the luma
@@ -158,7 +158,7 @@ pub(super) struct ChromaPlace {
 impl ChromaPlace {
     /// Returns the chroma position of the luma position `(u, v)`. A chroma sample is at the centre of its 2×2 pixels:
     /// chroma column c is at pixel column 2c + ½.
-    #[inline(always)]
+    #[device]
     pub(super) fn around(u: f32, v: f32) -> Self {
         Self { u: u.mul_add(0.5, -0.25).max(0.0), v: v.mul_add(0.5, -0.25).max(0.0) }
     }
@@ -167,7 +167,7 @@ impl ChromaPlace {
     ///
     /// # Safety
     /// The caller must ensure that the picture is whole and contains the luma position.
-    #[inline(always)]
+    #[device]
     pub(super) unsafe fn mix(&self, picture: &Nv12) -> Vec3 {
         // SAFETY: the caller guarantees that the luma position is inside the picture, so the chroma position is inside
         // the chroma plane.
@@ -183,7 +183,7 @@ impl Sampler2d for AnyPicture {
     const WHITE: f32 = 255.0;
     const MIDDLE: f32 = 0.0;
 
-    #[inline(always)]
+    #[device]
     fn size(&self) -> UVec2 {
         match self {
             Self::Rgba8(picture) => picture.size(),
@@ -191,7 +191,7 @@ impl Sampler2d for AnyPicture {
         }
     }
 
-    #[inline(always)]
+    #[device]
     fn is_whole(&self) -> bool {
         match self {
             Self::Rgba8(picture) => picture.is_whole(),
@@ -199,7 +199,7 @@ impl Sampler2d for AnyPicture {
         }
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
         // SAFETY: the caller guarantees the conditions for this picture.
         unsafe {
@@ -215,7 +215,7 @@ impl Sampler2d for AnyPicture {
 ///
 /// # Safety
 /// The caller must ensure that both coordinates of `place` are at least 0 and less than the plane's size.
-#[inline(always)]
+#[device]
 pub(crate) unsafe fn sample_plane(plane: &View<f32>, place: Vec2) -> f32 {
     let number = |value: f32| vec3(value, 0.0, 0.0);
     // SAFETY: the caller guarantees that `place` is inside the plane.
@@ -235,7 +235,7 @@ impl Corners {
     ///
     /// # Safety
     /// The caller must ensure `0 ≤ u < width` and `0 ≤ v < height`.
-    #[inline(always)]
+    #[device]
     pub(super) unsafe fn around(u: f32, v: f32, width: u32, height: u32) -> Self {
         let (fu, fv) = (u.floor(), v.floor());
         // SAFETY: the caller guarantees that `u` and `v` are at least 0 and less than the picture's size, so both fit
@@ -253,7 +253,7 @@ impl Corners {
     ///
     /// # Safety
     /// The caller must ensure that the corners were computed for a picture of `view`'s size.
-    #[inline(always)]
+    #[device]
     pub(super) unsafe fn mix<T: bytemuck::Pod>(
         &self,
         view: &View<T>,
@@ -271,37 +271,37 @@ impl Corners {
 }
 
 /// Returns a vector with luma in the first component. The other components are 0, and the compiler removes them.
-#[inline(always)]
+#[device]
 pub(super) fn luma(y: u8) -> Vec3 {
     vec3(y.into(), 0.0, 0.0)
 }
 
 /// Returns the vector (Cb − 128, Cr − 128, 0), so neutral chroma is 0. The third component is unused.
-#[inline(always)]
+#[device]
 fn differences(chroma: Chroma) -> Vec3 {
     vec3(f32::from(chroma.u) - 128.0, f32::from(chroma.v) - 128.0, 0.0)
 }
 
 /// Returns `a + t·(b − a)` for each component, with fused multiply-adds.
-#[inline(always)]
+#[device]
 fn lerp(a: Vec3, b: Vec3, t: f32) -> Vec3 {
     fused(b - a, t, a)
 }
 
 /// Returns `a·t + b` for each component, with fused multiply-adds.
-#[inline(always)]
+#[device]
 pub(crate) fn fused(a: Vec3, t: f32, b: Vec3) -> Vec3 {
     vec3(a.x.mul_add(t, b.x), a.y.mul_add(t, b.y), a.z.mul_add(t, b.z))
 }
 
 /// Converts a stored Y'CbCr pixel to R'G'B' levels.
-#[inline(always)]
+#[device]
 pub(crate) fn yuv_levels(y: u8, chroma: Chroma, decode: &YuvToRgb) -> Vec3 {
     to_rgb(decode, y.into(), differences(chroma))
 }
 
 /// Converts luma `y` and `chroma`, which contains Cb − 128 and Cr − 128, to R'G'B' levels.
-#[inline(always)]
+#[device]
 pub(super) fn to_rgb(decode: &YuvToRgb, y: f32, chroma: Vec3) -> Vec3 {
     let y = (y - decode.black) * decode.scale;
     vec3(

@@ -57,7 +57,7 @@ pub(crate) trait Target: Copy {
 
     /// Returns the offset of the `i`-th of eight pixels from the first one. The order of the pixels is that of two
     /// successive [`store_four`](Self::store_four) calls.
-    #[inline(always)]
+    #[device]
     fn of_eight(i: u32) -> UVec2 {
         let second = if i < 4 { UVec2::ZERO } else { Self::EIGHT - Self::FOUR };
         second + uvec2(i % Self::FOUR.x, i % 4 / Self::FOUR.x)
@@ -82,22 +82,22 @@ pub(crate) trait Target: Copy {
 impl<P: Rgba> Target for ViewMut<P> {
     const CELL: u32 = 1;
 
-    #[inline(always)]
+    #[device]
     fn width(&self) -> u32 {
         ViewMut::width(self)
     }
 
-    #[inline(always)]
+    #[device]
     fn height(&self) -> u32 {
         ViewMut::height(self)
     }
 
-    #[inline(always)]
+    #[device]
     fn is_whole(&self) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, _: &RgbToYuv) {
         // SAFETY: the caller guarantees that `(x, y)` is inside the picture and that no other thread writes it.
         unsafe { P::store(self, x, y, colour(x, y)) };
@@ -106,13 +106,13 @@ impl<P: Rgba> Target for ViewMut<P> {
     const FOUR: UVec2 = uvec2(1, 4);
     const EIGHT: UVec2 = uvec2(1, 8);
 
-    #[inline(always)]
+    #[device]
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], _: &RgbToYuv, flip: bool) {
         // SAFETY: the caller guarantees the conditions of `store_four`, which `store_down` has, too.
         unsafe { store_down(self, x, y, colours, flip) };
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn store_eight(
         &self,
         x: u32,
@@ -130,7 +130,7 @@ impl<P: Rgba> Target for ViewMut<P> {
 ///
 /// # Safety
 /// The conditions of [`Target::store_four`] apply.
-#[inline(always)]
+#[device]
 pub(super) unsafe fn store_down<P: Rgba, const N: usize>(
     out: &ViewMut<P>,
     x: u32,
@@ -163,22 +163,22 @@ pub(super) unsafe fn store_down<P: Rgba, const N: usize>(
 impl Target for Nv12Mut {
     const CELL: u32 = 2;
 
-    #[inline(always)]
+    #[device]
     fn width(&self) -> u32 {
         self.y.width()
     }
 
-    #[inline(always)]
+    #[device]
     fn height(&self) -> u32 {
         self.y.height()
     }
 
-    #[inline(always)]
+    #[device]
     fn is_whole(&self) -> bool {
         Nv12Mut::is_whole(self)
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv) {
         let mut sum = Vec3::ZERO;
         // Process one pixel at a time, because an array of colours would be in local memory.
@@ -208,7 +208,7 @@ impl Target for Nv12Mut {
     const FOUR: UVec2 = uvec2(2, 2);
     const EIGHT: UVec2 = uvec2(4, 2);
 
-    #[inline(always)]
+    #[device]
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool) {
         let (width, height) = (self.y.width(), self.y.height());
         let wide = self.y.is_aligned(2) && self.uv.is_aligned(2);
@@ -231,7 +231,7 @@ impl Target for Nv12Mut {
         }
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn store_eight(
         &self,
         x: u32,
@@ -274,7 +274,7 @@ impl Target for Nv12Mut {
 ///
 /// # Safety
 /// The conditions of [`Target::store_four`] apply.
-#[inline(always)]
+#[device]
 pub(super) unsafe fn store_bytes(
     out: &Nv12Mut,
     x: u32,

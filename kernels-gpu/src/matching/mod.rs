@@ -63,7 +63,7 @@ struct Window {
 
 impl Window {
     /// Returns the window for pixel `at` of a row or column that is scaled from `from` pixels to `to` pixels.
-    #[inline(always)]
+    #[device]
     fn new(at: u32, from: u32, to: u32) -> Self {
         let step = from as f32 / to as f32;
         let middle = (at as f32 + 0.5).mul_add(step, -0.5);
@@ -73,7 +73,7 @@ impl Window {
         Self { first, last, middle, per_reach: 1.0 / reach }
     }
 
-    #[inline(always)]
+    #[device]
     fn weight(&self, at: i32) -> f32 {
         let d = (at as f32 - self.middle) * self.per_reach;
         window(d * d)
@@ -93,7 +93,7 @@ impl Corners {
     ///
     /// # Safety
     /// The caller must ensure that the picture is not empty.
-    #[inline(always)]
+    #[device]
     unsafe fn around(place: Vec2, view: &View<f32>) -> Self {
         let (last_x, last_y) = (view.width() - 1, view.height() - 1);
         // A NaN becomes 0.
@@ -107,7 +107,7 @@ impl Corners {
     ///
     /// # Safety
     /// The caller must ensure that the corners were computed for a picture of `view`'s size.
-    #[inline(always)]
+    #[device]
     unsafe fn sample(&self, view: &View<f32>) -> f32 {
         let ([x0, x1], [y0, y1]) = (self.x, self.y);
         let lerp = |a: f32, b: f32, t: f32| (b - a).mul_add(t, a);
@@ -168,21 +168,21 @@ pub fn find_peaks(values: View<f32>, border: u32, first: u32, peaks: SliceMut<Pe
 /// Returns `max(0, gradient · direction)³ / gradient²`: the length of the gradient, times the cube of the cosine of its
 /// angle to the unit vector `direction`. The cube falls to 1/2 at 37°. `per_square` is `1 / gradient²`, or a multiple
 /// of it to scale the result.
-#[inline(always)]
+#[device]
 fn lobe(gradient: Vec2, direction: Vec2, per_square: f32) -> f32 {
     let along = gradient.x.mul_add(direction.x, gradient.y * direction.y).max(0.0);
     along * along * along * per_square
 }
 
 /// Returns 1 over the square of the gradient's length, or 0 for a zero gradient.
-#[inline(always)]
+#[device]
 fn per_square(gradient: Vec2) -> f32 {
     let square = gradient.x.mul_add(gradient.x, gradient.y * gradient.y);
     if square > 0.0 { 1.0 / square } else { 0.0 }
 }
 
 /// Returns the weight `(1 − d²)²` for a relative distance d, or 0 if d exceeds 1. `square` is d².
-#[inline(always)]
+#[device]
 fn window(square: f32) -> f32 {
     let rest = (1.0 - square).max(0.0);
     rest * rest

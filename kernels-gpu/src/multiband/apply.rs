@@ -94,7 +94,7 @@ struct Corrections {
 
 impl Corrections {
     /// Returns the position of a cell in the image.
-    #[inline(always)]
+    #[device]
     fn find(&self, place: IVec2) -> UVec2 {
         let inside = place - (self.part.min / 4).as_ivec2();
         let last = (self.part.size / 4).as_ivec2() - 1;
@@ -103,7 +103,7 @@ impl Corrections {
 }
 
 impl Cells for Corrections {
-    #[inline(always)]
+    #[device]
     unsafe fn at(&self, place: IVec2) -> Cell {
         let at = self.find(place);
         // SAFETY: the cell is in the part, which the image contains.
@@ -124,7 +124,7 @@ struct Change<O> {
 
 /// All functions require the conditions of the kernels that `multiband_apply!` defines.
 impl<O: Retouch> Change<O> {
-    #[inline(always)]
+    #[device]
     unsafe fn apply(&self, state: u32) {
         // SAFETY: the conditions of the function apply. All branches are uniform for the block.
         unsafe {
@@ -141,7 +141,7 @@ impl<O: Retouch> Change<O> {
     }
 
     /// Changes two columns and four rows of pixels in a tile that belongs to one camera.
-    #[inline(always)]
+    #[device]
     unsafe fn apply_single(&self, camera: u32) {
         let local = uvec2(2 * thread::thread_idx_x(), 4 * thread::thread_idx_y());
         let grid = uvec2(self.tile.column, self.tile.row) * UVec2::from(TILE) + local;
@@ -185,7 +185,7 @@ impl<O: Retouch> Change<O> {
     }
 
     /// Changes a tile in which several cameras have weights.
-    #[inline(always)]
+    #[device]
     unsafe fn apply_mixed(&self, state: u32) {
         let staged = shared_array![Cell; SLOT as usize];
         // Without slots, one camera sees the tile, and its difference is 0. In a tile that belongs to one camera, the
@@ -210,7 +210,7 @@ impl<O: Retouch> Change<O> {
     }
 
     /// Stores the sums of the bands from level 1 on at the thread's cells.
-    #[inline(always)]
+    #[device]
     unsafe fn stage_bands(&self, staged: Shared<Cell>, stored: bool) {
         let cell_of = |run: usize| thread::rank() + run as u32 * BLOCK_THREADS;
         let mut totals = [Vec4::ZERO; RUNS];
@@ -250,7 +250,7 @@ impl<O: Retouch> Change<O> {
     }
 
     /// Returns the changes of a group of 2×2 pixels. `first` is the position of the first pixel in the grid.
-    #[inline(always)]
+    #[device]
     unsafe fn changes(&self, first: IVec2, staged: Shared<Cell>, stored: bool) -> [Vec3; 4] {
         let mut totals = [Vec4::ZERO; 4];
         let (mut left, mut slot) = (self.tile.cameras, 0);
@@ -299,7 +299,7 @@ impl<O: Retouch> Change<O> {
     }
 
     /// Adds changes to two groups of 2×2 pixels of the panorama. `pixels` are the first pixels of the groups.
-    #[inline(always)]
+    #[device]
     unsafe fn retouch(&self, pixels: [IVec2; 2], mut changes: [[Vec3; 4]; 2]) {
         let ApplyParams { flip, decode, encode, .. } = self.params;
         let size = uvec2(self.panorama.width(), self.panorama.height()).as_ivec2();
@@ -333,7 +333,7 @@ impl<O: Retouch> Change<O> {
 }
 
 /// Returns the position of the `i`-th pixel of a group.
-#[inline(always)]
+#[device]
 fn grid_pixel(first: IVec2, i: usize) -> IVec2 {
     first + ivec2(i as i32 % 2, i as i32 / 2)
 }
@@ -345,7 +345,7 @@ struct Bands {
 }
 
 impl Cells for Bands {
-    #[inline(always)]
+    #[device]
     unsafe fn at(&self, place: IVec2) -> Cell {
         // SAFETY: the caller guarantees that the tile has the cell.
         unsafe { self.staged.load(index(&self.tile, place)) }
@@ -359,7 +359,7 @@ struct Differences {
 }
 
 impl Cells for Differences {
-    #[inline(always)]
+    #[device]
     unsafe fn at(&self, place: IVec2) -> Cell {
         // SAFETY: the caller guarantees that the tile has the cell.
         unsafe { self.cells.load(index(&self.tile, place)) }
@@ -367,7 +367,7 @@ impl Cells for Differences {
 }
 
 /// Returns the index of a cell of level 1 in a tile.
-#[inline(always)]
+#[device]
 fn index(tile: &Tile, place: IVec2) -> u32 {
     let local = (place - first_cell(tile)).as_uvec2();
     local.y * TILE_CELLS[0] + local.x

@@ -115,14 +115,14 @@ struct Cameras {
 
 impl Cameras {
     /// Starts with a bit for each camera.
-    #[inline(always)]
+    #[device]
     fn new(cameras: u32, team: u32) -> Self {
         Self { left: cameras, slot: 0, team }
     }
 
     /// Returns the next camera of the thread's team and its slot. Returns `None` for all threads after the last camera, and
     /// `Some(None)` if only other teams still have a camera.
-    #[inline(always)]
+    #[device]
     fn next(&mut self) -> Option<Option<(u32, u32)>> {
         if self.left == 0 {
             return None;
@@ -241,7 +241,7 @@ struct Region {
 
 impl Region {
     /// Returns the index of a cell, or `None` if it is outside.
-    #[inline(always)]
+    #[device]
     fn index(&self, place: IVec2) -> Option<u32> {
         let local = place - self.first;
         let inside = local.cmpge(IVec2::ZERO).all() && local.cmplt(IVec2::splat(self.side)).all();
@@ -251,7 +251,7 @@ impl Region {
 
 /// The region must contain all cells that are read.
 impl Cells for Region {
-    #[inline(always)]
+    #[device]
     unsafe fn at(&self, place: IVec2) -> Cell {
         let local = place - self.first;
         // SAFETY: the caller guarantees that the region contains the cell.
@@ -262,7 +262,7 @@ impl Cells for Region {
 /// All functions require the conditions of [`multiband_correct`], and a barrier before cells of another level are read.
 impl Square {
     /// Returns the region of a level that is kept for the camera in a slot.
-    #[inline(always)]
+    #[device]
     unsafe fn kept(&self, level: u32, slot: u32) -> Region {
         // Each level needs one more cell on each side than the cells that cover the region of the level before.
         let (mut first, mut at) = (self.origin, 2);
@@ -278,7 +278,7 @@ impl Square {
 
     /// Returns the region of level 5 or 6 in the memory for reductions: the part of the level from which the kept
     /// region of the last level is reduced.
-    #[inline(always)]
+    #[device]
     unsafe fn reduced(&self, level: u32) -> Region {
         // SAFETY: the last level is 5 or 6.
         let Region { mut first, mut side, .. } = unsafe { self.kept(self.levels, 0) };
@@ -293,7 +293,7 @@ impl Square {
     }
 
     /// Returns a camera's weight at a cell.
-    #[inline(always)]
+    #[device]
     unsafe fn weight(&self, camera: u32, level: u32, place: IVec2) -> f16 {
         // SAFETY: the conditions of the function apply.
         unsafe {
@@ -305,7 +305,7 @@ impl Square {
     }
 
     /// Keeps the cells of level 3 or 4 of a camera, if there is such a level.
-    #[inline(always)]
+    #[device]
     unsafe fn keep(&self, level: u32, (camera, slot): (u32, u32)) {
         if level > self.levels {
             return;
@@ -326,7 +326,7 @@ impl Square {
     }
 
     /// Computes the region of level 5 or 6 of a camera, if there is such a level, and keeps a part of it.
-    #[inline(always)]
+    #[device]
     unsafe fn reduce(&self, level: u32, camera: (u32, u32)) {
         if level > self.levels {
             return;
@@ -344,7 +344,7 @@ impl Square {
     }
 
     /// Computes the region of a level from the cells of the level before, and keeps a part of it.
-    #[inline(always)]
+    #[device]
     unsafe fn fill(&self, level: u32, (camera, slot): (u32, u32), before: &impl Cells) {
         // SAFETY: the conditions of the function apply. Each thread writes its own cells.
         unsafe {
@@ -366,7 +366,7 @@ impl Square {
 
     /// Replaces the kept differences of a level by corrections: the sum of the bands from this level on, minus the
     /// camera's difference.
-    #[inline(always)]
+    #[device]
     unsafe fn combine(&self, level: u32) {
         // A kept region has fewer cells than the block has threads.
         let (i, slots) = (thread::rank(), self.cameras.count_ones());
@@ -393,7 +393,7 @@ impl Square {
     }
 
     /// Writes the corrections of cell `i` of level 2.
-    #[inline(always)]
+    #[device]
     unsafe fn correct(&self, i: u32, corrections: ViewMut<Cell>) {
         let place = self.origin + ivec2((i % COARSE) as i32, (i / COARSE) as i32);
         // SAFETY: the conditions of the function apply. No other thread writes the cells.
@@ -425,7 +425,7 @@ impl Square {
     }
 
     /// Adds a camera's difference at a cell and its interpolated correction to `total`, times the weight of the cell.
-    #[inline(always)]
+    #[device]
     unsafe fn weighted(
         &self,
         total: Vec4,
@@ -445,7 +445,7 @@ impl Square {
 }
 
 /// Returns an element of a small array without local memory.
-#[inline(always)]
+#[device]
 fn select<T: Copy, const N: usize>(array: [T; N], index: usize) -> T {
     let mut found = array[0];
     unroll!(N, |i| {

@@ -30,7 +30,7 @@ pub(super) trait Cells {
 ///
 /// # Safety
 /// The conditions of [`Cells::at`] apply to all these cells.
-#[inline(always)]
+#[device]
 pub(super) unsafe fn reduced(cells: &impl Cells, first: IVec2) -> Cell {
     let mut sum = Vec4::ZERO;
     unroll!(4, |j| {
@@ -61,7 +61,7 @@ macro_rules! reduced_weight {
 pub(super) use reduced_weight;
 
 /// Returns the factor of a cell in a column and a row from 0 to 3 of a reduction.
-#[inline(always)]
+#[device]
 pub(super) const fn factor(i: usize, j: usize) -> f32 {
     TAPS[i] * TAPS[j] * (1.0 / 64.0)
 }
@@ -70,7 +70,7 @@ pub(super) const fn factor(i: usize, j: usize) -> f32 {
 ///
 /// # Safety
 /// The conditions of [`Cells::at`] apply to the 2×2 cells that [`parents`] returns for both axes.
-#[inline(always)]
+#[device]
 pub(super) unsafe fn up(cells: &impl Cells, place: IVec2) -> Vec3 {
     let ([x, far_x], [y, far_y]) = (parents(place.x), parents(place.y));
     // SAFETY: the caller guarantees the conditions.
@@ -87,20 +87,20 @@ pub(super) unsafe fn up(cells: &impl Cells, place: IVec2) -> Vec3 {
 }
 
 /// Returns the nearest cell of the next level along an axis, and the second nearest.
-#[inline(always)]
+#[device]
 pub(super) fn parents(place: i32) -> [i32; 2] {
     let near = place >> 1;
     [near, near + 2 * (place & 1) - 1]
 }
 
 /// Returns ¾ of `near` plus ¼ of `far`.
-#[inline(always)]
+#[device]
 fn lerp(near: Vec3, far: Vec3) -> Vec3 {
     fused(far, 0.25, near * 0.75)
 }
 
 /// Returns the position of a cell of a level in the image of all cameras, or `None` if it is outside the camera's part.
-#[inline(always)]
+#[device]
 pub(super) fn find(part: &CameraPart, level: u32, place: IVec2) -> Option<UVec2> {
     let inside = (place - (part.min >> level).as_ivec2()).as_uvec2();
     let found = inside.cmplt(part.size >> level).all();
@@ -116,7 +116,7 @@ pub(super) struct InImage {
 }
 
 impl Cells for InImage {
-    #[inline(always)]
+    #[device]
     unsafe fn at(&self, place: IVec2) -> Cell {
         match find(&self.part, self.level, place) {
             // SAFETY: the cell is in the part, which the image contains.
@@ -127,51 +127,51 @@ impl Cells for InImage {
 }
 
 /// The first cell of level 1 that belongs to a tile: the one to the left of its first cell and above it.
-#[inline(always)]
+#[device]
 pub(super) fn first_cell(tile: &Tile) -> IVec2 {
     (uvec2(tile.column, tile.row) * UVec2::from(TILE) / 2).as_ivec2() - 1
 }
 
 /// Returns the column and the row of cell `i` of a tile.
-#[inline(always)]
+#[device]
 pub(super) fn in_tile(i: u32) -> UVec2 {
     uvec2(i % TILE_CELLS[0], i / TILE_CELLS[0])
 }
 
 /// Returns the index of a tile's cell in shared memory. Even and odd columns are apart, so that threads that read every
 /// second column have no bank conflicts.
-#[inline(always)]
+#[device]
 pub(super) fn staged_index(place: UVec2) -> u32 {
     place.y * TILE_CELLS[0] + place.x / 2 + place.x % 2 * (TILE_CELLS[0] / 2)
 }
 
 /// Returns the index of cell `i` of the `slot`-th camera of a tile, which must have slots.
-#[inline(always)]
+#[device]
 pub(super) fn slot_index(tile: &Tile, slot: u32, i: u32) -> u32 {
     (tile.slots + slot) * SLOT + i
 }
 
 /// Returns the first of the 4×4 panorama pixels of which a cell of level 1 is the mean. It wraps around before the
 /// panorama.
-#[inline(always)]
+#[device]
 pub(super) fn first_pixel(cell: IVec2) -> UVec2 {
     (cell * 2 - 1).as_uvec2().wrapping_sub(UVec2::splat(PAD))
 }
 
 /// Returns a colour as numbers.
-#[inline(always)]
+#[device]
 pub(super) fn colour_of([r, g, b]: [f16; 3]) -> Vec3 {
     vec3(r.widen(), g.widen(), b.widen())
 }
 
 /// Returns the mean colour of a sum of weighted colours. It is 0 if the sum of the weights is 0.
-#[inline(always)]
+#[device]
 pub(super) fn mean(sum: Vec4) -> Vec3 {
     if sum.w > 0.0 { sum.truncate() * sum.w.fast_recip() } else { Vec3::ZERO }
 }
 
 /// Returns `sum + value · factor` for each component, with fused multiply-adds.
-#[inline(always)]
+#[device]
 pub(super) fn add_weighted(sum: Vec4, value: Vec4, factor: f32) -> Vec4 {
     vec4(
         value.x.mul_add(factor, sum.x),
@@ -182,7 +182,7 @@ pub(super) fn add_weighted(sum: Vec4, value: Vec4, factor: f32) -> Vec4 {
 }
 
 /// Returns a cell with this colour and weight, rounded to half precision.
-#[inline(always)]
+#[device]
 pub(super) fn cell(colour: Vec3, weight: f32) -> Cell {
     let [r, g] = f16::narrow_pair(colour.x, colour.y);
     let [b, weight] = f16::narrow_pair(colour.z, weight);
@@ -190,7 +190,7 @@ pub(super) fn cell(colour: Vec3, weight: f32) -> Cell {
 }
 
 /// Returns a number in half precision.
-#[inline(always)]
+#[device]
 pub(super) fn half(number: f32) -> f16 {
     f16::narrow_pair(number, 0.0)[0]
 }

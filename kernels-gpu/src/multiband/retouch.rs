@@ -48,7 +48,7 @@ pub(super) trait Retouch: Target {
 }
 
 /// Returns a pixel of a group.
-#[inline(always)]
+#[device]
 fn pixel(at: UVec2, i: usize) -> UVec2 {
     at.wrapping_add(uvec2(i as u32 % 2, i as u32 / 2))
 }
@@ -63,7 +63,7 @@ macro_rules! retouch_rgba {
 
             const STEPS: f32 = <$pixel as Rgba>::STEPS;
 
-            #[inline(always)]
+            #[device]
             unsafe fn pixels(&self, at: UVec2) -> [$pixel; 4] {
                 let mut pixels = [<$pixel>::BLACK; 4];
                 unroll!(4, |i| {
@@ -76,7 +76,7 @@ macro_rules! retouch_rgba {
                 pixels
             }
 
-            #[inline(always)]
+            #[device]
             unsafe fn retouch(
                 &self,
                 at: UVec2,
@@ -106,7 +106,7 @@ impl Retouch for Nv12Mut {
 
     const GROUPED: bool = true;
 
-    #[inline(always)]
+    #[device]
     unsafe fn pixels(&self, at: UVec2) -> ([u8; 4], Chroma) {
         let mut lumas = [0; 4];
         let mut chroma = Chroma::default();
@@ -124,7 +124,7 @@ impl Retouch for Nv12Mut {
         (lumas, chroma)
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn retouch(
         &self,
         at: UVec2,
@@ -165,7 +165,7 @@ impl Retouch for P010Mut {
 
     const STEPS: f32 = 4.0;
 
-    #[inline(always)]
+    #[device]
     unsafe fn pixels(&self, at: UVec2) -> ([u16; 4], Chroma10) {
         let mut lumas = [0; 4];
         let mut chroma = Chroma10::default();
@@ -183,7 +183,7 @@ impl Retouch for P010Mut {
         (lumas, chroma)
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn retouch(
         &self,
         at: UVec2,
@@ -220,7 +220,7 @@ impl Retouch for P010Mut {
 }
 
 /// Returns whether the changes do not change any stored level. Luma and chroma change by at most as much as the colours.
-#[inline(always)]
+#[device]
 pub(super) fn are_invisible<O: Retouch>(changes: &[Vec3; 4]) -> bool {
     let mut most = Vec3::ZERO;
     unroll!(4, |i| most = most.max(changes[i].abs()));

@@ -126,7 +126,7 @@ struct Compared {
 impl Compared {
     /// Stores the colours of a camera minus [`MIDDLE`] at the thread's cells, with the parts of the cells that the camera
     /// sees. Adds the colours to `sums`, times the feathered weights.
-    #[inline(always)]
+    #[device]
     unsafe fn sample(
         &self,
         picture: &impl Sampler2d,
@@ -167,7 +167,7 @@ impl Compared {
     }
 
     /// Like [`sample`](Self::sample), for a picture in either format.
-    #[inline(always)]
+    #[device]
     unsafe fn sample_any(
         &self,
         picture: &AnyPicture,
@@ -185,7 +185,7 @@ impl Compared {
     }
 
     /// Returns the factor of the edge boost at cell `i`.
-    #[inline(always)]
+    #[device]
     fn boost(&self, i: u32) -> f32 {
         if self.width == 0 {
             return 1.0;
@@ -198,7 +198,7 @@ impl Compared {
 
     /// Replaces the colours of all cameras at the thread's cells by their differences from the mean. The difference of a
     /// cell that the camera does not see is any number. Also writes the cells to `kept`.
-    #[inline(always)]
+    #[device]
     unsafe fn compare(&self, sums: &[Vec4; RUNS], kept: Option<SliceMut<Cell>>) {
         unroll!(RUNS, |run| {
             let (i, mean) = (cell_of_thread(run), mean(sums[run]));
@@ -220,7 +220,7 @@ impl Compared {
     }
 
     /// Writes level 2 of all cameras. All differences must be in shared memory.
-    #[inline(always)]
+    #[device]
     unsafe fn reduce(&self, second: ViewMut<Cell>) {
         let (mut left, mut slot) = (self.tile.cameras, 0);
         // Half of the threads compute the first camera, and half of them the second one, and so on.
@@ -245,7 +245,7 @@ impl Compared {
 }
 
 /// Returns the cell of a tile that a thread computes in its `run`-th run. There may be no such cell.
-#[inline(always)]
+#[device]
 fn cell_of_thread(run: usize) -> u32 {
     thread::rank() + run as u32 * BLOCK_THREADS
 }
@@ -255,7 +255,7 @@ fn cell_of_thread(run: usize) -> u32 {
 struct Staged(Shared<Cell>);
 
 impl Cells for Staged {
-    #[inline(always)]
+    #[device]
     unsafe fn at(&self, place: IVec2) -> Cell {
         // SAFETY: the caller guarantees that the tile has the cell.
         unsafe { self.0.load(staged_index(place.as_uvec2())) }

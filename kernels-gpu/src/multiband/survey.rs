@@ -128,7 +128,7 @@ pub(super) const SECOND_CELLS: u32 = SECOND[0] * SECOND[1];
 
 /// Returns the cell of level 2 that a thread computes for a tile: the first of the tile's 4×4 cells of level 1 whose mean
 /// it is, and its position in the grid. Returns `None` if the thread's number is too high.
-#[inline(always)]
+#[device]
 fn second_level(tile: &Tile) -> Option<(UVec2, IVec2)> {
     let i = thread::rank();
     (i < SECOND_CELLS).then(|| second_cell(tile, i))
@@ -136,7 +136,7 @@ fn second_level(tile: &Tile) -> Option<(UVec2, IVec2)> {
 
 /// Returns cell `i` of level 2 of a tile: the first of the tile's 4×4 cells of level 1 whose mean it is, and its position
 /// in the grid.
-#[inline(always)]
+#[device]
 pub(super) fn second_cell(tile: &Tile, i: u32) -> (UVec2, IVec2) {
     let local = uvec2(i % SECOND[0], i / SECOND[0]);
     (local * 2, (uvec2(tile.column, tile.row) * UVec2::from(SECOND) + local).as_ivec2())

@@ -149,7 +149,7 @@ pub unsafe fn multiband_order(tiles: Slice<Tile>, states: Slice<u32>, tasks: Sli
 ///
 /// # Safety
 /// The conditions of [`multiband_order`] apply.
-#[inline(always)]
+#[device]
 unsafe fn list(
     tiles: Slice<Tile>,
     states: Slice<u32>,

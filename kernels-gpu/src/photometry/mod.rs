@@ -66,7 +66,7 @@ photometry_correct! {
 }
 
 /// Returns the level (0 to 1) of a light; see [`Response`]. Above 1, the curve continues as a straight line.
-#[inline(always)]
+#[device]
 pub fn level(response: &Response, light: f32) -> f32 {
     let Response { a, b } = *response;
     if light > 1.0 {
@@ -76,14 +76,14 @@ pub fn level(response: &Response, light: f32) -> f32 {
 }
 
 /// Returns the derivative of [`level`] at a light from 0 to 1.
-#[inline(always)]
+#[device]
 pub fn slope(response: &Response, light: f32) -> f32 {
     let Response { a, b } = *response;
     1.0 + a * (1.0 - 2.0 * light) + b * (light * (6.0 - 6.0 * light) - 1.0)
 }
 
 /// Returns the factor of a gain field at a pixel position, or 1 without a field. `node` returns the factor of a node.
-#[inline(always)]
+#[device]
 pub fn field_factor(grid: &FieldGrid, node: impl Fn(u32) -> f32, place: Vec2) -> f32 {
     // The branch is uniform for the launch.
     if grid.nodes.min_element() < 3 {
@@ -117,7 +117,7 @@ fn field_weights(pixel: f32, cells_per_pixel: f32, nodes: u32) -> (u32, [f32; 3]
 
 /// Returns the corrected levels (0 to 1) of a pixel with these lights at a position in the picture, where the gain field
 /// has the factor `field`.
-#[inline(always)]
+#[device]
 pub fn corrected(correction: &Correction, lights: Vec3, field: f32, place: Vec2) -> Vec3 {
     let gain = correction.gain * (factor(&correction.vignette, place) * field);
     let levels = |lights: Vec3| {

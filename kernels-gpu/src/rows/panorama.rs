@@ -1,22 +1,63 @@
 //! Panoramas that are written two rows of pixels at a time.
 
 use super::{Colours, SIDE};
+use crate::cpu::vectorised;
 use cuda_std::ViewMut;
 use glam::{UVec2, Vec3};
 use shared_types::nv12::{Nv12Mut, P010Mut};
 use shared_types::yuv::RgbToYuv;
 use shared_types::{Chroma, Chroma10, Rgba8};
 
-/// A panorama in memory.
-pub(crate) trait Panorama: Copy + Sync {
-    /// The side of a group of pixels that share a chroma sample.
-    const CELL: u32;
+/// A panorama in memory. Its format is a value and not a type, so that the functions that compute panoramas are compiled
+/// once: only [`store`](Self::store) contains code for each format.
+#[derive(Clone, Copy)]
+pub(crate) enum Panorama {
+    Rgba8(ViewMut<Rgba8>),
+    Nv12(Nv12Mut),
+    P010(P010Mut),
+}
+
+impl From<ViewMut<Rgba8>> for Panorama {
+    fn from(view: ViewMut<Rgba8>) -> Self {
+        Self::Rgba8(view)
+    }
+}
+
+impl From<Nv12Mut> for Panorama {
+    fn from(planes: Nv12Mut) -> Self {
+        Self::Nv12(planes)
+    }
+}
+
+impl From<P010Mut> for Panorama {
+    fn from(planes: P010Mut) -> Self {
+        Self::P010(planes)
+    }
+}
+
+impl Panorama {
+    /// Returns the side of a group of pixels that share a chroma sample.
+    pub(crate) fn cell(&self) -> u32 {
+        if matches!(self, Self::Rgba8(_)) { 1 } else { 2 }
+    }
 
     /// Returns the numbers of columns and rows.
-    fn size(&self) -> (u32, u32);
+    pub(crate) fn size(&self) -> (u32, u32) {
+        match self {
+            Self::Rgba8(view) => (view.width(), view.height()),
+            Self::Nv12(planes) => (planes.y.width(), planes.y.height()),
+            Self::P010(planes) => (planes.y.width(), planes.y.height()),
+        }
+    }
 
     /// Returns whether all planes have matching sizes.
-    fn is_whole(&self) -> bool;
+    pub(crate) fn is_whole(&self) -> bool {
+        match self {
+            Self::Rgba8(_) => true,
+            Self::Nv12(planes) => planes.is_whole(),
+            Self::P010(planes) => planes.is_whole(),
+        }
+    }
 
     /// Writes the pixels of two rows, whose first pixel is `at`, and omits those outside the panorama. If
     /// `flip` is set, each pixel is written to its position after a rotation by 180°.
@@ -24,35 +65,37 @@ pub(crate) trait Panorama: Copy + Sync {
     /// # Safety
     /// `at` must be inside the panorama, and both its coordinates even. The panorama must be whole and in host memory,
     /// and nothing else may access these pixels. If it is flipped, its width and height must be multiples of
-    /// [`CELL`](Self::CELL).
-    unsafe fn store(&self, at: UVec2, colours: &Colours, encode: &RgbToYuv, flip: bool);
+    /// [`cell`](Self::cell).
+    #[inline(never)]
+    pub(crate) unsafe fn store(&self, at: UVec2, colours: &Colours, encode: &RgbToYuv, flip: bool) {
+        // SAFETY: the caller guarantees it.
+        vectorised!(unsafe {
+            match self {
+                Self::Rgba8(view) => store_rgba(view, at, colours, flip),
+                Self::Nv12(planes) => store(planes, at, colours, encode, flip),
+                Self::P010(planes) => store(planes, at, colours, encode, flip),
+            }
+        });
+    }
 }
 
-impl Panorama for ViewMut<Rgba8> {
-    const CELL: u32 = 1;
-
-    fn size(&self) -> (u32, u32) {
-        (self.width(), self.height())
-    }
-
-    fn is_whole(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    unsafe fn store(&self, at: UVec2, colours: &Colours, _: &RgbToYuv, flip: bool) {
-        for (i, [red, green, blue]) in colours.iter().enumerate() {
-            let mut pixels = [0_u32; SIDE];
-            for k in 0..SIDE {
-                let [r, g, b] = [red[k], green[k], blue[k]].map(|c| rounded(c * 255.0));
-                pixels[k] = (r | g << 8 | b << 16 | 255 << 24).to_le();
-            }
-            let pixels: [Rgba8; SIDE] = bytemuck::cast(pixels);
-            let y = at.y + i as u32;
-            if y < self.height() {
-                // SAFETY: the row is inside, as just checked. The caller guarantees the rest.
-                unsafe { write(self, at.x, y, &pixels, flip) };
-            }
+/// Writes two rows of RGBA; see [`Panorama::store`].
+///
+/// # Safety
+/// The conditions are those of [`Panorama::store`].
+#[inline(always)]
+unsafe fn store_rgba(out: &ViewMut<Rgba8>, at: UVec2, colours: &Colours, flip: bool) {
+    for (i, [red, green, blue]) in colours.iter().enumerate() {
+        let mut pixels = [0_u32; SIDE];
+        for k in 0..SIDE {
+            let [r, g, b] = [red[k], green[k], blue[k]].map(|c| rounded(c * 255.0));
+            pixels[k] = (r | g << 8 | b << 16 | 255 << 24).to_le();
+        }
+        let pixels: [Rgba8; SIDE] = bytemuck::cast(pixels);
+        let y = at.y + i as u32;
+        if y < out.height() {
+            // SAFETY: the row is inside, as just checked. The caller guarantees the rest.
+            unsafe { write(out, at.x, y, &pixels, flip) };
         }
     }
 }
@@ -123,32 +166,6 @@ impl Planes for P010Mut {
         Chroma10 { u, v }
     }
 }
-
-/// Implements [`Panorama`] for a picture with a luma and a chroma plane.
-macro_rules! panorama {
-    ($type:ty) => {
-        impl Panorama for $type {
-            const CELL: u32 = 2;
-
-            fn size(&self) -> (u32, u32) {
-                (self.luma().width(), self.luma().height())
-            }
-
-            fn is_whole(&self) -> bool {
-                <$type>::is_whole(self)
-            }
-
-            #[inline(always)]
-            unsafe fn store(&self, at: UVec2, colours: &Colours, encode: &RgbToYuv, flip: bool) {
-                // SAFETY: the caller guarantees it.
-                unsafe { store(self, at, colours, encode, flip) };
-            }
-        }
-    };
-}
-
-panorama!(Nv12Mut);
-panorama!(P010Mut);
 
 /// Writes two rows; see [`Panorama::store`].
 ///

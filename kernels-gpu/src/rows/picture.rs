@@ -1,6 +1,7 @@
 //! Pictures that are sampled at two rows of positions at once.
 
 use super::{Colours, Corners, Places, Plane, Row, SIDE, bilinear};
+use crate::cpu::vectorised;
 use crate::io::Cubic;
 use core::marker::PhantomData;
 use cuda_std::View;
@@ -14,41 +15,51 @@ use shared_types::yuv::YuvToRgb;
 
 /// A kernel argument whose memory can be opened as a picture.
 pub(crate) trait Opens {
-    type Picture: Picture;
-
     /// Returns the memory of the picture, or `None` if a [`Plane`] does not support its properties.
     ///
     /// # Safety
     /// The memory must be valid host memory as long as the result is used, and nothing may write it.
-    unsafe fn open(self) -> Option<Self::Picture>;
+    unsafe fn open(self) -> Option<Picture>;
 
     /// Returns the conversion of samples to colours.
     fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading;
 }
 
-/// A picture in memory.
-pub(crate) trait Picture: Copy + Sync {
+/// A picture in memory. Its format is a value and not a type, so that the functions that sample pictures are compiled
+/// once: only [`sample`](Self::sample) contains code for each format.
+#[derive(Clone, Copy)]
+pub(crate) enum Picture {
+    Rgb(Plane),
+    /// A picture in R'G'B' that is sampled with a cubic filter.
+    CubicRgb(Plane),
+    Nv12(Yuv<u8>),
+    P010(Yuv<u16>),
+}
+
+impl Picture {
     /// Samples two rows and applies the linear part of `grading`, without the vignette. With `shares_chroma`, each 2×2
     /// pixels share a chroma sample.
-    fn sample(
+    #[inline(never)]
+    pub(crate) fn sample(
         &self,
         places: &Places,
         shares_chroma: bool,
         grading: &Grading,
         colours: &mut Colours,
-    );
+    ) {
+        vectorised!(match self {
+            Self::Rgb(plane) => rgb(plane, places, grading, colours),
+            Self::CubicRgb(plane) => cubic_rgb(plane, places, grading, colours),
+            Self::Nv12(planes) => planes.sample(places, shares_chroma, grading, colours),
+            Self::P010(planes) => planes.sample(places, shares_chroma, grading, colours),
+        });
+    }
 }
 
-/// A picture in R'G'B'.
-#[derive(Clone, Copy)]
-pub(crate) struct Rgb(Plane);
-
 impl Opens for Rgba8Texture {
-    type Picture = Rgb;
-
-    unsafe fn open(self) -> Option<Rgb> {
+    unsafe fn open(self) -> Option<Picture> {
         // SAFETY: the caller guarantees it.
-        unsafe { Plane::of_texture(self.texels, Channel::U8, 4) }.map(Rgb)
+        unsafe { Plane::of_texture(self.texels, Channel::U8, 4) }.map(Picture::Rgb)
     }
 
     fn grading(&self, colour: Colour, _: &YuvToRgb) -> Grading {
@@ -57,11 +68,9 @@ impl Opens for Rgba8Texture {
 }
 
 impl Opens for View<Rgba8> {
-    type Picture = Rgb;
-
-    unsafe fn open(self) -> Option<Rgb> {
+    unsafe fn open(self) -> Option<Picture> {
         // SAFETY: the caller guarantees it.
-        unsafe { Plane::of_view(self) }.map(Rgb)
+        unsafe { Plane::of_view(self) }.map(Picture::Rgb)
     }
 
     fn grading(&self, colour: Colour, _: &YuvToRgb) -> Grading {
@@ -69,14 +78,14 @@ impl Opens for View<Rgba8> {
     }
 }
 
-impl Picture for Rgb {
-    #[inline(always)]
-    fn sample(&self, places: &Places, _: bool, grading: &Grading, colours: &mut Colours) {
+#[inline(always)]
+fn rgb(plane: &Plane, places: &Places, grading: &Grading, colours: &mut Colours) {
+    {
         let (gain, offset) = (grading.gain() * (1.0 / 255.0), grading.offset);
         for i in 0..2 {
-            let corners = self.0.corners(&places[i][0], &places[i][1]);
+            let corners = plane.corners(&places[i][0], &places[i][1]);
             let (mut above, mut below) = ([0_u64; SIDE], [0_u64; SIDE]);
-            self.0.pairs(&corners, &mut above, &mut below);
+            plane.pairs(&corners, &mut above, &mut below);
             for channel in 0..3 {
                 let (gain, offset) = (gain[channel], offset[channel]);
                 let shift = 8 * channel as u32;
@@ -101,16 +110,10 @@ impl Picture for Rgb {
     }
 }
 
-/// A picture in R'G'B' that is sampled with a cubic filter.
-#[derive(Clone, Copy)]
-pub(crate) struct CubicRgb(Plane);
-
 impl Opens for Cubic<View<Rgba8>> {
-    type Picture = CubicRgb;
-
-    unsafe fn open(self) -> Option<CubicRgb> {
+    unsafe fn open(self) -> Option<Picture> {
         // SAFETY: the caller guarantees it.
-        unsafe { Plane::of_view(self.0) }.filter(Plane::fits_cubic).map(CubicRgb)
+        unsafe { Plane::of_view(self.0) }.filter(Plane::fits_cubic).map(Picture::CubicRgb)
     }
 
     fn grading(&self, colour: Colour, _: &YuvToRgb) -> Grading {
@@ -118,12 +121,12 @@ impl Opens for Cubic<View<Rgba8>> {
     }
 }
 
-impl Picture for CubicRgb {
-    #[inline(always)]
-    fn sample(&self, places: &Places, _: bool, grading: &Grading, colours: &mut Colours) {
+#[inline(always)]
+fn cubic_rgb(plane: &Plane, places: &Places, grading: &Grading, colours: &mut Colours) {
+    {
         let (gain, offset) = (grading.gain() * (1.0 / 255.0), grading.offset);
         for i in 0..2 {
-            let samples = self.0.cubic(&places[i][0], &places[i][1]);
+            let samples = plane.cubic(&places[i][0], &places[i][1]);
             for channel in 0..3 {
                 let (gain, offset) = (gain[channel], offset[channel]);
                 for k in 0..SIDE {
@@ -213,13 +216,11 @@ unsafe fn open<T: Sample>(
 
 /// Implements [`Opens`] for a picture in textures and one in memory, with samples of one type.
 macro_rules! opens {
-    ($texture:ty, $view:ty, $sample:ty, $grading:path) => {
+    ($texture:ty, $view:ty, $picture:ident, $grading:path) => {
         impl Opens for $texture {
-            type Picture = Yuv<$sample>;
-
-            unsafe fn open(self) -> Option<Yuv<$sample>> {
+            unsafe fn open(self) -> Option<Picture> {
                 // SAFETY: the caller guarantees it.
-                unsafe { open(self.y, self.uv) }
+                unsafe { open(self.y, self.uv) }.map(Picture::$picture)
             }
 
             fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading {
@@ -228,12 +229,14 @@ macro_rules! opens {
         }
 
         impl Opens for $view {
-            type Picture = Yuv<$sample>;
-
-            unsafe fn open(self) -> Option<Yuv<$sample>> {
+            unsafe fn open(self) -> Option<Picture> {
                 // SAFETY: the caller guarantees it.
                 let (luma, chroma) = unsafe { (Plane::of_view(self.y)?, Plane::of_view(self.uv)?) };
-                self.is_whole().then_some(Yuv { luma, chroma, sample: PhantomData })
+                self.is_whole().then_some(Picture::$picture(Yuv {
+                    luma,
+                    chroma,
+                    sample: PhantomData,
+                }))
             }
 
             fn grading(&self, colour: Colour, decode: &YuvToRgb) -> Grading {
@@ -243,10 +246,11 @@ macro_rules! opens {
     };
 }
 
-opens!(Nv12Texture, Nv12, u8, Grading::yuv);
-opens!(P010Texture, P010, u16, Grading::p010);
+opens!(Nv12Texture, Nv12, Nv12, Grading::yuv);
+opens!(P010Texture, P010, P010, Grading::p010);
 
-impl<T: Sample> Picture for Yuv<T> {
+impl<T: Sample> Yuv<T> {
+    /// See [`Picture::sample`].
     #[inline(always)]
     fn sample(
         &self,
@@ -299,9 +303,7 @@ impl<T: Sample> Picture for Yuv<T> {
             }
         }
     }
-}
 
-impl<T: Sample> Yuv<T> {
     /// Returns what chroma and the offset contribute to red, green and blue at chroma coordinates.
     #[inline(always)]
     fn chroma<const N: usize>(
@@ -334,22 +336,13 @@ impl<T: Sample> Yuv<T> {
     }
 }
 
-/// A picture in one of two formats.
-#[derive(Clone, Copy)]
-pub(crate) enum Any {
-    Rgb(Rgb),
-    Yuv(Yuv<u8>),
-}
-
 impl Opens for AnyTexture {
-    type Picture = Any;
-
-    unsafe fn open(self) -> Option<Any> {
+    unsafe fn open(self) -> Option<Picture> {
         // SAFETY: the caller guarantees it.
         unsafe {
             match self {
-                Self::Rgba8(picture) => picture.open().map(Any::Rgb),
-                Self::Nv12(picture) => picture.open().map(Any::Yuv),
+                Self::Rgba8(picture) => picture.open(),
+                Self::Nv12(picture) => picture.open(),
             }
         }
     }
@@ -358,22 +351,6 @@ impl Opens for AnyTexture {
         match self {
             Self::Rgba8(picture) => picture.grading(colour, decode),
             Self::Nv12(picture) => picture.grading(colour, decode),
-        }
-    }
-}
-
-impl Picture for Any {
-    #[inline(always)]
-    fn sample(
-        &self,
-        places: &Places,
-        shares_chroma: bool,
-        grading: &Grading,
-        colours: &mut Colours,
-    ) {
-        match self {
-            Self::Rgb(picture) => picture.sample(places, shares_chroma, grading, colours),
-            Self::Yuv(picture) => picture.sample(places, shares_chroma, grading, colours),
         }
     }
 }

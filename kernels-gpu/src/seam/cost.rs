@@ -3,12 +3,13 @@
 // On the host, `core` or `std` provides these methods of `f32`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
+use cuda_std::device;
 use glam::{UVec2, Vec4, uvec2};
 use shared_types::seam::{BASE, LARGEST, NOISE, PER_LEVEL, Sees};
 
 /// Returns the difference at a single cell, before it is smoothed. `levels` returns the difference and the change over time
 /// at a cell, or `None` if not both cameras see the cell.
-#[inline(always)]
+#[device]
 pub(super) fn single(at: UVec2, levels: impl Fn(UVec2) -> Option<Vec4>) -> Option<f32> {
     let strength = |levels: Vec4| levels.truncate().abs().element_sum() * (1.0 / 3.0);
     let here = levels(at)?;
@@ -18,7 +19,7 @@ pub(super) fn single(at: UVec2, levels: impl Fn(UVec2) -> Option<Vec4>) -> Optio
 }
 
 /// Returns the cost of a cell, whose element of `cells` is `here`. `single` returns the difference at a cell.
-#[inline(always)]
+#[device]
 pub(super) fn cost(here: u32, at: UVec2, reach: u32, single: impl Fn(UVec2) -> Option<f32>) -> u32 {
     if here & Sees::BOTH == 0 {
         return 0;

@@ -6,7 +6,7 @@
 
 use crate::cpu::{covers, vectorised};
 use crate::io::Sampler2d;
-use crate::rows::{Opens, Picture, SIDE};
+use crate::rows::{Opens, SIDE};
 use crate::seam::changed;
 use crate::seam::cost::single;
 use crate::seam::steps::{Cells, between, bias, cheapest, trace_back};
@@ -59,13 +59,28 @@ pub(super) unsafe fn difference<P: Opens + Sampler2d>(
     };
     let cameras = (open(left, planes_left, look.left), open(right, planes_right, look.right));
     let (Some(left), Some(right)) = cameras else { return false };
-    let cameras = [left, right];
+    // SAFETY: the caller guarantees it.
+    unsafe { compare(&[left, right], &grid, motion, out) };
+    true
+}
+
+/// Compares two cameras in all cells; see [`difference`].
+///
+/// # Safety
+/// The conditions are those of [`difference`], and `motion` and `out` must have the same size.
+unsafe fn compare(
+    cameras: &[Camera; 2],
+    grid: &SeamGrid,
+    motion: ViewMut<Vec2>,
+    out: ViewMut<Vec4>,
+) {
+    let (width, height) = (out.width(), out.height());
     let transposed = grid.transposed != 0;
     // The cells along the rows of the panorama, and the rows of cells.
     let (across, along) = if transposed { (height, width) } else { (width, height) };
     (0..along).into_par_iter().for_each(|row| {
         let mut sums = vec![Sums::default(); across as usize];
-        vectorised!(add_row(&cameras, &grid, row, &mut sums));
+        vectorised!(add_row(cameras, grid, row, &mut sums));
         for (column, sums) in (0..).zip(sums) {
             let cell = if transposed { uvec2(row, column) } else { uvec2(column, row) };
             let scale = 255.0 / sums.count.max(1.0);
@@ -81,12 +96,11 @@ pub(super) unsafe fn difference<P: Opens + Sampler2d>(
             }
         }
     });
-    true
 }
 
 /// Adds the pixels of a row of cells to their sums.
 #[inline(always)]
-fn add_row<P: Picture>(cameras: &[Camera<P>; 2], grid: &SeamGrid, row: u32, sums: &mut [Sums]) {
+fn add_row(cameras: &[Camera; 2], grid: &SeamGrid, row: u32, sums: &mut [Sums]) {
     let first = grid.min.y + row * grid.cell;
     let end = uvec2(grid.min.x + sums.len() as u32 * grid.cell, first + grid.cell).min(grid.max);
     for y in (first..end.y).step_by(2) {

@@ -63,7 +63,7 @@ enum Seen {
 
 impl Cameras {
     /// Creates the lookup of both cameras from their planes and picture sizes (left camera first).
-    #[inline(always)]
+    #[device]
     fn new([left, right]: [CameraPlanes; 2], sizes: [UVec2; 2]) -> Self {
         Self {
             left: SourceLookup { planes: left, size: sizes[0] },
@@ -72,7 +72,7 @@ impl Cameras {
     }
 
     /// Returns the cameras that contribute to panorama pixel `at`.
-    #[inline(always)]
+    #[device]
     fn seen(&self, at: UVec2) -> Seen {
         let left = self.left.source(at.x, at.y, MIN_WEIGHT);
         let right = self.right.source(at.x, at.y, MIN_WEIGHT);
@@ -87,7 +87,7 @@ impl Cameras {
     /// Returns the share of each camera at a pixel: the smaller of two ratios. One is the camera's weight to the sum of
     /// both weights. The other is the distance from the edge of the camera's picture to the sum of this distance for
     /// both cameras. The share is 0 at the edge of the camera's picture, and 1/2 in the middle of the overlap.
-    #[inline(always)]
+    #[device]
     fn shares(&self, [left, right]: [(Vec2, f32); 2]) -> Vec2 {
         let distance =
             vec2(edge_distance(self.left.size, left.0), edge_distance(self.right.size, right.0));
@@ -97,7 +97,7 @@ impl Cameras {
 }
 
 /// Returns the first panorama pixel of a cell, and the column and row after its last pixel.
-#[inline(always)]
+#[device]
 fn pixels(grid: &SeamGrid, cell: UVec2) -> (UVec2, UVec2) {
     let cell = if grid.transposed != 0 { uvec2(cell.y, cell.x) } else { cell };
     let min = grid.min + cell * grid.cell;
@@ -255,7 +255,7 @@ seam_difference! {
 }
 
 /// The body of the comparison kernels. One thread computes one cell.
-#[inline(always)]
+#[device]
 fn difference<P: Sampler2d>(
     left: P,
     right: P,
@@ -305,7 +305,7 @@ fn difference<P: Sampler2d>(
 
 /// Returns the change of a cell over time. `before` is its element of `motion`, and `level` is the mean level of both
 /// cameras plus 1.
-#[inline(always)]
+#[device]
 fn changed(before: Vec2, level: f32) -> f32 {
     let change = if before.x > 0.0 { (level - before.x).abs() - STILL } else { 0.0 };
     change.max(MOTION_DECAY * before.y).max(0.0)

@@ -21,7 +21,7 @@ struct LastRow {
 }
 
 impl LastRow {
-    #[inline(always)]
+    #[device]
     fn new() -> Self {
         Self {
             totals: shared_array![u32; 2 * PLACES as usize],
@@ -34,7 +34,7 @@ impl LastRow {
     ///
     /// # Safety
     /// The element must exist, and no other thread may access it until the next barrier.
-    #[inline(always)]
+    #[device]
     unsafe fn store(&self, at: u32, total: u32, run: u32, here: u32) {
         // SAFETY: the caller guarantees that element `at` exists and that no other thread accesses it.
         unsafe {
@@ -149,7 +149,7 @@ pub unsafe fn seam_path(
 ///
 /// # Safety
 /// `sums` must have three elements. Other threads may access them only with this function.
-#[inline(always)]
+#[device]
 unsafe fn add(sums: Shared<u32>, row: SeamCosts) {
     // SAFETY: the caller guarantees that `sums` has three elements. All threads access them with atomics.
     unsafe {

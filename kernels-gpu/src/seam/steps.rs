@@ -5,7 +5,7 @@ use shared_types::seam::{BIAS, BIAS_CELLS, MOST, PLACES, STEP};
 
 /// Returns the cost of showing different cameras in two adjacent cells with costs `a` and `b`. Returns 0 if one of the
 /// costs is 0, because then only one camera sees this cell, or none does.
-#[inline(always)]
+#[device]
 pub(super) fn between(a: u32, b: u32) -> u32 {
     if a != 0 && b != 0 { a + b } else { 0 }
 }
@@ -20,7 +20,7 @@ pub(super) struct Cells {
 impl Cells {
     /// Returns the number of positions in a row and the number of rows. Returns `None` if the sizes of the images do
     /// not match, there are no rows, or there are more than [`PLACES`] positions.
-    #[inline(always)]
+    #[device]
     pub(super) fn size(&self) -> Option<(u32, u32)> {
         let (places, along) = (self.cost.width() + 1, self.cost.height());
         let same = self.sides.width() == places && self.sides.height() == along;
@@ -28,7 +28,7 @@ impl Cells {
     }
 
     /// Returns the cost of a cell; 0 outside the grid.
-    #[inline(always)]
+    #[device]
     pub(super) fn cell(&self, x: u32, y: u32) -> u32 {
         // SAFETY: `(x, y)` is inside `cost` where it is loaded.
         if self.cost.contains(x, y) { unsafe { self.cost.load(x, y) } } else { 0 }
@@ -39,7 +39,7 @@ impl Cells {
     ///
     /// # Safety
     /// Position `(at, y)` of `sides` must exist.
-    #[inline(always)]
+    #[device]
     pub(super) unsafe fn row(&self, y: u32, at: u32, from: u32) -> (u32, u32) {
         // SAFETY: the caller guarantees that `(at, y)` is inside `sides`.
         let sides = unsafe { self.sides.load(at, y) };
@@ -57,7 +57,7 @@ impl Cells {
 /// Returns the cost of the cheapest path to position `place` of the current row, excluding the cost of this row, and the
 /// path's position in the previous row. `total` and `run` return the elements of [`LastRow`] at a position, of which there
 /// are `places`.
-#[inline(always)]
+#[device]
 pub(super) fn cheapest(
     total: impl Fn(u32) -> u32,
     run: impl Fn(u32) -> u32,
@@ -96,7 +96,7 @@ pub(super) fn cheapest(
 /// # Safety
 /// `parent` must have `places` columns, and `parent` and `best` must have `along` rows; all must be written before a
 /// barrier.
-#[inline(always)]
+#[device]
 pub(super) unsafe fn trace_back(
     total: impl Fn(u32) -> u32,
     places: u32,
@@ -122,7 +122,7 @@ pub(super) unsafe fn trace_back(
 }
 
 /// Returns the cost of the distance of a position from that of the current path.
-#[inline(always)]
+#[device]
 pub(super) fn bias(biased: u32, current: u32, place: u32) -> u32 {
     if biased != 0 { BIAS * current.abs_diff(place).min(BIAS_CELLS) } else { 0 }
 }

@@ -136,7 +136,7 @@ pub fn seam_layer(last: u32, rest: ViewMut<f32>, cover: ViewMut<f32>) {
 
 /// Returns the left camera's weight at a pixel that both cameras see: a mix of its weights for the paths `from` and `to`,
 /// as [`seam_weights`] defines it.
-#[inline(always)]
+#[device]
 fn faded_share(
     cameras: &Cameras,
     sources: [(Vec2, f32); 2],
@@ -158,7 +158,7 @@ fn faded_share(
 
 /// Returns the left camera's weight at a pixel that both cameras see, for one path; [`seam_weights`] defines the
 /// weight. The last argument contains the upper limits of the left and the right camera's weight ([`FREEDOM`]).
-#[inline(always)]
+#[device]
 fn left_share(
     path: Slice<u32>,
     grid: &SeamGrid,

@@ -25,17 +25,17 @@ macro_rules! luma {
         impl Pixel for $type {
             const SMALL: bool = $small;
 
-            #[inline(always)]
+            #[device]
             fn bits(self) -> u32 {
                 self.into()
             }
 
-            #[inline(always)]
+            #[device]
             fn luma(bits: u32) -> i32 {
                 bits as i32
             }
 
-            #[inline(always)]
+            #[device]
             fn colour_squares(_: [u32; 2]) -> u32 {
                 0
             }
@@ -50,13 +50,13 @@ luma!(u16, false);
 impl Pixel for Rgba8 {
     const SMALL: bool = true;
 
-    #[inline(always)]
+    #[device]
     fn bits(self) -> u32 {
         bytemuck::cast(self)
     }
 
     /// Computes BT.601 luma in integers, as in Pillow's `convert("L")`: (19595 r + 38470 g + 7471 b + 32768) / 65536.
-    #[inline(always)]
+    #[device]
     fn luma(bits: u32) -> i32 {
         // The weights have 16 bits. `HIGH` and `LOW` contain their high and low bytes.
         const HIGH: u32 = u32::from_le_bytes([76, 150, 29, 0]);
@@ -65,7 +65,7 @@ impl Pixel for Rgba8 {
     }
 
     /// Computes (a − b)² as a² + b² − 2ab, because `dp4a` sums products of bytes.
-    #[inline(always)]
+    #[device]
     fn colour_squares([a, b]: [u32; 2]) -> u32 {
         // Clear alpha in one factor of each product, so that alpha does not count.
         let [rgb_a, rgb_b] = [a, b].map(|bits| bits & 0xff_ff_ff);
@@ -74,7 +74,7 @@ impl Pixel for Rgba8 {
 }
 
 /// Returns the lumas of all pixels of a batch.
-#[inline(always)]
+#[device]
 pub(super) fn lumas<P: Pixel>(batch: Batch) -> Lumas {
     batch.map(|pair| pair.map(P::luma))
 }
@@ -89,7 +89,7 @@ pub(super) type Lumas = [[i32; 2]; LINES as usize];
 ///
 /// # Safety
 /// The caller must ensure `x < width` and `y < height`.
-#[inline(always)]
+#[device]
 pub(super) unsafe fn load_luma<P: Pixel>(view: View<P>, x: u32, y: u32) -> i32 {
     // SAFETY: the caller guarantees that `(x, y)` is inside the picture.
     P::luma(unsafe { view.load(x, y) }.bits())

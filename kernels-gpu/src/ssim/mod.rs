@@ -61,7 +61,7 @@ use window::{Moments, Window, filter_down, tap_along, zip};
 struct Column(Moments);
 
 /// Returns the position of a column's moments in a row of shared memory.
-#[inline(always)]
+#[device]
 const fn place(column: u32) -> u32 {
     column + column / GAP
 }
@@ -71,7 +71,7 @@ const GAP: u32 = RUN;
 
 /// Returns the column of a block that a thread filters vertically. Eight lanes write at a time, at positions that must
 /// differ modulo 8. So they write two runs of four columns that are 16 columns (20 positions) apart.
-#[inline(always)]
+#[device]
 const fn column_of(thread: u32) -> u32 {
     const { assert!(RUN == 4) };
     let (lane, in_run) = (thread % 32, thread % RUN);
@@ -82,7 +82,7 @@ const fn column_of(thread: u32) -> u32 {
 const PITCH: u32 = place(BLOCK_THREADS);
 
 /// Returns the SSIM for these moments, where u² already includes 2 C2. Numerator and denominator are scaled by four.
-#[inline(always)]
+#[device]
 fn ssim([u, v, uu, vv]: Moments, params: &SsimParams) -> f32 {
     let spread_u = (-u).mul_add(u, uu);
     let spread_v = (-v).mul_add(v, vv);
@@ -103,7 +103,7 @@ struct Strip<P> {
 
 impl<P: Pixel> Strip<P> {
     /// Loads the thread's column of a batch that starts at row `line`. Rows below the strip repeat its last row.
-    #[inline(always)]
+    #[device]
     fn fetch(&self, line: u32) -> Batch {
         let fetch = |i: u32| {
             let line = (line + i).min(self.last);
@@ -119,7 +119,7 @@ impl<P: Pixel> Strip<P> {
 ///
 /// # Safety
 /// The columns of all four windows must exist and be written before a barrier.
-#[inline(always)]
+#[device]
 unsafe fn filter_along(run: Shared<Column>) -> [Moments; RUN as usize] {
     let mut sums: [Moments; RUN as usize] = [[0.0; 4]; RUN as usize];
     unroll!((WINDOW + RUN) as usize - 1, |i| {
@@ -135,7 +135,7 @@ unsafe fn filter_along(run: Shared<Column>) -> [Moments; RUN as usize] {
 }
 
 /// Sums the values whose columns are below `inside`. The first value is in column `x`.
-#[inline(always)]
+#[device]
 fn sum_inside(values: [f32; RUN as usize], x: u32, inside: u32) -> f32 {
     let mut sum = 0.0;
     unroll!(RUN as usize, |j| {
@@ -145,7 +145,7 @@ fn sum_inside(values: [f32; RUN as usize], x: u32, inside: u32) -> f32 {
 }
 
 /// Stores four adjacent SSIM values, the first one at `at`. Omits values outside the map or from column `inside` on.
-#[inline(always)]
+#[device]
 fn store_run(map: ViewMut<f32>, at: UVec2, inside: u32, values: [f32; RUN as usize]) {
     unroll!(RUN as usize, |j| {
         let x = at.x + j as u32;
@@ -156,7 +156,7 @@ fn store_run(map: ViewMut<f32>, at: UVec2, inside: u32, values: [f32; RUN as usi
     });
 }
 
-#[inline(always)]
+#[device]
 fn fused<P: Pixel>(
     a: View<P>,
     b: View<P>,

@@ -15,7 +15,7 @@ pub(super) struct Totals {
 }
 
 /// Converts the sum of `N` SSIM values to a fixed-point number. Returns 0 if `counts` is false.
-#[inline(always)]
+#[device]
 pub(super) fn summand<const N: u32>(sum: f32, counts: bool) -> i64 {
     let most = N as f32;
     // Each SSIM is from −1 to 1 for valid levels. If `sum` is NaN, `max` returns −`N`, but `clamp` would return NaN.
@@ -28,7 +28,7 @@ pub(super) fn summand<const N: u32>(sum: f32, counts: bool) -> i64 {
 impl Totals {
     /// Adds the squared differences in the rows of a batch that are before row `end`. The batch starts at row `line`.
     /// `end` must be uniform for the block.
-    #[inline(always)]
+    #[device]
     pub(super) fn add_squares<P: Pixel>(
         &mut self,
         batch: Batch,
@@ -45,7 +45,7 @@ impl Totals {
 
     /// Adds the squared differences in the first `lines` rows of a batch. The caller inlines two copies. In the copy
     /// for complete batches, `lines` is a constant, so there is no test per row.
-    #[inline(always)]
+    #[device]
     pub(super) fn add_squares_of<P: Pixel>(&mut self, batch: Batch, lumas: Lumas, lines: u32) {
         let (mut squares, mut colour_squares) = (0, 0);
         unroll!(LINES as usize, |i| {
@@ -68,7 +68,7 @@ impl Totals {
     ///
     /// # Safety
     /// All lanes must call it.
-    #[inline(always)]
+    #[device]
     pub(super) unsafe fn over_warp(self) -> [u64; SUMS as usize] {
         // SAFETY: the caller guarantees that all lanes of the warp call this function.
         unsafe {
@@ -85,7 +85,7 @@ impl Totals {
     ///
     /// # Safety
     /// All threads of the block must call it, in complete warps. `sums` must have [`SUMS`] elements.
-    #[inline(always)]
+    #[device]
     pub(super) unsafe fn add_to(self, sums: SliceMut<u64>) {
         // SAFETY: the caller guarantees complete warps and `SUMS` elements in `sums`.
         unsafe {
@@ -106,7 +106,7 @@ impl Totals {
     /// # Safety
     /// All [`BLOCK_THREADS`] threads of the block must call it. `running` must have at least `RUNNING` elements, and
     /// `sums` at least [`SUMS`].
-    #[inline(always)]
+    #[device]
     pub(super) unsafe fn finish(self, running: SliceMut<u64>, blocks: u32, sums: SliceMut<u64>) {
         let warps = shared_array![u64; (WARPS * SUMS) as usize];
         let (warp, lane) = (thread::thread_idx_x() / warp::WARP_SIZE, warp::lane_id());

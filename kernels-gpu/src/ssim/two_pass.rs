@@ -10,7 +10,7 @@ use shared_types::ssim::{MARGIN, SUMS, SsimParams, TWO_PASS_THREADS, WINDOW};
 
 /// The body of the first pass. It filters a, b, a², b² and ab along the rows, for each pixel whose window is inside the
 /// pictures, and sums the squared differences. Here a and b are the lumas of the two pictures.
-#[inline(always)]
+#[device]
 pub(super) fn rows<P: Pixel>(
     a: View<P>,
     b: View<P>,

@@ -3,6 +3,7 @@
 
 use super::luma::Lumas;
 use crate::unroll::unroll;
+use cuda_std::device;
 // On the host, `core` or `std` provides these methods of `f32`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
@@ -83,7 +84,7 @@ pub(super) struct Window {
 
 impl Window {
     /// Adds the values of a row. Returns the moments, times [`DOWN`], of the window that ends at this row.
-    #[inline(always)]
+    #[device]
     pub(super) fn push(&mut self, row: Moments) -> Moments {
         let row = filter(&mut self.three, THREE, row);
         let row = filter(&mut self.five, FIVE, row);
@@ -93,7 +94,7 @@ impl Window {
 
 /// Adds a row to a filter, and returns the result that this row completes. `ahead[i]` is the contribution of the rows
 /// so far to the result that the row after `i` more rows completes.
-#[inline(always)]
+#[device]
 pub(super) fn filter<const N: usize, const INNER: usize>(
     ahead: &mut [Moments; N],
     inner: [f32; INNER],
@@ -108,14 +109,14 @@ pub(super) fn filter<const N: usize, const INNER: usize>(
 }
 
 /// Returns `f` of each moment of `a` and the same moment of `b`.
-#[inline(always)]
+#[device]
 pub(super) fn zip(a: Moments, b: Moments, f: impl Fn(f32, f32) -> f32) -> Moments {
     [f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2]), f(a[3], b[3])]
 }
 
 /// Filters a batch of rows vertically. Returns the moments of the window that ends at each row. `twice` is twice the
 /// middle level, which is subtracted from u.
-#[inline(always)]
+#[device]
 pub(super) fn filter_down(
     window: &mut Window,
     lumas: Lumas,

@@ -24,21 +24,21 @@ use shared_types::warp::CameraPlanes;
 use shared_types::yuv::YuvToRgb;
 
 /// A camera: its picture and the size of it, its planes, and its colour correction.
-pub(crate) struct Camera<P> {
-    picture: P,
+pub(crate) struct Camera {
+    picture: Picture,
     size: UVec2,
     planes: CameraPlanes,
     grading: Grading,
     shading: Shading,
 }
 
-impl<P: Picture> Camera<P> {
+impl Camera {
     /// Opens the picture of a camera. Returns `None` if a picture of its kind or size is not supported.
     ///
     /// # Safety
     /// The picture must be valid host memory as long as the camera is used.
-    pub(crate) unsafe fn open<O: Opens<Picture = P> + Sampler2d>(
-        picture: O,
+    pub(crate) unsafe fn open(
+        picture: impl Opens + Sampler2d,
         planes: CameraPlanes,
         colour: Colour,
         vignette: Vignette,
@@ -114,35 +114,40 @@ impl<P: Picture> Camera<P> {
 ///
 /// # Safety
 /// All memory must be valid host memory, and nothing else may access the panorama.
-pub(super) unsafe fn planes<P: Opens + Sampler2d, O: Panorama>(
+pub(super) unsafe fn planes<P: Opens + Sampler2d>(
     config: &LaunchConfig,
     left: P,
     right: P,
     planes_left: CameraPlanes,
     planes_right: CameraPlanes,
     params: StitchParams,
-    out: O,
+    out: impl Into<Panorama>,
 ) -> bool {
-    let cameras = [
-        (left, planes_left, params.left, params.left_vignette),
-        (right, planes_right, params.right, params.right_vignette),
-    ];
+    // SAFETY: the caller guarantees that the pictures are valid host memory.
+    let (left, right) = unsafe {
+        let StitchParams { decode, left_vignette, right_vignette, .. } = &params;
+        (
+            Camera::open(left, planes_left, params.left, *left_vignette, decode),
+            Camera::open(right, planes_right, params.right, *right_vignette, decode),
+        )
+    };
+    let (Some(left), Some(right)) = (left, right) else { return false };
     // SAFETY: the caller guarantees it.
-    unsafe { stitch(config, cameras, &params, out) }
+    unsafe { stitch(config, &[left, right], &params, out.into()) }
 }
 
 /// Computes a launch of a kernel that ignores the gammas; see [`planes`].
 ///
 /// # Safety
 /// The conditions are those of [`planes`].
-pub(super) unsafe fn linear_planes<P: Opens + Sampler2d, O: Panorama>(
+pub(super) unsafe fn linear_planes<P: Opens + Sampler2d>(
     config: &LaunchConfig,
     left: P,
     right: P,
     planes_left: CameraPlanes,
     planes_right: CameraPlanes,
     params: StitchParams,
-    out: O,
+    out: impl Into<Panorama>,
 ) -> bool {
     let linear = |colour: Colour| Colour { gamma: 1.0, ..colour };
     let params = StitchParams { left: linear(params.left), right: linear(params.right), ..params };
@@ -150,33 +155,26 @@ pub(super) unsafe fn linear_planes<P: Opens + Sampler2d, O: Panorama>(
     unsafe { planes(config, left, right, planes_left, planes_right, params, out) }
 }
 
-/// Stitches two cameras. Returns false if a picture, the panorama or the launch is not supported.
+/// Stitches two cameras. Returns false if the panorama or the launch is not supported.
 ///
 /// # Safety
 /// The conditions are those of [`planes`].
-unsafe fn stitch<P: Opens + Sampler2d, O: Panorama>(
+unsafe fn stitch(
     config: &LaunchConfig,
-    cameras: [(P, CameraPlanes, Colour, Vignette); 2],
+    cameras: &[Camera; 2],
     params: &StitchParams,
-    out: O,
+    out: Panorama,
 ) -> bool {
     let (width, height) = out.size();
     let flips = params.flip != 0;
     if !is_writable(config, &out, flips) {
         return false;
     }
-    let [Some(left), Some(right)] = cameras.map(|(picture, planes, colour, vignette)| {
-        // SAFETY: the caller guarantees that the picture is valid host memory.
-        unsafe { Camera::open(picture, planes, colour, vignette, &params.decode) }
-    }) else {
-        return false;
-    };
-    let cameras = [left, right];
     (0..height.div_ceil(2)).into_par_iter().for_each(|pair| {
         vectorised!({
             for x in (0..width).step_by(SIDE) {
                 let at = uvec2(x, 2 * pair);
-                let mut colours = mean(&cameras, at);
+                let mut colours = mean(cameras, at);
                 if params.edge_boost != 0 {
                     brighten(&mut colours, x, width);
                 }
@@ -191,19 +189,19 @@ unsafe fn stitch<P: Opens + Sampler2d, O: Panorama>(
 
 /// Returns whether a launch computes a whole panorama, and [`Panorama::store`] can write it. A thread of the kernels
 /// computes the pixels that share a chroma sample.
-fn is_writable<O: Panorama>(config: &LaunchConfig, out: &O, flips: bool) -> bool {
-    let (width, height) = out.size();
-    if !covers(config, width.div_ceil(O::CELL), height.div_ceil(O::CELL)) {
+fn is_writable(config: &LaunchConfig, out: &Panorama, flips: bool) -> bool {
+    let ((width, height), cell) = (out.size(), out.cell());
+    if !covers(config, width.div_ceil(cell), height.div_ceil(cell)) {
         return false;
     }
-    let has_whole_cells = width.is_multiple_of(O::CELL) && height.is_multiple_of(O::CELL);
+    let has_whole_cells = width.is_multiple_of(cell) && height.is_multiple_of(cell);
     out.is_whole() && (!flips || has_whole_cells)
 }
 
 /// Returns the weighted mean colours of the cameras in two rows, whose first pixel is `at`. Pixels that no camera sees
 /// are black.
 #[inline(always)]
-fn mean<P: Picture>(cameras: &[Camera<P>], at: UVec2) -> Colours {
+fn mean(cameras: &[Camera], at: UVec2) -> Colours {
     let mut sums: Colours = [[[0.0; SIDE]; 3]; 2];
     let mut weights = [[0.0; SIDE]; 2];
     for camera in cameras {
@@ -225,10 +223,24 @@ pub(super) unsafe fn add<P: Opens + Sampler2d>(
     params: AddParams,
     sums: ViewMut<Sum>,
 ) -> bool {
-    let AddParams { colour, vignette, min_weight, min, .. } = params;
+    let AddParams { colour, vignette, .. } = params;
     // SAFETY: the caller guarantees that the picture is valid host memory.
     let camera = unsafe { Camera::open(picture, planes, colour, vignette, &params.decode) };
-    let Some(camera) = camera else { return false };
+    // SAFETY: the caller guarantees it.
+    camera.is_some_and(|camera| unsafe { add_camera(config, &camera, &params, sums) })
+}
+
+/// Adds a camera to sums; see [`add`].
+///
+/// # Safety
+/// The conditions are those of [`add`].
+unsafe fn add_camera(
+    config: &LaunchConfig,
+    camera: &Camera,
+    params: &AddParams,
+    sums: ViewMut<Sum>,
+) -> bool {
+    let AddParams { min_weight, min, .. } = *params;
     let end = params.max.min(uvec2(sums.width(), sums.height()));
     let sides = end.saturating_sub(min);
     let end = min + uvec2(covered(config, 0, sides.x), covered(config, 1, sides.y));
@@ -298,12 +310,13 @@ pub(super) unsafe fn add_cubic(
 ///
 /// # Safety
 /// All memory must be valid host memory, and nothing else may access the panorama or write the sums.
-pub(super) unsafe fn finish<O: Panorama>(
+pub(super) unsafe fn finish(
     config: &LaunchConfig,
     sums: View<Sum>,
     params: FinishParams,
-    out: O,
+    out: impl Into<Panorama>,
 ) -> bool {
+    let out = out.into();
     let ((width, height), flips) = (out.size(), params.flip != 0);
     if !is_writable(config, &out, flips) {
         return false;

@@ -15,10 +15,11 @@ pub use gamma_table::*;
 // On the host, `core` or `std` provides these methods of `f32`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
+use cuda_std::device;
 
 /// Returns the factor by which panorama column `x` is brightened: 1 in the middle, up to 1.35 at both ends. See
 /// [`StitchParams::edge_boost`](shared_types::stitch::StitchParams::edge_boost).
-#[inline(always)]
+#[device]
 pub(crate) fn edge_boost(x: u32, width: u32) -> f32 {
     let half = 0.5 * width as f32;
     let d = (x as f32 - half).abs() / half;

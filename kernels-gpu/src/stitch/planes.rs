@@ -211,7 +211,7 @@ stitch_planes! {
 }
 
 /// The body of every stitch kernel on planes. One thread computes one cell of the panorama ([`Target::CELL`]).
-#[inline(always)]
+#[device]
 fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
     left: Source<P, M>,
     right: Source<P, M>,
@@ -250,7 +250,7 @@ struct Source<P, M> {
 
 impl<P: Sampler2d, M: Planes> Source<P, M> {
     /// Adds the camera's colour at panorama pixel `(x, y)` to `sum`, if the camera contributes to this pixel.
-    #[inline(always)]
+    #[device]
     fn add<G: Grade>(&self, x: u32, y: u32, grade: &G, decode: &YuvToRgb, sum: &mut WeightedSum) {
         let camera = SourceLookup { planes: self.planes, size: self.picture.size() };
         if let Some((place, weight)) = camera.source(x, y, MIN_WEIGHT) {
@@ -270,14 +270,14 @@ pub(crate) struct WeightedSum {
 }
 
 impl WeightedSum {
-    #[inline(always)]
+    #[device]
     pub(crate) fn add(&mut self, weight: f32, colour: Vec3) {
         self.colour += weight * colour;
         self.weight += weight;
     }
 
     /// Returns the weighted mean colour times `boost`, in levels (0 to 255), or black if nothing was added.
-    #[inline(always)]
+    #[device]
     pub(crate) fn levels(&self, boost: f32) -> Vec3 {
         if self.weight > 0.0 { self.colour * (255.0 * boost / self.weight) } else { Vec3::ZERO }
     }

@@ -165,7 +165,7 @@ pub fn stitch_finish_p010(sums: View<Sum>, params: FinishParams, out: P010Mut) {
 }
 
 /// The body of every kernel that adds a camera. One thread computes one panorama pixel.
-#[inline(always)]
+#[device]
 fn add<P: Sampler2d, G: Grade>(
     picture: P,
     planes: CameraPlanes,
@@ -202,7 +202,7 @@ fn add<P: Sampler2d, G: Grade>(
 
 /// The body of the kernels that convert sums to a panorama. One thread computes one cell of the panorama
 /// ([`Target::CELL`]).
-#[inline(always)]
+#[device]
 fn finish<O: Target>(sums: View<Sum>, params: &FinishParams, out: O) {
     let (width, height) = (out.width(), out.height());
     let cell = thread::index_2d();

@@ -21,7 +21,7 @@ pub(super) struct SourceCamera<'a, P> {
 }
 
 impl<'a, P: Sampler2d> SourceCamera<'a, P> {
-    #[inline(always)]
+    #[device]
     pub(super) fn new(picture: P, camera: &ViewCamera, decode: &'a YuvToRgb) -> Self {
         let colour = Scaled::new(camera.colour, P::WHITE);
         Self { picture, colour, per_side: camera.per_side, decode, vignette: None }
@@ -29,19 +29,19 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
 
     /// Adds a constant colour to the picture, and undoes its vignetting; see
     /// [`ViewSource::offset`](shared_types::view::ViewSource::offset).
-    #[inline(always)]
+    #[device]
     pub(super) fn mixed(self, offset: Vec3, vignette: Vignette) -> Self {
         Self { colour: self.colour.mixed(offset), vignette: Some(vignette), ..self }
     }
 
     /// Returns the position one pixel beyond the centre of the last pixel, along both axes.
-    #[inline(always)]
+    #[device]
     pub(super) fn end(&self) -> Vec2 {
         self.picture.size().as_vec2() + P::MIDDLE
     }
 
     /// Returns whether a position is inside the picture; false for NaN.
-    #[inline(always)]
+    #[device]
     pub(super) fn is_inside(&self, place: Vec2) -> bool {
         let end = self.end();
         place.x >= P::MIDDLE && place.x < end.x && place.y >= P::MIDDLE && place.y < end.y
@@ -51,7 +51,7 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
     /// outside. As in a warp, edges are one pixel beyond the centres of the first and the last pixel. To get the
     /// weights of a warp, this distance is divided by the shorter side of the picture, and then by the sum for both
     /// cameras.
-    #[inline(always)]
+    #[device]
     pub(super) fn margin(&self, place: Option<Vec2>) -> f32 {
         let Some(place) = place else { return 0.0 };
         let far = self.end() - place;
@@ -62,7 +62,7 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
 
     /// Samples the picture at a position. A position outside the picture is clamped to the picture's edge. The sample
     /// contains the factor of the vignette, which is the fourth component.
-    #[inline(always)]
+    #[device]
     pub(super) fn sample(&self, place: Vec2) -> Vec4 {
         // SAFETY: `ViewTile::new` has checked that the picture is whole and not empty.
         let sample = unsafe { self.picture.sample_near(place, self.decode) };
@@ -84,7 +84,7 @@ pub(super) struct Weights<'a> {
 
 impl Weights<'_> {
     /// Returns whether both weight planes have the size of the canvas. Otherwise, they are not used.
-    #[inline(always)]
+    #[device]
     pub(super) fn are_there(&self) -> bool {
         let there = |plane: &View<f32>| uvec2(plane.width(), plane.height()) == self.canvas.size;
         there(&self.planes[0]) && there(&self.planes[1])
@@ -92,7 +92,7 @@ impl Weights<'_> {
 
     /// Returns both weights at a position inside the canvas, or `None` if both are 0. The planes must have the
     /// canvas's size.
-    #[inline(always)]
+    #[device]
     pub(super) fn at(&self, place: Vec2) -> Option<[f32; 2]> {
         // SAFETY: the position is clamped to the canvas, and the planes have the canvas's size.
         let [a, b] =
@@ -108,7 +108,7 @@ pub(super) const ROUNDING: f32 = 3e-7;
 
 /// Clamps a position to the centres of the canvas's pixels. Returns `None` if the position is more than half a pixel
 /// outside these centres.
-#[inline(always)]
+#[device]
 pub(super) fn clamp_to_canvas(canvas: &ViewCanvas, place: Vec2) -> Option<Vec2> {
     let size = canvas.size.as_vec2();
     let reach = 0.5 + ROUNDING * size;

@@ -29,8 +29,8 @@ use shared_types::yuv::YuvToRgb;
 use std::vec::Vec;
 
 /// A camera of a view.
-struct Source<P> {
-    picture: P,
+struct Source {
+    picture: Picture,
     camera: ViewCamera,
     size: Vec2,
     grading: Grading,
@@ -52,7 +52,7 @@ struct OnCanvas {
 /// # Safety
 /// All memory must be valid host memory, and nothing else may access the view.
 #[expect(clippy::too_many_arguments, reason = "they are the arguments of the kernels")]
-pub(super) unsafe fn cameras<P: Opens + Sampler2d, O: Panorama>(
+pub(super) unsafe fn cameras<P: Opens + Sampler2d>(
     config: &LaunchConfig,
     left: P,
     right: P,
@@ -61,7 +61,7 @@ pub(super) unsafe fn cameras<P: Opens + Sampler2d, O: Panorama>(
     canvas: ViewCanvas,
     cameras: ViewCameras,
     frame: ViewFrame,
-    out: O,
+    out: impl Into<Panorama>,
 ) -> bool {
     let planes = [left_weight, right_weight];
     let weighed = Weights { planes, canvas: &canvas }.are_there();
@@ -76,7 +76,7 @@ pub(super) unsafe fn cameras<P: Opens + Sampler2d, O: Panorama>(
     };
     let Some(sources) = sources.into_iter().collect::<Option<Vec<_>>>() else { return false };
     // SAFETY: the caller guarantees it.
-    unsafe { blended(config, &sources, weighed.then_some(&canvas), &frame, out) }
+    unsafe { blended(config, &sources, weighed.then_some(&canvas), &frame, out.into()) }
 }
 
 /// Computes a launch for up to [`MAX_CAMERAS`] cameras; see `many_cameras_kernel!`. The pictures are P010 if `DEEP`, and
@@ -84,33 +84,33 @@ pub(super) unsafe fn cameras<P: Opens + Sampler2d, O: Panorama>(
 ///
 /// # Safety
 /// The conditions of the kernels apply. All memory must be valid host memory, and nothing else may access the view.
-pub(super) unsafe fn many<O: Panorama, const DEEP: bool, const MIXED: bool>(
+pub(super) unsafe fn many<const DEEP: bool, const MIXED: bool>(
     config: &LaunchConfig,
     sources: Table<ViewSource, MAX_CAMERAS>,
     planes: View<f32>,
     canvas: ViewCanvas,
     frame: ViewFrame,
-    out: O,
+    out: impl Into<Panorama>,
 ) -> bool {
     let weighed = UVec2::new(planes.width(), planes.height()) == canvas.size;
     let planes = weighed.then_some(&planes);
     let all = (0..sources.len()).filter_map(|i| sources.get(i));
     let canvas = weighed.then_some(&canvas);
     // SAFETY: the caller guarantees the conditions. If `weighed`, the planes are not empty.
-    unsafe {
+    let sources = unsafe {
         if DEEP {
             let open = |source: &ViewSource| p010(source);
-            let sources = opened::<_, MIXED>(all, open, planes);
-            sources.is_some_and(|sources| blended(config, &sources, canvas, &frame, out))
+            opened::<_, MIXED>(all, open, planes)
         } else {
             let open = |source: &ViewSource| match source.chroma {
                 0 => AnyTexture::Rgba8(rgba8(source)),
                 _ => AnyTexture::Nv12(nv12(source)),
             };
-            let sources = opened::<_, MIXED>(all, open, planes);
-            sources.is_some_and(|sources| blended(config, &sources, canvas, &frame, out))
+            opened::<_, MIXED>(all, open, planes)
         }
-    }
+    };
+    // SAFETY: the caller guarantees it.
+    sources.is_some_and(|sources| unsafe { blended(config, &sources, canvas, &frame, out.into()) })
 }
 
 /// Opens the pictures of cameras and the planes of their weights, if there are some. Returns `None` if one of them is not
@@ -122,7 +122,7 @@ unsafe fn opened<P: Opens, const MIXED: bool>(
     sources: impl Iterator<Item = ViewSource>,
     picture: impl Fn(&ViewSource) -> P,
     planes: Option<&View<f32>>,
-) -> Option<Vec<Source<P::Picture>>> {
+) -> Option<Vec<Source>> {
     let open = |source: ViewSource| {
         let picture = (picture(&source), source.size);
         // SAFETY: the caller guarantees it.
@@ -139,22 +139,38 @@ unsafe fn opened<P: Opens, const MIXED: bool>(
 ///
 /// # Safety
 /// All memory must be valid host memory, and nothing else may access the view.
-pub(super) unsafe fn panorama<P: Opens + Sampler2d, O: Panorama>(
+pub(super) unsafe fn panorama<P: Opens + Sampler2d>(
     config: &LaunchConfig,
     panorama: P,
     canvas: ViewCanvas,
     frame: ViewFrame,
-    out: O,
+    out: impl Into<Panorama>,
 ) -> bool {
     let same_size = Sampler2d::size(&panorama) == canvas.size;
     let grading = panorama.grading(Colour::IDENTITY, &frame.decode);
     // SAFETY: the caller guarantees that the panorama is valid host memory.
     let Some(picture) = unsafe { panorama.open() }.filter(|_| same_size) else { return false };
+    // SAFETY: the caller guarantees it.
+    unsafe { part(config, picture, &grading, &canvas, &frame, out.into()) }
+}
+
+/// Renders a part of a panorama; see [`panorama`].
+///
+/// # Safety
+/// The conditions are those of [`render`], and the picture must be valid host memory.
+unsafe fn part(
+    config: &LaunchConfig,
+    picture: Picture,
+    grading: &Grading,
+    canvas: &ViewCanvas,
+    frame: &ViewFrame,
+    out: Panorama,
+) -> bool {
     let shading = Shading::of_gamma(1.0);
     let shown = |at: Vec2| {
-        let OnCanvas { places, inside } = on_canvas(&canvas, at);
+        let OnCanvas { places, inside } = on_canvas(canvas, at);
         let mut colours: Colours = [[[0.0; SIDE]; 3]; 2];
-        picture.sample(&places, false, &grading, &mut colours);
+        picture.sample(&places, false, grading, &mut colours);
         shading.apply(&places, &mut colours);
         for (colours, inside) in colours.iter_mut().zip(&inside) {
             for channel in colours {
@@ -166,19 +182,19 @@ pub(super) unsafe fn panorama<P: Opens + Sampler2d, O: Panorama>(
         colours
     };
     // SAFETY: the caller guarantees it.
-    unsafe { render(config, &frame, out, shown) }
+    unsafe { render(config, frame, out, shown) }
 }
 
 /// Renders the blended pictures of cameras. `canvas` is that of the weights.
 ///
 /// # Safety
 /// The conditions are those of [`render`], and the pictures and planes must be valid host memory.
-unsafe fn blended<P: Picture, O: Panorama>(
+unsafe fn blended(
     config: &LaunchConfig,
-    sources: &[Source<P>],
+    sources: &[Source],
     canvas: Option<&ViewCanvas>,
     frame: &ViewFrame,
-    out: O,
+    out: Panorama,
 ) -> bool {
     // SAFETY: the caller guarantees it.
     unsafe { render(config, frame, out, |at| blend(sources, canvas, at)) }
@@ -190,13 +206,13 @@ unsafe fn blended<P: Picture, O: Panorama>(
 /// # Safety
 /// The view must be valid host memory that nothing else accesses.
 #[inline(always)]
-unsafe fn render<O: Panorama>(
+unsafe fn render(
     config: &LaunchConfig,
     frame: &ViewFrame,
-    out: O,
+    out: Panorama,
     colours: impl Fn(Vec2) -> Colours + Sync,
 ) -> bool {
-    let ((width, height), tile) = (out.size(), tile(O::CELL));
+    let ((width, height), tile) = (out.size(), tile(out.cell()));
     let sound = config.block == [BLOCK[0], BLOCK[1], 1]
         && config.grid[0] >= width.div_ceil(tile.x)
         && config.grid[1] >= height.div_ceil(tile.y)
@@ -218,7 +234,7 @@ unsafe fn render<O: Panorama>(
 /// Returns the weighted mean colours of cameras in two rows, whose first pixel is at offset `at` from the view's middle.
 /// Pixels that no camera sees are black.
 #[inline(always)]
-fn blend<P: Picture>(sources: &[Source<P>], canvas: Option<&ViewCanvas>, at: Vec2) -> Colours {
+fn blend(sources: &[Source], canvas: Option<&ViewCanvas>, at: Vec2) -> Colours {
     let mut sums: Colours = [[[0.0; SIDE]; 3]; 2];
     let mut totals = [[0.0; SIDE]; 2];
     let on_canvas = canvas.map(|canvas| on_canvas(canvas, at));
@@ -256,13 +272,13 @@ fn weigh(plane: &Plane, OnCanvas { places, inside }: &OnCanvas, weights: &mut [R
     }
 }
 
-impl<P: Picture> Source<P> {
+impl Source {
     /// Opens the picture of a camera and the plane of its weights. Returns `None` if one of them is not supported.
     ///
     /// # Safety
     /// Both must be valid host memory as long as the source is used.
-    unsafe fn open<O: Opens<Picture = P>>(
-        (picture, size): (O, UVec2),
+    unsafe fn open(
+        (picture, size): (impl Opens, UVec2),
         camera: ViewCamera,
         decode: &YuvToRgb,
         weights: Option<View<f32>>,

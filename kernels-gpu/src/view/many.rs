@@ -44,11 +44,7 @@ macro_rules! many_cameras_kernel {
         ///   must be P010 if the view is P010, and must not be P010 otherwise.
         /// - `planes` is the plane of the first camera's weights, or empty. If it is not empty, each address of weights
         ///   in `sources` must be that of a plane with its size and pitch.
-        #[kernel(
-                                                            launch_bounds(BLOCK_THREADS, $blocks),
-                                                            barriers(1),
-                                                            cpu(cpu::many::<_, $deep, $mixed>)
-                                                        )]
+        #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(1), cpu(cpu::many::<$deep, $mixed>))]
         pub unsafe fn $name(
             sources: Table<ViewSource, MAX_CAMERAS>,
             planes: View<f32>,
@@ -111,7 +107,7 @@ impl Cameras<'_> {
     ///
     /// # Safety
     /// All lanes of the warp must call it.
-    #[inline(always)]
+    #[device]
     unsafe fn seeing<O: Target>(&self, tile: &ViewTile<O>) -> u32 {
         let source = self.sources.get(warp::lane_id());
         let sees = source.is_some_and(|source| tile.may_see(&source.camera()));
@@ -123,7 +119,7 @@ impl Cameras<'_> {
     ///
     /// # Safety
     /// If several cameras may see the tile, the fit of the canvas's patch must have been set before a barrier.
-    #[inline(always)]
+    #[device]
     unsafe fn weighed(&self, patches: Patches, seen: u32) -> bool {
         // SAFETY: the caller guarantees that the fit was set.
         seen & (seen - 1) != 0 && unsafe { patches.fit(CANVAS) } != Fit::Unused
@@ -134,7 +130,7 @@ impl Cameras<'_> {
 ///
 /// # Safety
 /// The patches of these cameras must have been computed before a barrier.
-#[inline(always)]
+#[device]
 unsafe fn any_off(patches: Patches, seen: u32) -> bool {
     let (mut left, mut off) = (seen, false);
     while left != 0 {
@@ -146,14 +142,14 @@ unsafe fn any_off(patches: Patches, seen: u32) -> bool {
 }
 
 /// Returns the map from a view's pixels to a camera's picture.
-#[inline(always)]
+#[device]
 fn lens(camera: &ViewCamera) -> LensMap<'_> {
     LensMap { camera, middle: Rgba8Texture::MIDDLE }
 }
 
 /// Returns a camera with its picture. If `MIXED`, the picture is mixed with a constant colour, and its vignetting is
 /// undone.
-#[inline(always)]
+#[device]
 fn source_camera<P: Sampler2d, const MIXED: bool>(
     picture: P,
     source: &ViewSource,
@@ -166,7 +162,7 @@ fn source_camera<P: Sampler2d, const MIXED: bool>(
 ///
 /// # Safety
 /// The conditions of the kernels apply.
-#[inline(always)]
+#[device]
 unsafe fn from_many<O: Target, const DEEP: bool, const MIXED: bool>(
     cameras: &Cameras<'_>,
     frame: &ViewFrame,
@@ -259,7 +255,7 @@ impl<O: Target, const EXACT: bool, const DEEP: bool, const MIXED: bool>
     ManyCameras<'_, O, EXACT, DEEP, MIXED>
 {
     /// Returns the position of a pixel by a patch or, if the patch is not accurate enough, by its map.
-    #[inline(always)]
+    #[device]
     fn place(&self, patch: u32, map: &impl Map, pixel: Pixel) -> Option<Vec2> {
         // SAFETY: the patch was computed before a barrier. The branch is uniform for the block.
         unsafe {
@@ -272,7 +268,7 @@ impl<O: Target, const EXACT: bool, const DEEP: bool, const MIXED: bool>
     }
 
     /// Returns the blended colours of the first `N` pixels.
-    #[inline(always)]
+    #[device]
     fn blend<const N: usize>(&self, pixels: [Pixel; 4]) -> [Vec3; 4] {
         let cameras = self.cameras;
         let mut on_canvas = [None; 4];
@@ -330,7 +326,7 @@ impl<O: Target, const EXACT: bool, const DEEP: bool, const MIXED: bool>
 
 /// Returns the colours of the first `N` pixels in a camera's picture, and their distances from its edge as fractions of
 /// its shorter side.
-#[inline(always)]
+#[device]
 fn sampled<P: Sampler2d, const N: usize, const MIXED: bool>(
     picture: P,
     source: &ViewSource,
@@ -351,12 +347,12 @@ impl<O: Target, const DEEP: bool, const MIXED: bool> Shader
 
     const AHEAD: bool = false;
 
-    #[inline(always)]
+    #[device]
     fn sample(&self, pixel: Pixel) -> Pixel {
         pixel
     }
 
-    #[inline(always)]
+    #[device]
     fn colours(&self, pixels: [Pixel; 4]) -> [Vec3; 4] {
         self.blend::<4>(pixels)
     }
@@ -370,12 +366,12 @@ impl<O: Target, const DEEP: bool, const MIXED: bool> Shader
 
     const AHEAD: bool = false;
 
-    #[inline(always)]
+    #[device]
     fn sample(&self, pixel: Pixel) -> Vec3 {
         self.blend::<1>([pixel; 4])[0]
     }
 
-    #[inline(always)]
+    #[device]
     fn colours(&self, colours: [Vec3; 4]) -> [Vec3; 4] {
         colours
     }

@@ -4,6 +4,7 @@ use crate::view::pixel::Columns;
 use crate::view::pixel::Pixel;
 use crate::warp::lens::{Real, bend};
 use crate::warp::patch::Map;
+use cuda_std::device;
 // On the host, `core` or `std` provides these methods of `f32`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
@@ -19,7 +20,7 @@ pub(super) trait TileMap {
 
 /// A map that interpolates positions along the thread's columns.
 impl TileMap for Columns {
-    #[inline(always)]
+    #[device]
     fn place(&self, pixel: Pixel) -> Option<Vec2> {
         Some(self.at(pixel))
     }
@@ -27,7 +28,7 @@ impl TileMap for Columns {
 
 /// A map that computes the exact position of each pixel.
 impl<M: Map> TileMap for M {
-    #[inline(always)]
+    #[device]
     fn place(&self, pixel: Pixel) -> Option<Vec2> {
         Map::place(self, pixel.at)
     }
@@ -42,7 +43,7 @@ pub(super) struct LensMap<'a> {
 
 impl Map for LensMap<'_> {
     /// Returns the source coordinates of a view position. The centre of the picture's first pixel is at `middle`.
-    #[inline(always)]
+    #[device]
     fn place(&self, at: Vec2) -> Option<Vec2> {
         let ViewCamera { rays, focal, centre, distortion, limit, lens, .. } = self.camera;
         let [x, y] = bend(*lens, distortion, *limit, ray(rays, at))?;
@@ -58,7 +59,7 @@ pub(super) struct CanvasMap<'a>(pub(super) &'a ViewCanvas);
 
 impl Map for CanvasMap<'_> {
     /// Returns the canvas position that a view position shows.
-    #[inline(always)]
+    #[device]
     fn place(&self, at: Vec2) -> Option<Vec2> {
         let canvas = self.0;
         let [x, y, z] = ray(&canvas.rays, at);
@@ -75,7 +76,7 @@ impl Map for CanvasMap<'_> {
 }
 
 /// Returns the ray through a view position. `at` is the position's offset from the view's centre, in pixels.
-#[inline(always)]
+#[device]
 pub(super) fn ray(Rays { middle, along, down }: &Rays, at: Vec2) -> [f32; 3] {
     let axis = |m: f32, a: f32, d: f32| at.x.mul_add(a, at.y.mul_add(d, m));
     [

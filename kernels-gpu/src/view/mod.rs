@@ -135,7 +135,7 @@ panorama_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_panorama_rgba8_nv1
 panorama_kernel!("P010 to P010", P010 => P010Mut, view_panorama_p010);
 
 /// The body of every kernel for two cameras.
-#[inline(always)]
+#[device]
 fn from_cameras<P: Sampler2d, O: Target>(
     left: P,
     right: P,

@@ -1,6 +1,7 @@
 //! A thread's pixels, interpolated positions along its columns, and the trait of the shaders that compute its colours.
 
 use crate::warp::patch::Line;
+use cuda_std::device;
 use glam::{Vec2, Vec3};
 
 /// A pixel that a thread computes: its index among the thread's columns, its row in the tile, and its offset in pixels
@@ -17,7 +18,7 @@ pub(super) struct Pixel {
 pub(super) struct Columns(pub(super) [Line; 2]);
 
 impl Columns {
-    #[inline(always)]
+    #[device]
     pub(super) fn at(&self, pixel: Pixel) -> Vec2 {
         // If the compiler knows the column, it also makes this selection at compile time.
         if pixel.column == 0 { self.0[0].at(pixel.row) } else { self.0[1].at(pixel.row) }

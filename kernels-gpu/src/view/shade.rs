@@ -23,10 +23,10 @@ impl Shader for Black {
 
     const AHEAD: bool = false;
 
-    #[inline(always)]
+    #[device]
     fn sample(&self, _: Pixel) {}
 
-    #[inline(always)]
+    #[device]
     fn colours(&self, _: [(); 4]) -> [Vec3; 4] {
         [Vec3::ZERO; 4]
     }
@@ -45,7 +45,7 @@ impl<P: Sampler2d, M: TileMap> Shader for FromPanorama<'_, P, M> {
 
     const AHEAD: bool = false;
 
-    #[inline(always)]
+    #[device]
     fn sample(&self, pixel: Pixel) -> Vec3 {
         const { assert!(P::MIDDLE == 0.0, "canvas positions have the first pixel's centre at 0") };
         let place = self.map.place(pixel).and_then(|place| clamp_to_canvas(self.canvas, place));
@@ -55,7 +55,7 @@ impl<P: Sampler2d, M: TileMap> Shader for FromPanorama<'_, P, M> {
         if place.is_some() { sample } else { Vec3::ZERO }
     }
 
-    #[inline(always)]
+    #[device]
     fn colours(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
         Scaled::new(Colour::IDENTITY, P::WHITE).apply(samples.map(|sample| sample.extend(1.0)))
     }
@@ -73,13 +73,13 @@ impl<P: Sampler2d> Shader for OneCamera<'_, P> {
 
     const AHEAD: bool = true;
 
-    #[inline(always)]
+    #[device]
     fn sample(&self, pixel: Pixel) -> (Vec4, bool) {
         let place = self.map.at(pixel);
         (self.camera.sample(place), self.camera.is_inside(place))
     }
 
-    #[inline(always)]
+    #[device]
     fn colours(&self, samples: [(Vec4, bool); 4]) -> [Vec3; 4] {
         let mut colours = self.camera.colour.apply(samples.map(|(sample, _)| sample));
         unroll!(4, |i| {
@@ -103,7 +103,7 @@ pub(super) struct TwoCameras<'a, P, M, C> {
 impl<P: Sampler2d, M: TileMap, C: TileMap> TwoCameras<'_, P, M, C> {
     /// Returns the left camera's weight and the sum of both weights. `left` and `right` are the distances in pixels
     /// from the pixel's position in each camera's picture to the edge of this picture.
-    #[inline(always)]
+    #[device]
     pub(super) fn counts(&self, pixel: Pixel, [left, right]: [f32; 2]) -> (f32, f32) {
         if let Some((weights, map)) = &self.counts
             && left > 0.0
@@ -125,7 +125,7 @@ impl<P: Sampler2d, M: TileMap, C: TileMap> Shader for TwoCameras<'_, P, M, C> {
 
     const AHEAD: bool = false;
 
-    #[inline(always)]
+    #[device]
     fn sample(&self, pixel: Pixel) -> Self::Sample {
         let (l, r) = (self.maps.0.place(pixel), self.maps.1.place(pixel));
         let (counts, sum) = self.counts(pixel, [self.left.margin(l), self.right.margin(r)]);
@@ -138,7 +138,7 @@ impl<P: Sampler2d, M: TileMap, C: TileMap> Shader for TwoCameras<'_, P, M, C> {
         (samples, (sum > 0.0).then_some(share))
     }
 
-    #[inline(always)]
+    #[device]
     fn colours(&self, samples: [Self::Sample; 4]) -> [Vec3; 4] {
         let left = self.left.colour.apply(samples.map(|([left, _], _)| left));
         let mut colours = self.right.colour.apply(samples.map(|([_, right], _)| right));

@@ -13,7 +13,7 @@ pub(super) const FALLBACK: f32 = 1e-6;
 ///
 /// # Safety
 /// `planes` must not be empty, and the conditions of the kernels apply.
-#[inline(always)]
+#[device]
 pub(super) unsafe fn plane(planes: &View<f32>, source: &ViewSource) -> View<f32> {
     // SAFETY: the caller guarantees that there is a plane of this size and pitch at the address.
     unsafe { planes.with_address(core::ptr::with_exposed_provenance(source.weights as usize)) }
@@ -23,7 +23,7 @@ pub(super) unsafe fn plane(planes: &View<f32>, source: &ViewSource) -> View<f32>
 ///
 /// # Safety
 /// The conditions of the kernels apply.
-#[inline(always)]
+#[device]
 pub(super) unsafe fn rgba8(ViewSource { texels, size, .. }: &ViewSource) -> Rgba8Texture {
     // SAFETY: the caller guarantees that the texture exists. This module reads only the size of `rows`.
     unsafe {
@@ -36,7 +36,7 @@ pub(super) unsafe fn rgba8(ViewSource { texels, size, .. }: &ViewSource) -> Rgba
 ///
 /// # Safety
 /// The conditions of the kernels apply, and the picture must have chroma.
-#[inline(always)]
+#[device]
 pub(super) unsafe fn nv12(ViewSource { texels, chroma, size, .. }: &ViewSource) -> Nv12Texture {
     let list = (0, (core::ptr::null(), (0, ())));
     let luma = (core::ptr::null(), (size.x, (size.y, list)));
@@ -48,7 +48,7 @@ pub(super) unsafe fn nv12(ViewSource { texels, chroma, size, .. }: &ViewSource) 
 ///
 /// # Safety
 /// The conditions of the kernels apply, and the picture must be P010.
-#[inline(always)]
+#[device]
 pub(super) unsafe fn p010(ViewSource { texels, chroma, size, .. }: &ViewSource) -> P010Texture {
     let list = (0, (core::ptr::null(), (0, ())));
     let luma = (core::ptr::null(), (size.x, (size.y, list)));

@@ -24,7 +24,7 @@ impl<O: Target> ViewTile<O> {
 
     /// Returns the tile of this block. Returns `None` if a picture or the block shape is invalid, or if the tile is
     /// outside the view. The result is uniform for the block.
-    #[inline(always)]
+    #[device]
     pub(super) fn new<P: Sampler2d>(pictures: &[P], frame: &ViewFrame, out: O) -> Option<Self> {
         let sound = |picture: &P| picture.is_whole() && picture.size().min_element() > 0;
         let shape = thread::block_dim_x() == BLOCK[0] && thread::block_dim_y() == BLOCK[1];
@@ -38,13 +38,13 @@ impl<O: Target> ViewTile<O> {
     }
 
     /// Returns the offset of position `at` in the tile from the view's middle, in pixels.
-    #[inline(always)]
+    #[device]
     pub(super) fn place(&self, at: Vec2) -> Vec2 {
         self.corner.as_vec2() + at - self.frame.middle
     }
 
     /// Returns whether the camera may see any part of the tile.
-    #[inline(always)]
+    #[device]
     pub(super) fn may_see(&self, camera: &ViewCamera) -> bool {
         let middle = self.place(0.5 * Self::SIZE.as_vec2() - 0.5);
         let sees = |b: &Vec3| middle.x.mul_add(b.x, middle.y.mul_add(b.y, b.z)) >= 0.0;
@@ -53,7 +53,7 @@ impl<O: Target> ViewTile<O> {
     }
 
     /// Returns the tile column of the thread's column number `column`.
-    #[inline(always)]
+    #[device]
     pub(super) fn x(column: u32) -> u32 {
         thread::thread_idx_x() * O::FOUR.x + column
     }
@@ -62,7 +62,7 @@ impl<O: Target> ViewTile<O> {
     ///
     /// # Safety
     /// The conditions of [`Patches::make`] apply.
-    #[inline(always)]
+    #[device]
     pub(super) unsafe fn make(&self, patches: Patches, which: u32, map: &impl Map, wanted: bool) {
         // SAFETY: the caller guarantees the conditions of `Patches::make`.
         unsafe {
@@ -78,7 +78,7 @@ impl<O: Target> ViewTile<O> {
     ///
     /// # Safety
     /// The caller must ensure that the patch was computed and that a barrier followed.
-    #[inline(always)]
+    #[device]
     pub(super) unsafe fn columns(&self, patches: Patches, which: u32) -> Columns {
         let (first, second) = (Self::x(0) as f32, Self::x(1) as f32);
         // SAFETY: the caller guarantees that the patch was computed before a barrier. If the thread has only one
@@ -88,7 +88,7 @@ impl<O: Target> ViewTile<O> {
 
     /// Writes the thread's eight pixels, four at a time. The samples of all eight, or of four if
     /// [`AHEAD`](Shader::AHEAD) is false, are in flight before the first one is used.
-    #[inline(always)]
+    #[device]
     pub(super) fn each_four<S: Shader>(&self, sampler: &S) {
         const { assert!(RUN == 8) };
         let x = self.corner.x + Self::x(0);
@@ -114,13 +114,13 @@ impl<O: Target> ViewTile<O> {
     }
 
     /// Returns the first row of the thread's pixels in the tile.
-    #[inline(always)]
+    #[device]
     pub(super) fn first_row() -> u32 {
         thread::thread_idx_y() * (RUN / O::FOUR.x)
     }
 
     /// Takes the samples of four of the thread's pixels, starting at the thread's row number `from`.
-    #[inline(always)]
+    #[device]
     pub(super) fn four<S: Shader>(&self, sampler: &S, from: u32) -> [S::Sample; 4] {
         [
             sampler.sample(self.of_four(from, 0)),
@@ -131,14 +131,14 @@ impl<O: Target> ViewTile<O> {
     }
 
     /// Returns pixel `i` of the group of four pixels that starts at the thread's row number `from`.
-    #[inline(always)]
+    #[device]
     pub(super) fn of_four(&self, from: u32, i: u32) -> Pixel {
         self.pixel(i % O::FOUR.x, from + i / O::FOUR.x)
     }
 
     /// Writes the thread's pixels one by one. This is slower than [`each_four`](Self::each_four), but needs fewer
     /// registers.
-    #[inline(always)]
+    #[device]
     pub(super) fn each<S: Shader>(&self, sampler: &S) {
         let x = self.corner.x + Self::x(0);
         if x >= self.out.width() {
@@ -158,7 +158,7 @@ impl<O: Target> ViewTile<O> {
     }
 
     /// Returns the pixel in the thread's column number `column` and row number `of_thread`. It may be outside the view.
-    #[inline(always)]
+    #[device]
     pub(super) fn pixel(&self, column: u32, of_thread: u32) -> Pixel {
         let in_view = self.corner + uvec2(Self::x(column), Self::first_row() + of_thread);
         // Add in f32, so that only the thread's first row is converted at run time, rather than the row of each pixel.

@@ -1,5 +1,6 @@
 //! One camera of a warp: looks up its source coordinates and its weight for a panorama pixel.
 
+use cuda_std::device;
 use glam::{UVec2, Vec2, vec2};
 use shared_types::texture::TexturedCameraPlanes;
 use shared_types::warp::CameraPlanes;
@@ -23,18 +24,18 @@ pub(crate) trait Planes: Copy {
 }
 
 impl Planes for CameraPlanes {
-    #[inline(always)]
+    #[device]
     fn contains(&self, x: u32, y: u32) -> bool {
         CameraPlanes::contains(self, x, y)
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn weight(&self, x: u32, y: u32) -> f32 {
         // SAFETY: the caller guarantees that the planes contain the pixel.
         unsafe { CameraPlanes::weight(self, x, y) }
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn place(&self, x: u32, y: u32) -> Vec2 {
         // SAFETY: the caller guarantees that the planes contain the pixel.
         unsafe { CameraPlanes::place(self, x, y) }
@@ -43,17 +44,17 @@ impl Planes for CameraPlanes {
 
 /// Planes in textures. Reads are at texel centres, where the texture filter returns the exact value.
 impl Planes for TexturedCameraPlanes {
-    #[inline(always)]
+    #[device]
     fn contains(&self, x: u32, y: u32) -> bool {
         x < self.width && y < self.height
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn weight(&self, x: u32, y: u32) -> f32 {
         self.weight.read(x as f32 + 0.5, y as f32 + 0.5).x
     }
 
-    #[inline(always)]
+    #[device]
     unsafe fn place(&self, x: u32, y: u32) -> Vec2 {
         let at = vec2(x as f32 + 0.5, y as f32 + 0.5);
         vec2(self.x.read(at.x, at.y).x, self.y.read(at.x, at.y).x)
@@ -71,7 +72,7 @@ impl<P: Planes> SourceLookup<P> {
     /// Returns the source coordinates of panorama pixel `(x, y)` and the camera's weight at this pixel. Returns `None`
     /// if the camera does not contribute, because the coordinates are outside its picture, or the weight is at most
     /// `min_weight`.
-    #[inline(always)]
+    #[device]
     pub(crate) fn source(&self, x: u32, y: u32, min_weight: f32) -> Option<(Vec2, f32)> {
         if !self.planes.contains(x, y) {
             return None;
@@ -89,7 +90,7 @@ impl<P: Planes> SourceLookup<P> {
 }
 
 /// Returns whether `place` is inside a picture of `size` pixels. Returns false for NaN.
-#[inline(always)]
+#[device]
 pub(crate) fn is_inside(size: UVec2, place: Vec2) -> bool {
     let (w, h) = (size.x as f32, size.y as f32);
     // A NaN fails all four comparisons.

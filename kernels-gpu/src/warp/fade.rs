@@ -59,7 +59,7 @@ pub unsafe fn warp_fade(cameras: Table<FadedCamera, MAX_CAMERAS>, first: ViewMut
 ///
 /// # Safety
 /// There must be a plane with the size and pitch of `first` at the camera's address.
-#[inline(always)]
+#[device]
 unsafe fn plane(camera: &FadedCamera, first: ViewMut<f32>) -> ViewMut<f32> {
     // SAFETY: the caller guarantees that there is such a plane.
     unsafe { first.with_address(with_exposed_provenance_mut(camera.weights as usize)) }
@@ -71,7 +71,7 @@ unsafe fn plane(camera: &FadedCamera, first: ViewMut<f32>) -> ViewMut<f32> {
 /// # Safety
 /// `first` must contain the pixel. There must be a plane with the size and pitch of `first` at the camera's address,
 /// and no other thread may write this pixel of the plane.
-#[inline(always)]
+#[device]
 unsafe fn weights(camera: &FadedCamera, first: ViewMut<f32>, at: UVec2) -> Option<(f32, f32)> {
     let FadedCamera { base, size, .. } = *camera;
     let (_, base) = SourceLookup { planes: base, size }.source(at.x, at.y, MIN_WEIGHT)?;

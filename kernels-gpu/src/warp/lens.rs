@@ -31,34 +31,34 @@ pub(crate) trait Real:
 }
 
 impl Real for f32 {
-    #[inline(always)]
+    #[device]
     fn angle_from(self, x: Self) -> Self {
         angle(x, self)
     }
 
-    #[inline(always)]
+    #[device]
     fn reciprocal(self) -> Self {
         self.fast_recip()
     }
 
-    #[inline(always)]
+    #[device]
     fn reciprocal_root(self) -> Self {
         self.fast_rsqrt()
     }
 }
 
 impl Real for f64 {
-    #[inline(always)]
+    #[device]
     fn angle_from(self, x: Self) -> Self {
         libm::atan2(self, x)
     }
 
-    #[inline(always)]
+    #[device]
     fn reciprocal(self) -> Self {
         1.0 / self
     }
 
-    #[inline(always)]
+    #[device]
     fn reciprocal_root(self) -> Self {
         1.0 / self.sqrt()
     }
@@ -66,7 +66,7 @@ impl Real for f64 {
 
 /// Returns the point of the picture plane at which the lens shows a ray, or `None` if the lens cannot see the ray. See
 /// [`Lens`].
-#[inline(always)]
+#[device]
 pub(crate) fn bend<R: Real>(lens: Lens, k: &[R; 5], limit: R, ray: [R; 3]) -> Option<[R; 2]> {
     match lens {
         Lens::FISHEYE => fisheye(k, limit, ray),
@@ -76,7 +76,7 @@ pub(crate) fn bend<R: Real>(lens: Lens, k: &[R; 5], limit: R, ray: [R; 3]) -> Op
 
 /// Returns the point of the picture plane for a ray through a pinhole lens with Brown–Conrady distortion, as in
 /// `cv::projectPoints`.
-#[inline(always)]
+#[device]
 fn pinhole<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     let [zero, one, two] = [0, 1, 2].map(R::from);
     if z <= zero {
@@ -97,7 +97,7 @@ fn pinhole<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
 
 /// Returns the point of the picture plane for a ray through an equidistant fisheye lens with distortion, as in
 /// `cv::fisheye::projectPoints`.
-#[inline(always)]
+#[device]
 fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     let [zero, one] = [0, 1].map(R::from);
     let &[k1, k2, k3, k4, _] = k;
@@ -119,7 +119,7 @@ fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
 /// Evaluates a polynomial in q², where q is the shorter coordinate divided by the longer one, so at most 1. The
 /// polynomial is fitted for the smallest maximum relative error (1.5e-8). Symmetry extends the result to the whole
 /// circle.
-#[inline(always)]
+#[device]
 pub fn angle(x: f32, y: f32) -> f32 {
     /// Coefficients of atan(q)/q in q², highest power first.
     const ARC: [f32; 9] = [

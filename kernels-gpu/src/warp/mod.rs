@@ -147,7 +147,7 @@ pub fn warp_resize(
 }
 
 /// Returns the ray that a canvas pixel shows. [`Projection`] defines it.
-#[inline(always)]
+#[device]
 pub fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
     let p = (pixel - canvas.centre) / canvas.scale;
     match canvas.projection {
@@ -166,7 +166,7 @@ pub fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
 
 /// Returns the source pixel of a point in the camera's frame, or `None` if the lens cannot see the point. See
 /// [`Lens`](shared_types::warp::Lens).
-#[inline(always)]
+#[device]
 pub fn project(camera: &Camera, point: DVec3) -> Option<DVec2> {
     let Camera { lens, distortion, limit, .. } = camera;
     let distorted = DVec2::from(bend(*lens, distortion, *limit, point.to_array())?);
@@ -175,7 +175,7 @@ pub fn project(camera: &Camera, point: DVec3) -> Option<DVec2> {
 }
 
 /// Converts a source coordinate to f32. Clamps it to ±32,768 pixels, which is far outside any picture.
-#[inline(always)]
+#[device]
 fn bounded(coordinate: f64) -> f32 {
     /// The limit in pixels, which is twice the maximum side of a picture.
     const FAR: f64 = 32_768.0;
@@ -184,7 +184,7 @@ fn bounded(coordinate: f64) -> f32 {
 
 /// Returns the distance from a source pixel to the nearest edge of a picture of `size` pixels, as a fraction of the
 /// picture's shorter side. Returns 0 outside the picture.
-#[inline(always)]
+#[device]
 #[must_use]
 pub fn edge_distance(size: UVec2, place: Vec2) -> f32 {
     edge_pixels(size, place) / size.as_vec2().min_element()
@@ -194,7 +194,7 @@ pub fn edge_distance(size: UVec2, place: Vec2) -> f32 {
 /// the picture.
 ///
 /// The edges are at −1 and at the width or height, so every pixel of the picture has a distance above 0.
-#[inline(always)]
+#[device]
 fn edge_pixels(size: UVec2, place: Vec2) -> f32 {
     if is_inside(size, place) {
         let ([u, v], [w, h]) = (place.to_array(), size.as_vec2().to_array());
@@ -208,7 +208,7 @@ fn edge_pixels(size: UVec2, place: Vec2) -> f32 {
 ///
 /// Reduces `x` to a remainder r with |r| ≤ π/4 by subtracting the nearest multiple of π/2 in two parts (Cody and
 /// Waite). Then evaluates the Taylor series, whose first omitted term is below 1e-18.
-#[inline(always)]
+#[device]
 pub fn sin_cos(x: f64) -> (f64, f64) {
     /// The rounding error of `FRAC_PI_2`: π/2 − `FRAC_PI_2`.
     const FRAC_PI_2_LOW: f64 = 6.123_233_995_736_766e-17;

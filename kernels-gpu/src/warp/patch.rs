@@ -62,7 +62,7 @@ const MANY: usize = MAX_CAMERAS + 1;
 
 impl Patches {
     /// Allocates three patches in the block's shared memory.
-    #[inline(always)]
+    #[device]
     pub(crate) fn new() -> Self {
         Self {
             nodes: shared_array![Pair; 3 * NODES as usize],
@@ -72,7 +72,7 @@ impl Patches {
     }
 
     /// Allocates a patch for each of [`MAX_CAMERAS`] cameras, and one for a canvas, in the block's shared memory.
-    #[inline(always)]
+    #[device]
     pub(crate) fn of_cameras() -> Self {
         Self {
             nodes: shared_array![Pair; MANY * NODES as usize],
@@ -87,7 +87,7 @@ impl Patches {
     /// # Safety
     /// All lanes of one warp must call it for this patch, and no other warp. A barrier must follow before the patch is
     /// used.
-    #[inline(always)]
+    #[device]
     pub(crate) unsafe fn make(&self, which: u32, map: &impl Map, corner: Vec2, size: UVec2) {
         let lane = warp::lane_id();
         let (column, row) = (lane % SIDE, lane / SIDE);
@@ -121,7 +121,7 @@ impl Patches {
     ///
     /// # Safety
     /// The conditions of [`make`](Self::make) apply.
-    #[inline(always)]
+    #[device]
     pub(crate) unsafe fn set_fit(&self, which: u32, fit: Fit) {
         if warp::lane_id() == 0 {
             // SAFETY: only one lane writes the element, and the caller guarantees that others read it after a barrier.
@@ -134,7 +134,7 @@ impl Patches {
     ///
     /// # Safety
     /// The caller must ensure that the nodes were stored and that the warp was synchronised afterwards.
-    #[inline(always)]
+    #[device]
     unsafe fn coefficient(&self, first: u32, i: u32, size: Vec2) -> Vec2 {
         // SAFETY: the caller guarantees that all nine nodes were stored before a synchronisation.
         let node = |i: u32| unsafe { self.nodes.load(first + i).0 };
@@ -166,7 +166,7 @@ impl Patches {
     /// # Safety
     /// The caller must ensure that [`make`](Self::make) or [`set_fit`](Self::set_fit) was called for the patch and
     /// that a barrier followed.
-    #[inline(always)]
+    #[device]
     pub(crate) unsafe fn fit(&self, which: u32) -> Fit {
         // SAFETY: the caller guarantees that the result was set before a barrier.
         match unsafe { self.fits.load(which) } {
@@ -181,7 +181,7 @@ impl Patches {
     ///
     /// # Safety
     /// The caller must ensure that the patch was computed and that a barrier followed.
-    #[inline(always)]
+    #[device]
     pub(crate) unsafe fn line(&self, which: u32, x: f32) -> Line {
         // SAFETY: the caller guarantees that the patch was computed before a barrier.
         let of = |i: u32| unsafe { self.coefficients.load(which * NODES + i).0 };
@@ -201,14 +201,14 @@ pub(crate) struct Line {
 
 impl Line {
     /// Returns the picture position at offset `y` along the line.
-    #[inline(always)]
+    #[device]
     pub(crate) fn at(&self, y: f32) -> Vec2 {
         fused(fused(self.bend, y, self.slope), y, self.start)
     }
 }
 
 /// Returns `a·t + b` for both components, with fused multiply-adds.
-#[inline(always)]
+#[device]
 pub(crate) fn fused(a: Vec2, t: f32, b: Vec2) -> Vec2 {
     vec2(a.x.mul_add(t, b.x), a.y.mul_add(t, b.y))
 }

@@ -41,7 +41,7 @@ pub fn warp_shift(
 
 /// Returns the change of a camera's source coordinates per panorama pixel at `at`, in the direction of `step`. Returns 0
 /// if the camera sees neither neighbour.
-#[inline(always)]
+#[device]
 fn slope(planes: CameraPlanes, size: UVec2, at: UVec2, step: UVec2) -> Vec2 {
     let seen = |at: UVec2| {
         if !planes.contains(at.x, at.y) {
@@ -63,7 +63,7 @@ fn slope(planes: CameraPlanes, size: UVec2, at: UVec2, step: UVec2) -> Vec2 {
 
 /// Returns the displacement at a panorama position, interpolated bilinearly. Positions outside the grid have that of the
 /// nearest position on its outline. An empty grid has none.
-#[inline(always)]
+#[device]
 fn displacement(grid: &ShiftGrid, at: Vec2) -> Vec2 {
     let last = uvec2(grid.columns, grid.rows).saturating_sub(UVec2::ONE);
     let at = (at / grid.spacing).clamp(Vec2::ZERO, last.as_vec2());

@@ -29,7 +29,7 @@ mod waiting;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::panic::{self, AssertUnwindSafe, Location};
-use std::{iter, mem, ptr, thread};
+use std::{fmt, iter, mem, ptr, thread};
 
 use corosensei::trap::CoroutineTrapHandler;
 use corosensei::{CoroutineResult, Yielder};
@@ -55,7 +55,7 @@ use crate::order::Order;
 use crate::profile::{Collector, Trace};
 use crate::shared::SharedMemory;
 use crate::stacks::Stacks;
-use crate::{Launch, WARP_SIZE, WarpOp};
+use crate::{Body, Launch, WARP_SIZE, WarpOp};
 use pace::Pace;
 use spin::Spinning;
 use waiting::{Fiber, Reason, Slot, Wait, WaitCell, Waiting};
@@ -159,6 +159,48 @@ pub(crate) struct Block<'a> {
     taken: Cell<[u32; WARP_SIZE as usize]>,
 }
 
+/// The threads of a block that a kernel runs on one fiber, one after the other.
+///
+/// A kernel for [`launch_stoppable`](crate::launch_stoppable) calls [`next`](Self::next) before each
+/// thread. So it can read its arguments once for all threads of a fiber.
+pub struct Threads<'a> {
+    block: &'a Block<'a>,
+    has_begun: bool,
+}
+
+impl Threads<'_> {
+    /// Selects the next thread of the block: until the next call, the kernel runs for that thread.
+    /// Returns false if no thread is left.
+    #[expect(clippy::should_implement_trait, reason = "the thread is not a value")]
+    pub fn next(&mut self) -> bool {
+        let block = self.block;
+        if self.has_begun && block.trace.is_some() {
+            block.profile_end();
+        }
+        self.has_begun = true;
+        if block.next.get() >= block.threads || block.has_failed.get() {
+            return false;
+        }
+        let next = block.next.replace(block.next.get() + 1);
+        block.select(block.order.at(next.into()) as u32);
+        block.spins.set(0);
+        true
+    }
+
+    /// Calls `thread` for each thread.
+    pub fn each(&mut self, thread: impl Fn()) {
+        while self.next() {
+            thread();
+        }
+    }
+}
+
+impl fmt::Debug for Threads<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Threads").finish_non_exhaustive()
+    }
+}
+
 /// The other blocks of the launch.
 pub(crate) trait Siblings {
     /// Returns the accesses of the launch to global memory, if they are checked.
@@ -227,7 +269,7 @@ pub(crate) fn run(
     launch_id: u64,
     linear: u64,
     blocks: &dyn Siblings,
-    thread: &(impl Fn() + Sync),
+    body: &Body<'_>,
 ) -> Result<(), Fault> {
     crate::signals::prepare();
     let _limit = crate::watchdog::Limit::new(launch.checks.limit);
@@ -235,7 +277,7 @@ pub(crate) fn run(
     let _enter = Enter::new(&block);
     let mut waiting = Waiting::default();
     while block.next.get() < block.threads && !block.has_failed.get() {
-        match block.fiber(thread) {
+        match block.fiber(body) {
             Ok(fiber) => block.start(fiber, &mut waiting),
             Err(error) => block.record(FaultKind::NoStack { error: error.to_string() }),
         }
@@ -299,36 +341,26 @@ impl<'a> Block<'a> {
 
     /// Returns a fiber that runs threads from `next` on until none is left. The fiber is suspended
     /// while a thread waits on it.
-    fn fiber(&self, thread: &(impl Fn() + Sync)) -> std::io::Result<Fiber> {
+    fn fiber(&self, body: &Body<'_>) -> std::io::Result<Fiber> {
         let stack = self.stacks.borrow_mut().take()?;
-        let body = move |yielder: &Yielder<(), ()>, ()| {
+        let run = move |yielder: &Yielder<(), ()>, ()| {
             // The yielder must be set before the kernel is entered, because the entry may already
             // overflow the stack.
             self.yielder.set(yielder);
-            self.run_threads(thread);
+            self.run_threads(body);
         };
-        // SAFETY: the fiber borrows `self` and `thread`, which live until `run` returns. Before
+        // SAFETY: the fiber borrows `self` and `body`, which live until `run` returns. Before
         // that, `run` drops the fiber, or forgets it after a stack overflow and never resumes it.
-        Ok(unsafe { Fiber::with_stack_unchecked(stack, body) })
+        Ok(unsafe { Fiber::with_stack_unchecked(stack, run) })
     }
 
     /// Runs threads from `next` on until none is left or the block has failed. It is the body of a
     /// fiber.
     #[inline(never)]
-    fn run_threads(&self, thread: &(impl Fn() + Sync)) {
-        let is_profiled = self.trace.is_some();
-        let threads = AssertUnwindSafe(|| {
-            while self.next.get() < self.threads && !self.has_failed.get() {
-                let next = self.next.replace(self.next.get() + 1);
-                self.select(self.order.at(next.into()) as u32);
-                self.spins.set(0);
-                thread();
-                if is_profiled {
-                    self.profile_end();
-                }
-            }
-        });
-        if let Err(payload) = panic::catch_unwind(threads) {
+    fn run_threads(&self, body: &Body<'_>) {
+        let mut threads = Threads { block: self, has_begun: false };
+        let run = AssertUnwindSafe(|| body(&mut threads));
+        if let Err(payload) = panic::catch_unwind(run) {
             self.unwound(payload);
         }
     }

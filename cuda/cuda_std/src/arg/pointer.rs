@@ -163,10 +163,6 @@ macro_rules! pointer {
             fn push<'a>(&'a self, params: &mut Params<'a>) {
                 params.push(self);
             }
-
-            unsafe fn on_cpu(&self) -> $name<T> {
-                $name(self.as_mut_ptr())
-            }
         }
     };
 }
@@ -370,11 +366,6 @@ macro_rules! slice {
 
             fn push<'a>(&'a self, params: &mut Params<'a>) {
                 self.push_whole(params);
-            }
-
-            unsafe fn on_cpu(&self) -> $name<T> {
-                let (data, len) = self.elements();
-                $name { data, len, element: PhantomData }
             }
         }
     };

@@ -31,9 +31,10 @@ use crate::memory;
 /// #[kernel(dims(1))]
 /// pub fn gather(inputs: Table<Slice<f32>, 4>, out: SliceMut<f32>) {
 ///     let i = thread::unique_1d();
-///     if let Some(input) = inputs.get(thread::block_idx_x() % inputs.len()) {
-///         out.set(i, input.get(thread::thread_idx_x()).unwrap_or(0.0));
-///     }
+///     assert!(!inputs.is_empty() && inputs.get(inputs.len()).is_none());
+///     // SAFETY: the index is less than the length.
+///     let input = unsafe { inputs.get_unchecked(thread::block_idx_x() % inputs.len()) };
+///     out.set(i, input.get(thread::thread_idx_x()).unwrap_or(0.0));
 /// }
 ///
 /// let device = Device::cpu();
@@ -96,15 +97,6 @@ unsafe impl<A: KernelArg + Sync, const N: usize> Sync for Table<A, N> {}
 
 impl<A: KernelArg, const N: usize> Table<A, N> {
     /// Returns the number of entries.
-    ///
-    /// ```
-    /// use cuda_std::DeviceTable;
-    /// use cuda_std::arg::HostArg;
-    ///
-    /// let table = DeviceTable::<f32, 4>::new(&[0.5, 2.0]).unwrap();
-    /// // SAFETY: plain values have no memory.
-    /// assert_eq!(unsafe { table.on_cpu() }.len(), 2);
-    /// ```
     #[inline(always)]
     #[must_use]
     pub fn len(&self) -> u32 {
@@ -118,15 +110,6 @@ impl<A: KernelArg, const N: usize> Table<A, N> {
     }
 
     /// Returns whether the table has no entry. The host cannot create such a table.
-    ///
-    /// ```
-    /// use cuda_std::DeviceTable;
-    /// use cuda_std::arg::HostArg;
-    ///
-    /// let table = DeviceTable::<f32, 4>::new(&[0.5]).unwrap();
-    /// // SAFETY: plain values have no memory.
-    /// assert!(!unsafe { table.on_cpu() }.is_empty());
-    /// ```
     #[inline(always)]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -134,16 +117,6 @@ impl<A: KernelArg, const N: usize> Table<A, N> {
     }
 
     /// Returns entry `index`, or `None` if there is none.
-    ///
-    /// ```
-    /// use cuda_std::DeviceTable;
-    /// use cuda_std::arg::HostArg;
-    ///
-    /// let table = DeviceTable::<f32, 4>::new(&[0.5, 2.0]).unwrap();
-    /// // SAFETY: plain values have no memory.
-    /// let table = unsafe { table.on_cpu() };
-    /// assert_eq!((table.get(1), table.get(2)), (Some(2.0), None));
-    /// ```
     #[inline(always)]
     #[must_use]
     pub fn get(&self, index: u32) -> Option<A> {
@@ -152,15 +125,6 @@ impl<A: KernelArg, const N: usize> Table<A, N> {
     }
 
     /// Returns entry `index`.
-    ///
-    /// ```
-    /// use cuda_std::DeviceTable;
-    /// use cuda_std::arg::HostArg;
-    ///
-    /// let table = DeviceTable::<f32, 4>::new(&[0.5, 2.0]).unwrap();
-    /// // SAFETY: plain values have no memory, and the table has two entries.
-    /// assert_eq!(unsafe { table.on_cpu().get_unchecked(1) }, 2.0);
-    /// ```
     ///
     /// # Safety
     /// `index` must be less than the [length](Self::len).
@@ -270,9 +234,5 @@ impl<A: KernelArg, const N: usize> HostArg<Table<A, N>> for DeviceTable<'_, A, N
 
     fn push<'a>(&'a self, params: &mut Params<'a>) {
         params.push(&self.table.entries);
-    }
-
-    unsafe fn on_cpu(&self) -> Table<A, N> {
-        self.table
     }
 }

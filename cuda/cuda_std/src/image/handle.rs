@@ -139,10 +139,6 @@ macro_rules! handle {
                 params.push(&self.view.height);
                 params.push(&self.view.pitch);
             }
-
-            unsafe fn on_cpu(&self) -> $view<T> {
-                $view { stamp: Stamp::now(), ..self.view }
-            }
         }
     };
 }

@@ -1,4 +1,5 @@
-//! The registry of all kernels that are linked into the program, for launches by name on the CPU.
+//! The description of a kernel on the host, and the registry of all kernels that are linked into the program, for
+//! launches by name on the CPU.
 //!
 //! rust-cuda's `launch!` identifies a kernel by its name and passes untyped pointers to its
 //! parameters. On a GPU, the driver looks up the name in the PTX. On the CPU, `cust` looks up the
@@ -7,10 +8,11 @@
 //! `use kernels as _;`.
 
 use std::ffi::c_void;
+use std::panic::{self, AssertUnwindSafe};
 
 use linkme::distributed_slice;
 
-use super::LaunchBounds;
+use super::{LaunchBounds, LaunchConfig};
 
 /// All kernels that are linked into the program, in no particular order.
 ///
@@ -48,7 +50,10 @@ pub struct ParamLayout {
     pub align: usize,
 }
 
-/// A kernel that the program can run on the CPU by name.
+/// A kernel that is linked into the program. `#[kernel]` writes it.
+///
+/// The functions take pointers to the parameters, like `cuLaunchKernel`, so that one copy of each serves typed launches
+/// and launches by name.
 ///
 /// ```
 /// use cuda_std::launch::{KERNELS, LaunchConfig};
@@ -77,14 +82,122 @@ pub struct KernelEntry {
     pub dims: u32,
     /// The layouts of the PTX parameters, in order.
     pub params: &'static [ParamLayout],
-    /// The function that runs one thread on the CPU. It takes pointers to the parameters, like
-    /// `cuLaunchKernel`.
+    /// Runs the threads of a fiber in the simulator; see [`simulate`](Self::simulate).
     ///
     /// # Safety
-    /// - [`cuda_cpu::launch`] must call the function, with a shape that
-    ///   [`LaunchConfig::check_entry`](super::LaunchConfig::check_entry) accepts.
-    /// - Each pointer must point to a valid value of its parameter, and the memory that the
-    ///   parameters point to must be valid host memory.
-    /// - If the kernel is an `unsafe fn`, its own safety requirements must hold.
-    pub thread: unsafe fn(*const *const c_void),
+    /// The requirements are those of [`simulate`](Self::simulate).
+    pub threads: unsafe fn(*const *const c_void, &mut cuda_cpu::Threads<'_>),
+    /// Computes a whole launch with the function of the kernel's option `cpu`, and returns true. The
+    /// function returns false and does nothing if it leaves this launch to the simulator.
+    ///
+    /// The simulator runs a kernel thread by thread and checks its accesses, which costs most of the
+    /// time. A program that must also be fast without a GPU can give a kernel a second
+    /// implementation that uses vector instructions and all cores. A test should compare both: `cust`
+    /// calls this function for a launch on `Device::cpu()`, but not on `Device::simulator()`.
+    ///
+    /// ```
+    /// use cuda_std::launch::LaunchConfig;
+    /// use cuda_std::prelude::*;
+    /// use cust::typed::{Buffer, Device};
+    ///
+    /// /// Doubles all values.
+    /// #[kernel(dims(1), cpu(double_all))]
+    /// pub fn double(data: SliceMut<u32>) {
+    ///     let i = thread::unique_1d();
+    ///     if let Some(value) = data.get(i) {
+    ///         data.set(i, 2 * value);
+    ///     }
+    /// }
+    ///
+    /// /// Computes a launch of `double` on the CPU.
+    /// ///
+    /// /// # Safety
+    /// /// The elements must be valid host memory that nothing else accesses.
+    /// unsafe fn double_all(config: &LaunchConfig, data: SliceMut<u32>) -> bool {
+    ///     // SAFETY: the caller guarantees it.
+    ///     let data = unsafe { data.as_host_slice() };
+    ///     let threads = config.grid[0] as usize * config.block[0] as usize;
+    ///     data.iter_mut().take(threads).for_each(|value| *value *= 2);
+    ///     true
+    /// }
+    ///
+    /// for device in [Device::cpu(), Device::simulator()] {
+    ///     let stream = device.stream()?;
+    ///     let mut data = Buffer::from_slice(&stream, &[1, 2, 3])?;
+    ///     stream.launch(&LaunchConfig::for_1d(3, 256), &Double { data: data.view_mut() })?;
+    ///     assert_eq!(data.download(&stream)?, [2, 4, 6]);
+    /// }
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
+    ///
+    /// # Safety
+    /// - The requirements of [`simulate`](Self::simulate) apply, and [`LaunchConfig::check_entry`](super::LaunchConfig::check_entry) must
+    ///   accept the shape.
+    /// - Nothing else may access the memory that the kernel writes, or write the memory that it reads.
+    pub cpu: Option<unsafe fn(&LaunchConfig, *const *const c_void) -> bool>,
 }
+
+impl KernelEntry {
+    /// Runs a launch in the simulator.
+    ///
+    /// # Safety
+    /// - Each pointer must point to a valid value of its parameter, and the memory that the
+    ///   parameters point to must be valid host memory, until no OS thread uses it that the kernel has started.
+    /// - If the kernel is an `unsafe fn`, its own safety requirements must hold.
+    ///
+    /// # Errors
+    /// Returns the errors of [`cuda_cpu::launch`].
+    pub unsafe fn simulate(
+        &self,
+        launch: &cuda_cpu::Launch<'_>,
+        params: &[*mut c_void],
+    ) -> Result<(), cuda_cpu::Fault> {
+        let params = SharedParams(params.as_ptr().cast());
+        let threads = self.threads;
+        // SAFETY: the caller upholds this function's safety contract.
+        let body = |next: &mut cuda_cpu::Threads<'_>| unsafe { threads(params.get(), next) };
+        // SAFETY: the caller keeps the memory of the arguments until no thread uses it.
+        unsafe { cuda_cpu::launch_stoppable(launch, &body) }
+    }
+
+    /// Computes a whole launch with the function [`cpu`](Self::cpu), on the OS threads of a launch. Returns false if
+    /// there is none, or if it leaves the launch to the simulator.
+    ///
+    /// # Safety
+    /// The requirements are those of [`cpu`](Self::cpu).
+    ///
+    /// # Errors
+    /// Returns the panic of the function as a fault, or an error if the system refuses a thread.
+    pub unsafe fn compute(
+        &self,
+        config: &LaunchConfig,
+        params: &[*mut c_void],
+    ) -> std::io::Result<Result<bool, cuda_cpu::Fault>> {
+        let Some(cpu) = self.cpu else { return Ok(Ok(false)) };
+        let params = SharedParams(params.as_ptr().cast());
+        // SAFETY: the caller upholds this function's safety contract.
+        let whole = || unsafe { cpu(config, params.get()) };
+        // Like a panic in the simulator, a panic is the launch's error.
+        match panic::catch_unwind(AssertUnwindSafe(|| cuda_cpu::in_pool(whole))) {
+            Ok(result) => result.map(Ok),
+            Err(payload) => {
+                let at = cuda_cpu::ThreadId { block: [0; 3], thread: [0; 3] };
+                let kind = cuda_cpu::FaultKind::of_panic(&*payload);
+                Ok(Err(cuda_cpu::Fault { kernel: self.name, at, kind }))
+            }
+        }
+    }
+}
+
+/// Pointers to the parameters of a launch, which all its threads only read.
+struct SharedParams(*const *const c_void);
+
+impl SharedParams {
+    fn get(&self) -> *const *const c_void {
+        self.0
+    }
+}
+
+// SAFETY: nothing writes the parameters during a launch. The kernel must ensure that its accesses through them are valid
+// if several threads run at once, as on a GPU.
+unsafe impl Sync for SharedParams {}

@@ -1,21 +1,8 @@
 //! Launches test kernels on the CPU.
 
-use cuda_std::cpu::{self, Checks, ConstantBank, Fault, Launch};
+use cuda_std::cpu::{Checks, ConstantBank, Fault, Launch};
 use cuda_std::launch::{Kernel, LaunchConfig, Place};
 use cuda_std::{DeviceSlice, DeviceSliceMut};
-
-/// A kernel that several OS threads run.
-struct Shared<K>(K);
-
-// SAFETY: the threads only copy arguments from the kernel.
-unsafe impl<K> Sync for Shared<K> {}
-
-impl<K: Kernel> Shared<K> {
-    unsafe fn thread(&self) {
-        // SAFETY: the caller guarantees the kernel's safety requirements.
-        unsafe { self.0.thread() }
-    }
-}
 
 /// Runs a kernel on the CPU with race checks. The caller must pass arguments that meet the kernel's
 /// safety requirements.
@@ -32,18 +19,16 @@ pub(crate) fn run_with<K: Kernel>(
     config.check::<K>().expect("the launch shape fits the kernel");
     let constants = ConstantBank::default();
     let launch = Launch {
-        kernel: K::NAME,
+        kernel: K::ENTRY.name,
         grid: config.grid,
         block: config.block,
         dynamic_shared: config.dynamic_shared as usize,
         constants: &constants,
         checks,
     };
-    let kernel = Shared(kernel);
-    // SAFETY: the arguments point to host memory that outlives the launch.
-    let thread = || unsafe { kernel.thread() };
-    // SAFETY: no kernel lends memory to other OS threads.
-    unsafe { cpu::launch_stoppable(&launch, &thread) }
+    // SAFETY: the arguments point to host memory that outlives the launch, and no kernel lends memory to
+    // other OS threads.
+    unsafe { K::ENTRY.simulate(&launch, kernel.params().pointers()) }
 }
 
 /// Returns an argument for a kernel that reads `values`.

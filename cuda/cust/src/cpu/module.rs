@@ -429,24 +429,14 @@ pub(super) unsafe fn launch(
         constants: &constants,
         checks: cpu::Checks::of_process(),
     };
-    let parameters = Parameters(parameters);
-    // SAFETY: the caller guarantees that the parameters match the kernel and meets the kernel's
-    // safety requirements. Device addresses are valid here, because device memory is host memory.
-    let thread = || unsafe { (kernel.thread)(parameters.get()) };
-    // SAFETY: the caller keeps the memory of the arguments until no thread uses it.
-    unsafe { cpu::launch_stoppable(&launch, &thread) }.map_err(error::report)
+    let count = kernel.params.len();
+    // SAFETY: the caller guarantees that the parameters match the kernel. An array without elements may
+    // have any pointer that is not null.
+    let params = match count {
+        0 => &[],
+        _ => unsafe { std::slice::from_raw_parts(parameters, count) },
+    };
+    // SAFETY: the caller meets the kernel's safety requirements, and keeps the memory of the arguments
+    // until no thread uses it. Device addresses are valid here, because device memory is host memory.
+    unsafe { kernel.simulate(&launch, params) }.map_err(error::report)
 }
-
-/// A pointer to the array of pointers to a kernel's arguments, which the kernel's threads only
-/// read.
-struct Parameters(*mut *mut c_void);
-
-impl Parameters {
-    fn get(&self) -> *const *const c_void {
-        self.0.cast_const().cast()
-    }
-}
-
-// SAFETY: the threads of the launch only read the arguments, and nothing writes the arguments until
-// the launch returns.
-unsafe impl Sync for Parameters {}

@@ -1,11 +1,12 @@
 //! [`CudaDevice`], an open GPU with its context and loaded kernels, and a process-wide record of
 //! fatal errors.
 
+use std::ffi::c_void;
 use std::panic::Location;
 use std::ptr;
 use std::sync::OnceLock;
 
-use cuda_std::launch::{Kernel, LaunchConfig};
+use cuda_std::launch::{KernelEntry, LaunchConfig};
 use cust_raw::driver_sys::{self as sys, CUdevice_attribute as Attribute};
 
 use super::context::{self, Current};
@@ -289,20 +290,21 @@ impl CudaDevice {
     /// arguments are on this device.
     ///
     /// # Safety
-    /// The caller must meet the kernel's safety requirements.
+    /// `params` must point to the kernel's parameters, and the caller must meet the kernel's safety
+    /// requirements.
     #[track_caller]
-    pub(super) unsafe fn launch<K: Kernel>(
+    pub(super) unsafe fn launch(
         &self,
         stream: sys::CUstream,
         config: &LaunchConfig,
-        kernel: &K,
+        entry: &KernelEntry,
+        params: &mut [*mut c_void],
     ) -> Result<(), DeviceError> {
         const OP: &str = "launching a kernel";
-        let function = self.modules.known_function(K::PACKAGE, K::NAME)?;
+        let function = self.modules.known_function(entry.package, entry.name)?;
         if config.dynamic_shared > 0 {
             self.allow_shared(function.raw, config.dynamic_shared)?;
         }
-        let mut params = kernel.params();
         let [gx, gy, gz] = config.grid;
         let [bx, by, bz] = config.block;
         let early = sys::CUlaunchAttribute {
@@ -324,12 +326,12 @@ impl CudaDevice {
             attrs: attributes.as_mut_ptr(),
             numAttrs: 1,
         };
-        // SAFETY: the contract of `Kernel` ensures that `params` matches the kernel's parameters,
+        // SAFETY: the caller guarantees that `params` matches the kernel's parameters,
         // and the driver copies the values before the call returns. If `function.waits` is set, the
         // kernel may start before the preceding kernel in the stream has ended, but it waits for
         // that kernel itself. The caller upholds the rest of this function's safety contract.
         unsafe {
-            let (params, none) = (params.pointers().as_mut_ptr(), ptr::null_mut());
+            let (params, none) = (params.as_mut_ptr(), ptr::null_mut());
             if function.waits {
                 sys::cuLaunchKernelEx(&raw const config, function.raw, params, none)
             } else {

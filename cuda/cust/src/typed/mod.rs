@@ -137,7 +137,7 @@ impl Device {
     }
 
     /// Returns the CPU device for users. A launch calls the kernel's function for the CPU
-    /// ([`Kernel::launch_on_cpu`](cuda_std::launch::Kernel::launch_on_cpu)), if it has one, and
+    /// ([`KernelEntry::cpu`](cuda_std::launch::KernelEntry::cpu)), if it has one, and
     /// otherwise runs in the [`simulator`](Self::simulator).
     ///
     /// While a [`profile`] is recorded, all launches run in the simulator. So does a launch inside a

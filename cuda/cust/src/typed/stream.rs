@@ -1,11 +1,10 @@
 //! Streams: queues of copies and launches that run in order.
 
 use std::fmt;
-use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
 use cuda_std::cpu;
-use cuda_std::launch::{Kernel, LaunchConfig, LaunchError, SafeKernel};
+use cuda_std::launch::{Kernel, KernelEntry, LaunchConfig, LaunchError, Params, SafeKernel};
 use cust_raw::driver_sys as sys;
 
 use super::counters::{self, Token};
@@ -78,36 +77,6 @@ pub struct Stream {
 unsafe impl Send for Stream {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Stream {}
-
-/// A reference to the kernel value that all threads of a CPU launch share, although they run on
-/// several CPU cores, none of which may be the caller's.
-struct EveryThread<'a, K>(&'a K);
-
-impl<K: Kernel> EveryThread<'_, K> {
-    /// Runs the kernel for one thread of the launch.
-    ///
-    /// # Safety
-    /// The caller must meet the requirements of [`Kernel::thread`].
-    #[inline]
-    unsafe fn thread(&self) {
-        // SAFETY: the caller upholds this function's safety contract.
-        unsafe { self.0.thread() }
-    }
-
-    /// Runs the kernel's function for the whole launch.
-    ///
-    /// # Safety
-    /// The caller must meet the requirements of [`Kernel::launch_on_cpu`].
-    unsafe fn launch_on_cpu(&self, config: &LaunchConfig) -> bool {
-        // SAFETY: the caller upholds this function's safety contract.
-        unsafe { self.0.launch_on_cpu(config) }
-    }
-}
-
-// SAFETY: the contract of `Kernel` requires that threads, and the function for the whole launch,
-// only copy arguments out of the kernel value. The kernel must ensure that its accesses through
-// these arguments are valid if several threads run at once, as on a GPU.
-unsafe impl<K> Sync for EveryThread<'_, K> {}
 
 impl Stream {
     /// Creates a stream that does not wait for the default stream.
@@ -214,48 +183,52 @@ impl Stream {
         const OP: &str = "launching a kernel";
         config.check::<K>().check(OP)?;
         LaunchError::check_places(kernel, self.device.place()).check(OP)?;
+        // SAFETY: the code above checked the shape, and that all memory arguments are on this device. The
+        // parameters are those of the kernel. The caller upholds the rest of the safety contract.
+        unsafe { self.launch_entry(config, K::ENTRY, kernel.params()) }
+    }
+
+    /// Launches a kernel with its parameters.
+    ///
+    /// # Safety
+    /// `params` must be the parameters of the kernel, with memory on this device. [`LaunchConfig::check`]
+    /// must accept `config`, and the caller must meet the kernel's safety requirements.
+    #[track_caller]
+    unsafe fn launch_entry(
+        &self,
+        config: &LaunchConfig,
+        entry: &'static KernelEntry,
+        mut params: Params<'_>,
+    ) -> Result<(), DeviceError> {
+        const OP: &str = "launching a kernel";
         match self.device.kind() {
             Kind::Cuda(cuda) => cuda.enter(OP, || {
-                // SAFETY: the code above checked `config` and that all memory arguments are on this
-                // device. The caller upholds the rest of this function's safety contract.
-                unsafe { cuda.launch(self.raw, config, kernel) }
+                // SAFETY: the caller upholds this function's safety contract.
+                unsafe { cuda.launch(self.raw, config, entry, params.pointers()) }
             }),
             Kind::Cpu { constants, checks, simulates } => {
-                let shared = EveryThread(kernel);
-                let has_function = K::HAS_CPU_FUNCTION && !cpu::is_in_launch();
-                if has_function && !simulates && !cpu::profile::is_wanted() {
-                    // SAFETY: `check_places` ensures that all memory arguments are in host memory,
-                    // and `check` has accepted `config`. The caller upholds the rest of this
-                    // function's safety contract.
-                    let whole = || unsafe { shared.launch_on_cpu(config) };
-                    // Like a panic in the simulator, a panic is the launch's error.
-                    match panic::catch_unwind(AssertUnwindSafe(|| cpu::in_pool(whole))) {
+                if !simulates && !cpu::is_in_launch() && !cpu::profile::is_wanted() {
+                    // SAFETY: the memory arguments are in host memory. The caller upholds the rest of
+                    // this function's safety contract.
+                    match unsafe { entry.compute(config, params.pointers()) } {
                         Ok(Ok(true)) => return Ok(()),
                         Ok(Ok(false)) => {}
-                        Ok(Err(source)) => return Err(DeviceError::refused(OP, source)),
-                        Err(payload) => {
-                            let at = cpu::ThreadId { block: [0; 3], thread: [0; 3] };
-                            let kind = cpu::FaultKind::of_panic(&*payload);
-                            let fault = cpu::Fault { kernel: K::NAME, at, kind };
-                            return Err(Box::new(fault)).check(OP);
-                        }
+                        Ok(Err(fault)) => return Err(Box::new(fault)).check(OP),
+                        Err(source) => return Err(DeviceError::refused(OP, source)),
                     }
                 }
                 let constants = constants.lock().unwrap_or_else(|e| e.into_inner()).clone();
                 let launch = cpu::Launch {
-                    kernel: K::NAME,
+                    kernel: entry.name,
                     grid: config.grid,
                     block: config.block,
                     dynamic_shared: config.dynamic_shared as usize,
                     constants: &constants,
                     checks: *checks,
                 };
-                // SAFETY: `check_places` ensures that all memory arguments are in host memory. The
-                // caller upholds the rest of this function's safety contract.
-                let thread = || unsafe { shared.thread() };
-                // SAFETY: the arguments are copies and checked handles, or the caller keeps what
-                // they refer to until no other thread uses it.
-                unsafe { cpu::launch_stoppable(&launch, &thread) }.map_err(Box::new).check(OP)
+                // SAFETY: the memory arguments are in host memory. They are copies and checked
+                // handles, or the caller keeps what they refer to until no other thread uses it.
+                unsafe { entry.simulate(&launch, params.pointers()) }.map_err(Box::new).check(OP)
             }
         }
     }

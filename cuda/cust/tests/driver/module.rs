@@ -46,7 +46,8 @@ macro_rules! twice {
             bounds: LaunchBounds { max_threads: $threads, min_blocks: 0, block_multiple: 1 },
             dims: 1,
             params: &[],
-            thread: |_| (),
+            threads: |_, _| (),
+            cpu: None,
         };
     };
 }

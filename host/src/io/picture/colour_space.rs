@@ -118,9 +118,6 @@ mod tests {
     use super::*;
     use crate::io::Conversion;
     use crate::io::picture::{Picture, PictureFormat, StoredPicture};
-    use image::codecs::jpeg::JpegEncoder;
-    use image::codecs::png::PngEncoder;
-    use image::{ExtendedColorType, ImageEncoder};
     use shared_types::Rgba8;
 
     /// Returns a chunk of a PNG.
@@ -152,12 +149,14 @@ mod tests {
     fn profiles_of_files_are_reported_at_every_depth() {
         let profile = version_4("Display P3");
         let (mut png, mut jpeg) = (Vec::new(), Vec::new());
-        let mut encoder = PngEncoder::new(&mut png);
-        encoder.set_icc_profile(profile.clone()).unwrap();
-        encoder.write_image(&[0; 6 * 6], 3, 2, ExtendedColorType::Rgb16).unwrap();
-        let mut encoder = JpegEncoder::new(&mut jpeg);
-        encoder.set_icc_profile(profile).unwrap();
-        encoder.write_image(&[0; 6 * 3], 3, 2, ExtendedColorType::Rgb8).unwrap();
+        let mut info = Info::with_size(3, 2);
+        (info.color_type, info.bit_depth) = (png::ColorType::Rgb, png::BitDepth::Sixteen);
+        info.icc_profile = Some(profile.as_slice().into());
+        let encoder = png::Encoder::with_info(&mut png, info).unwrap();
+        encoder.write_header().unwrap().write_image_data(&[0; 6 * 6]).unwrap();
+        let mut encoder = jpeg_encoder::Encoder::new(&mut jpeg, 75);
+        encoder.add_icc_profile(&profile).unwrap();
+        encoder.encode(&[0; 6 * 3], 3, 2, jpeg_encoder::ColorType::Rgb).unwrap();
         for (file, kinds) in [(png, &["colour_space", "depth"][..]), (jpeg, &["colour_space"])] {
             let picture = StoredPicture::decode(&file, "a").unwrap();
             let found: Vec<_> = picture.clone().into_rgba8().conversions().collect();

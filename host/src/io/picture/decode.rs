@@ -10,8 +10,6 @@
 use std::io::{BufRead, BufReader, Cursor, Seek};
 use std::path::Path;
 
-use image::ImageFormat;
-
 use crate::io::picture::jpeg::decode_jpeg;
 use crate::io::picture::png::decode_png;
 use crate::io::picture::{PictureError, StoredPicture};
@@ -68,13 +66,35 @@ fn read(
 ) -> Result<StoredPicture, PictureError> {
     let unreadable = |source| PictureError::Unreadable { file: path.to_owned(), source };
     let start = reader.fill_buf().map_err(unreadable)?;
-    match image::guess_format(start) {
-        Ok(ImageFormat::Png) => decode_png(path, reader, bytes, depth == Depth::Stored),
-        Ok(ImageFormat::Jpeg) => decode_jpeg(path, reader, bytes).map(StoredPicture::Rgba8),
-        Ok(other) => Err(PictureError::WrongFormat {
-            file: path.to_owned(),
-            found: format!("{other:?}").to_uppercase(),
-        }),
-        Err(_) => Err(PictureError::NotAPicture { file: path.to_owned() }),
+    match format(start) {
+        Some("PNG") => decode_png(path, reader, bytes, depth == Depth::Stored),
+        Some("JPEG") => decode_jpeg(path, reader, bytes).map(StoredPicture::Rgba8),
+        Some(found) => {
+            Err(PictureError::WrongFormat { file: path.to_owned(), found: found.to_owned() })
+        }
+        None => Err(PictureError::NotAPicture { file: path.to_owned() }),
     }
+}
+
+/// Returns the name of the format of a picture file that begins with `start`.
+fn format(start: &[u8]) -> Option<&'static str> {
+    let signatures: [(usize, &[u8], &str); 13] = [
+        (0, b"\x89PNG\r\n\x1a\n", "PNG"),
+        (0, b"\xff\xd8\xff", "JPEG"),
+        (0, b"GIF8", "GIF"),
+        (0, b"BM", "BMP"),
+        (0, b"II*\0", "TIFF"),
+        (0, b"MM\0*", "TIFF"),
+        (0, b"8BPS", "PSD"),
+        (0, b"v/1\x01", "OPENEXR"),
+        (0, b"\xff\x0a", "JPEG XL"),
+        (4, b"JXL ", "JPEG XL"),
+        (4, b"ftypavif", "AVIF"),
+        (4, b"ftyphei", "HEIC"),
+        (8, b"WEBP", "WEBP"),
+    ];
+    let is_at = |&(at, bytes, _): &(usize, &[u8], _)| {
+        start.get(at..).is_some_and(|rest| rest.starts_with(bytes))
+    };
+    signatures.into_iter().find(is_at).map(|(_, _, name)| name)
 }

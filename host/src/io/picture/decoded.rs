@@ -1,11 +1,8 @@
 //! The steps that PNG and JPEG share: the check of the memory limit, and the conversion of samples to an upright RGBA
 //! picture.
 
-use crate::io::picture::{MAX_SIDE, Picture, PictureError, Pixel, one_line};
-use image::metadata::Orientation;
-use image::{ColorType, ImageError};
+use crate::io::picture::{MAX_SIDE, Picture, PictureError, Pixel};
 use shared_types::{Rgba8, Rgba16};
-use std::io::{self};
 use std::path::Path;
 
 /// Returns the maximum memory for decoding one picture, in bytes: 248 MiB with 8 bits per channel, and twice as much
@@ -15,21 +12,36 @@ pub(crate) const fn memory<P>() -> u64 {
     (62 << 20) * size_of::<P>() as u64
 }
 
-/// Returns the number of bits per channel of decoded samples.
-pub(crate) fn bits(colour: ColorType) -> u8 {
-    8 * (colour.bytes_per_pixel() / colour.channel_count())
+/// The samples of a decoded pixel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Samples {
+    /// 1 is gray, 2 gray and alpha, 3 RGB, 4 RGBA.
+    pub(crate) channels: u8,
+    /// The bits of a sample: 8 or 16.
+    pub(crate) bits: u8,
+}
+
+impl Samples {
+    /// Returns the samples of a pixel type.
+    pub(crate) fn of<P: Pixel>() -> Self {
+        Self { channels: 4, bits: P::BITS }
+    }
+
+    /// Returns the number of bytes of a pixel.
+    pub(crate) fn bytes(self) -> usize {
+        usize::from(self.channels) * usize::from(self.bits) / 8
+    }
 }
 
 /// A picture as the decoder returns it, before conversion to RGBA.
 pub(crate) struct Decoded {
     pub(crate) width: u32,
     pub(crate) height: u32,
-    /// The channels and the bits per channel of the pixels in `samples`.
-    pub(crate) colour: ColorType,
+    pub(crate) colour: Samples,
     /// The bytes of the pixels, row by row from the top, without padding. 16-bit samples are in native byte order.
     pub(crate) samples: Vec<u8>,
-    /// The rotation and mirroring that make the picture upright.
-    pub(crate) orientation: Orientation,
+    /// The EXIF orientation, from 1 to 8.
+    pub(crate) orientation: u8,
     /// The colour space, if it is not sRGB.
     pub(crate) colour_space: Option<String>,
 }
@@ -40,7 +52,7 @@ pub(crate) fn admit<P: Pixel>(
     path: &Path,
     width: u32,
     height: u32,
-    colour: ColorType,
+    colour: Samples,
     held: u64,
 ) -> Result<(), PictureError> {
     let file = || path.to_owned();
@@ -49,7 +61,7 @@ pub(crate) fn admit<P: Pixel>(
     }
     // Samples of the resulting type are decoded directly into the resulting picture, so they need no buffer of their
     // own.
-    let native = if colour == P::DECODED { 0 } else { u64::from(colour.bytes_per_pixel()) };
+    let native = if colour == Samples::of::<P>() { 0 } else { colour.bytes() as u64 };
     let bytes = u64::from(width) * u64::from(height) * (native + size_of::<P>() as u64) + held;
     let limit = memory::<P>();
     if bytes > limit {
@@ -62,10 +74,10 @@ pub(crate) fn admit<P: Pixel>(
 pub(crate) fn convert<P: Pixel>(path: &Path, decoded: Decoded) -> Result<Picture<P>, PictureError> {
     let Decoded { width, height, colour, samples, orientation, colour_space } = decoded;
     let pixels = to_rgba(&samples, colour)
-        .ok_or_else(|| corrupt_because(path, format!("unsupported pixel type {colour:?}")))?;
+        .ok_or_else(|| corrupt_because(path, format!("unsupported pixels: {colour:?}")))?;
     drop(samples);
     let picture = assemble(path, width, height, pixels, orientation)?;
-    Ok(Picture { stored_bits: bits(colour), colour_space, ..picture })
+    Ok(Picture { stored_bits: colour.bits, colour_space, ..picture })
 }
 
 pub(super) fn assemble<P: Pixel>(
@@ -73,7 +85,7 @@ pub(super) fn assemble<P: Pixel>(
     width: u32,
     height: u32,
     pixels: Vec<P>,
-    orientation: Orientation,
+    orientation: u8,
 ) -> Result<Picture<P>, PictureError> {
     let (width, height, pixels) = upright(width, height, pixels, orientation);
     Picture::from_pixels(width, height, pixels).ok_or_else(|| {
@@ -82,7 +94,7 @@ pub(super) fn assemble<P: Pixel>(
 }
 
 /// Converts samples of any PNG or JPEG pixel type to RGBA. Returns `None` for other types.
-pub(super) fn to_rgba<P: Pixel>(samples: &[u8], colour: ColorType) -> Option<Vec<P>> {
+pub(super) fn to_rgba<P: Pixel>(samples: &[u8], colour: Samples) -> Option<Vec<P>> {
     fn each<P: From<S>, S>(
         samples: &[u8],
         bytes: usize,
@@ -94,17 +106,15 @@ pub(super) fn to_rgba<P: Pixel>(samples: &[u8], colour: ColorType) -> Option<Vec
     let gray_16 = |g, a| Rgba16 { r: g, g, b: g, a };
     let wide =
         |samples: &[u8], at: usize| u16::from_ne_bytes([samples[2 * at], samples[2 * at + 1]]);
-    match colour {
-        ColorType::L8 => each(samples, 1, |s| gray(s[0], 255)),
-        ColorType::La8 => each(samples, 2, |s| gray(s[0], s[1])),
-        ColorType::Rgb8 => each(samples, 3, |s| Rgba8::opaque(s[0], s[1], s[2])),
-        ColorType::Rgba8 => each(samples, 4, |s| Rgba8 { r: s[0], g: s[1], b: s[2], a: s[3] }),
-        ColorType::L16 => each(samples, 2, |s| gray_16(wide(s, 0), u16::MAX)),
-        ColorType::La16 => each(samples, 4, |s| gray_16(wide(s, 0), wide(s, 1))),
-        ColorType::Rgb16 => {
-            each(samples, 6, |s| Rgba16::opaque(wide(s, 0), wide(s, 1), wide(s, 2)))
-        }
-        ColorType::Rgba16 => each(samples, 8, |s| {
+    match (colour.channels, colour.bits) {
+        (1, 8) => each(samples, 1, |s| gray(s[0], 255)),
+        (2, 8) => each(samples, 2, |s| gray(s[0], s[1])),
+        (3, 8) => each(samples, 3, |s| Rgba8::opaque(s[0], s[1], s[2])),
+        (4, 8) => each(samples, 4, |s| Rgba8 { r: s[0], g: s[1], b: s[2], a: s[3] }),
+        (1, 16) => each(samples, 2, |s| gray_16(wide(s, 0), u16::MAX)),
+        (2, 16) => each(samples, 4, |s| gray_16(wide(s, 0), wide(s, 1))),
+        (3, 16) => each(samples, 6, |s| Rgba16::opaque(wide(s, 0), wide(s, 1), wide(s, 2))),
+        (4, 16) => each(samples, 8, |s| {
             let [r, g, b, a] = [0, 1, 2, 3].map(|channel| wide(s, channel));
             Rgba16 { r, g, b, a }
         }),
@@ -118,21 +128,21 @@ pub(super) fn upright<P: Copy>(
     width: u32,
     height: u32,
     pixels: Vec<P>,
-    orientation: Orientation,
+    orientation: u8,
 ) -> (u32, u32, Vec<P>) {
     // `place` maps pixel (x, y) of the result to its position in the stored picture. `right` and `down` are the last
     // column and row of the stored picture.
     let (right, down) = (width.saturating_sub(1), height.saturating_sub(1));
     type Place = fn(u32, u32, u32, u32) -> (u32, u32);
     let (turned, place): (bool, Place) = match orientation {
-        Orientation::NoTransforms => return (width, height, pixels),
-        Orientation::FlipHorizontal => (false, |x, y, right, _| (right - x, y)),
-        Orientation::Rotate180 => (false, |x, y, right, down| (right - x, down - y)),
-        Orientation::FlipVertical => (false, |x, y, _, down| (x, down - y)),
-        Orientation::Rotate90FlipH => (true, |x, y, _, _| (y, x)),
-        Orientation::Rotate90 => (true, |x, y, _, down| (y, down - x)),
-        Orientation::Rotate270FlipH => (true, |x, y, right, down| (right - y, down - x)),
-        Orientation::Rotate270 => (true, |x, y, right, _| (right - y, x)),
+        2 => (false, |x, y, right, _| (right - x, y)),
+        3 => (false, |x, y, right, down| (right - x, down - y)),
+        4 => (false, |x, y, _, down| (x, down - y)),
+        5 => (true, |x, y, _, _| (y, x)),
+        6 => (true, |x, y, _, down| (y, down - x)),
+        7 => (true, |x, y, right, down| (right - y, down - x)),
+        8 => (true, |x, y, right, _| (right - y, x)),
+        _ => return (width, height, pixels),
     };
     let (new_width, new_height) = if turned { (height, width) } else { (width, height) };
     let mut result = Vec::with_capacity(pixels.len());
@@ -147,15 +157,4 @@ pub(super) fn upright<P: Copy>(
 
 pub(crate) fn corrupt_because(path: &Path, reason: String) -> PictureError {
     PictureError::Corrupt { file: path.to_owned(), reason }
-}
-
-pub(super) fn corrupt(path: &Path, error: ImageError) -> PictureError {
-    let file = path.to_owned();
-    match error {
-        ImageError::IoError(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
-            PictureError::Truncated { file }
-        }
-        ImageError::IoError(source) => PictureError::Unreadable { file, source },
-        other => PictureError::Corrupt { file, reason: one_line(&other) },
-    }
 }

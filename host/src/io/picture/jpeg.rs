@@ -15,8 +15,6 @@
 use std::io::Read;
 use std::path::Path;
 
-use image::ColorType;
-use image::metadata::Orientation;
 use shared_types::Rgba8;
 use zune_core::bytestream::ZCursor;
 use zune_core::colorspace::ColorSpace;
@@ -24,7 +22,8 @@ use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 
 use crate::io::picture::colour_space::of_profile;
-use crate::io::picture::decoded::{Decoded, admit, convert, corrupt_because, memory};
+use crate::io::picture::decoded::{Decoded, Samples, admit, convert, corrupt_because, memory};
+use crate::io::picture::exif;
 use crate::io::picture::{MAX_SIDE, Picture, PictureError};
 
 /// The maximum number of bytes of a JPEG file.
@@ -70,7 +69,7 @@ pub(crate) fn decode_jpeg(
             format!("{} scans; at most {MAX_SCANS} are allowed", frame.scans),
         ));
     }
-    admit::<Rgba8>(path, width, height, ColorType::Rgb8, bytes)?;
+    admit::<Rgba8>(path, width, height, Samples { channels: 3, bits: 8 }, bytes)?;
     if !frame.first_is_finest {
         let reason = "the first component has fewer samples than another one".to_owned();
         return Err(corrupt_because(path, reason));
@@ -110,17 +109,13 @@ fn decode(content: &[u8], width: u32, height: u32) -> Result<Decoded, String> {
         return Err("the file has two frames of different sizes".to_owned());
     }
     let gray = decoder.input_colorspace() == Some(ColorSpace::Luma);
-    let (space, colour) = match gray {
-        true => (ColorSpace::Luma, ColorType::L8),
-        false => (ColorSpace::RGB, ColorType::Rgb8),
-    };
+    let (space, channels) = if gray { (ColorSpace::Luma, 1) } else { (ColorSpace::RGB, 3) };
     decoder.set_options(options.jpeg_set_out_colorspace(space));
-    let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
+    let orientation = decoder.exif().and_then(|exif| exif::orientation(exif)).unwrap_or(1);
     let colour_space = decoder.icc_profile().and_then(|profile| of_profile(&profile));
-    let bytes = width as usize * height as usize * usize::from(colour.bytes_per_pixel());
-    let mut samples = vec![0; bytes];
+    let colour = Samples { channels, bits: 8 };
+    let mut samples = vec![0; width as usize * height as usize * colour.bytes()];
     decoder.decode_into(&mut samples).map_err(|error| error.to_string())?;
-    let orientation = orientation.unwrap_or(Orientation::NoTransforms);
     Ok(Decoded { width, height, colour, samples, orientation, colour_space })
 }
 
@@ -217,17 +212,15 @@ fn walk(content: &mut [u8]) -> Option<Frame> {
 
 #[cfg(test)]
 mod tests {
-    use image::ExtendedColorType;
-    use image::codecs::jpeg::JpegEncoder;
+    use jpeg_encoder::{ColorType, Encoder};
 
     use super::*;
 
     /// Returns a JPEG of 40×32 pixels with the levels of `level`.
-    fn jpeg(colour: ExtendedColorType, level: impl Fn(usize) -> u8) -> Vec<u8> {
+    fn jpeg(colour: ColorType, level: impl Fn(usize) -> u8) -> Vec<u8> {
         let mut file = Vec::new();
-        let bytes = 40 * 32 * usize::from(colour.bits_per_pixel() / 8);
-        let levels: Vec<_> = (0..bytes).map(level).collect();
-        JpegEncoder::new(&mut file).encode(&levels, 40, 32, colour).unwrap();
+        let levels: Vec<_> = (0..40 * 32 * colour.get_bytes_per_pixel()).map(level).collect();
+        Encoder::new(&mut file, 75).encode(&levels, 40, 32, colour).unwrap();
         file
     }
 
@@ -244,7 +237,7 @@ mod tests {
     /// The decoder would read the comment as an end marker, if it read five bytes of the APP0 segment.
     #[test]
     fn the_decoder_finds_the_same_markers() {
-        let whole = jpeg(ExtendedColorType::L8, |i| i as u8);
+        let whole = jpeg(ColorType::Luma, |i| i as u8);
         let short = [0xFF, 0xE0, 0, 6, 1, 2, 3, 4];
         let comment = [0xFF, 0xFE, 0, 4, 0xFF, 0xD9];
         let hidden = [&whole[..2], &short, &comment, &whole[2..]].concat();
@@ -254,7 +247,7 @@ mod tests {
     #[test]
     fn data_before_the_end_marker_must_be_complete() {
         let noise = |i: usize| (i * i * 7919 % 251) as u8;
-        for colour in [ExtendedColorType::L8, ExtendedColorType::Rgb8] {
+        for colour in [ColorType::Luma, ColorType::Rgb] {
             let whole = jpeg(colour, noise);
             assert!(open(&whole).is_ok());
             // The zeros of the guard can complete the last 8×8 pixels, which are up to 54 bytes here.
@@ -276,7 +269,7 @@ mod tests {
     #[test]
     fn unusual_but_complete_files_open() {
         let level = |i: usize| (i / 40 % 17 * 15) as u8;
-        let gray = jpeg(ExtendedColorType::L8, level);
+        let gray = jpeg(ColorType::Luma, level);
         let expected = open(&gray).unwrap();
         // Fill bytes before the end marker, and bytes after it.
         let end = gray.len() - 2;
@@ -289,7 +282,7 @@ mod tests {
             assert_eq!(open(&file).unwrap(), expected);
         }
         // The blocks of a picture of one colour have the fewest bits.
-        for colour in [ExtendedColorType::L8, ExtendedColorType::Rgb8] {
+        for colour in [ColorType::Luma, ColorType::Rgb] {
             assert!(open(&jpeg(colour, |_| 0)).is_ok(), "{colour:?}");
         }
     }

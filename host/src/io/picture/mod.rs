@@ -6,6 +6,7 @@
 mod colour_space;
 mod decode;
 mod decoded;
+mod exif;
 mod jpeg;
 mod mask;
 mod pixel;
@@ -19,13 +20,13 @@ pub use shared_types::Rgba16;
 pub use stored::StoredPicture;
 
 use std::borrow::{Borrow, Cow};
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use ::png::{BitDepth, ColorType, Compression, EncodingError, Filter};
 use glam::UVec2;
-use image::codecs::jpeg::JpegEncoder;
-use image::codecs::png::PngEncoder;
-use image::{ExtendedColorType, ImageEncoder, ImageError};
+use jpeg_encoder::{ColorType as JpegColour, Encoder as JpegEncoder};
 use shared_types::Rgba8;
 
 use crate::device::{DeviceError, Image, Stream};
@@ -197,8 +198,7 @@ impl Picture {
                 let (found, UVec2 { x, y }) = (levels.len(), size);
                 return Err(Refusal::Encoder(format!("{found} levels for {x}×{y} pixels")));
             }
-            PngEncoder::new(out).write_image(levels, size.x, size.y, ExtendedColorType::L8)?;
-            Ok(())
+            write_png(out, size, ColorType::Grayscale, BitDepth::Eight, levels)
         });
         written.map_err(|refusal| refusal.of(file))
     }
@@ -247,15 +247,22 @@ impl<P: Pixel> Picture<P> {
         Ok(content)
     }
 
-    fn write(&self, format: PictureFormat, out: &mut impl Write) -> Result<(), Refusal> {
-        let (width, height) = (self.width, self.height);
+    fn write(&self, format: PictureFormat, out: &mut dyn Write) -> Result<(), Refusal> {
         if self.pixels.is_empty() {
             return Err(Refusal::Encoder("the picture has no pixels".into()));
         }
         match format {
             PictureFormat::Png => {
-                let pixels = bytemuck::cast_slice(&self.pixels);
-                PngEncoder::new(out).write_image(pixels, width, height, P::ENCODED)?;
+                let size = self.size();
+                if P::BITS == 8 {
+                    let bytes = bytemuck::cast_slice(&self.pixels);
+                    return write_png(out, size, ColorType::Rgba, BitDepth::Eight, bytes);
+                }
+                // A PNG has the high byte first.
+                let samples: &[u16] = bytemuck::cast_slice(&self.pixels);
+                let bytes: Vec<_> =
+                    samples.iter().flat_map(|sample| sample.to_be_bytes()).collect();
+                write_png(out, size, ColorType::Rgba, BitDepth::Sixteen, &bytes)
             }
             PictureFormat::Jpeg => {
                 let rgb = |&pixel: &P| {
@@ -263,11 +270,15 @@ impl<P: Pixel> Picture<P> {
                     [r, g, b]
                 };
                 let rgb: Vec<u8> = self.pixels.iter().flat_map(rgb).collect();
-                let mut encoder = JpegEncoder::new_with_quality(out, JPEG_QUALITY);
-                encoder.encode(&rgb, width, height, ExtendedColorType::Rgb8)?;
+                let [Ok(width), Ok(height)] = self.size().to_array().map(u16::try_from) else {
+                    let UVec2 { x, y } = self.size();
+                    let reason = format!("{x}×{y} pixels; a JPEG has at most 65535 along a side");
+                    return Err(Refusal::Encoder(reason));
+                };
+                let encoder = JpegEncoder::new(out, JPEG_QUALITY);
+                Ok(encoder.encode(&rgb, width, height, JpegColour::Rgb)?)
             }
         }
-        Ok(())
     }
 
     /// Returns the width in pixels.
@@ -415,16 +426,43 @@ impl From<io::Error> for Refusal {
     }
 }
 
-impl From<ImageError> for Refusal {
-    fn from(error: ImageError) -> Self {
+impl From<EncodingError> for Refusal {
+    fn from(error: EncodingError) -> Self {
         match error {
-            ImageError::IoError(error) => Self::System(error),
+            EncodingError::IoError(error) => Self::System(error),
             other => Self::Encoder(one_line(&other)),
         }
     }
 }
 
-/// Returns the message of an error of the `image` crate, without line breaks.
-pub(crate) fn one_line(error: &ImageError) -> String {
+impl From<jpeg_encoder::EncodingError> for Refusal {
+    fn from(error: jpeg_encoder::EncodingError) -> Self {
+        match error {
+            jpeg_encoder::EncodingError::IoError(error) => Self::System(error),
+            other => Self::Encoder(one_line(&other)),
+        }
+    }
+}
+
+/// Writes a PNG of samples that are in the order of bytes of the file.
+fn write_png(
+    out: &mut dyn Write,
+    size: UVec2,
+    colour: ColorType,
+    depth: BitDepth,
+    samples: &[u8],
+) -> Result<(), Refusal> {
+    let mut encoder = ::png::Encoder::new(out, size.x, size.y);
+    encoder.set_color(colour);
+    encoder.set_depth(depth);
+    encoder.set_compression(Compression::Fast);
+    encoder.set_filter(Filter::Adaptive);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(samples)?;
+    Ok(writer.finish()?)
+}
+
+/// Returns the message of an error of a decoder or encoder, without line breaks.
+fn one_line(error: &impl Display) -> String {
     error.to_string().replace('\n', " ")
 }

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 
 use bytemuck::Pod;
-use image::{ColorType, ExtendedColorType};
 use shared_types::{Rgba8, Rgba16};
 
 use super::Picture;
@@ -37,12 +36,6 @@ pub trait Pixel:
 
 /// The functions of a pixel that only this crate calls.
 pub trait Hooks: Sized {
-    /// The type of the pixel's samples in a decoder.
-    const DECODED: ColorType;
-
-    /// The type of the pixel's samples in an encoder.
-    const ENCODED: ExtendedColorType;
-
     /// Returns whether the pixel is opaque.
     fn is_opaque(&self) -> bool;
 
@@ -86,9 +79,6 @@ macro_rules! pixel {
         }
 
         impl Hooks for $pixel {
-            const DECODED: ColorType = ColorType::$pixel;
-            const ENCODED: ExtendedColorType = ExtendedColorType::$pixel;
-
             fn is_opaque(&self) -> bool {
                 self.a == Self::BLACK.a
             }

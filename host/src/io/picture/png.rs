@@ -6,19 +6,18 @@
 //!
 //! The decoder also draws pixels black whose palette index exceeds the palette. This module rejects them.
 
-use std::io::{BufRead, Read, Seek, SeekFrom};
+use std::io::{BufRead, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use image::codecs::png::PngDecoder;
-use image::metadata::Orientation;
-use image::{ColorType, ImageDecoder, Limits};
+use png::{BitDepth, ColorType, DecodingError, Transformations};
 use shared_types::{Rgba8, Rgba16};
 
 use crate::io::picture::colour_space::of_png;
 use crate::io::picture::decoded::{
-    Decoded, admit, assemble, bits, convert, corrupt, corrupt_because, memory,
+    Decoded, Samples, admit, assemble, convert, corrupt_because, memory,
 };
-use crate::io::picture::{Picture, PictureError, Pixel, StoredPicture};
+use crate::io::picture::exif;
+use crate::io::picture::{Picture, PictureError, Pixel, StoredPicture, one_line};
 
 /// The number of bytes of the PNG signature, which comes before the first chunk.
 const SIGNATURE: u64 = 8;
@@ -45,85 +44,93 @@ pub(crate) fn decode_png(
 ) -> Result<StoredPicture, PictureError> {
     let late =
         look_and_rewind(&mut reader, bytes).map_err(|reason| corrupt_because(path, reason))?;
-    let late = late.and_then(|exif| Orientation::from_exif_chunk(&exif));
-    let header = read_header(path, &mut reader)?;
-    let corrupt = |error| corrupt(path, error);
-    let mut limits = Limits::no_limits();
-    limits.max_alloc = Some(if keep_depth { memory::<Rgba16>() } else { memory::<Rgba8>() });
-    let mut decoder = PngDecoder::with_limits(reader, limits).map_err(corrupt)?;
-    let profile = decoder.icc_profile().map_err(corrupt)?;
-    let space = header.and_then(|header| of_png(&header, profile.as_deref()));
-    drop(profile);
-    if keep_depth && bits(decoder.color_type()) > 8 {
-        return Ok(StoredPicture::Rgba16(decode_pixels(path, decoder, space, late)?));
+    check_palette(path, &mut reader)?;
+    let bytes = if keep_depth { memory::<Rgba16>() } else { memory::<Rgba8>() };
+    let mut decoder = png::Decoder::new_with_limits(reader, png::Limits { bytes: bytes as usize });
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_transformations(Transformations::EXPAND);
+    let pixels = decoder.read_info().map_err(|error| corrupt(path, error))?;
+    if keep_depth && pixels.output_color_type().1 == BitDepth::Sixteen {
+        return Ok(StoredPicture::Rgba16(decode_pixels(path, pixels, late)?));
     }
-    Ok(StoredPicture::Rgba8(decode_pixels(path, decoder, space, late)?))
+    Ok(StoredPicture::Rgba8(decode_pixels(path, pixels, late)?))
 }
 
-/// Decodes the pixels of a PNG. `late` is the orientation that the file states after the pixels, if any.
+/// Decodes the pixels of a PNG. `late` is the EXIF data after the pixels, if any.
 fn decode_pixels<P: Pixel>(
     path: &Path,
-    mut decoder: impl ImageDecoder,
-    colour_space: Option<String>,
-    late: Option<Orientation>,
+    mut reader: png::Reader<impl BufRead + Seek>,
+    late: Option<Vec<u8>>,
 ) -> Result<Picture<P>, PictureError> {
-    let corrupt = |error| corrupt(path, error);
-    let (width, height) = decoder.dimensions();
-    let colour = decoder.color_type();
+    let (colour, depth) = reader.output_color_type();
+    let colour = Samples { channels: colour.samples() as u8, bits: depth as u8 };
+    let info = reader.info();
+    let (width, height) = (info.width, info.height);
     admit::<P>(path, width, height, colour, 0)?;
-    let orientation = match late {
-        Some(late) => late,
-        None => decoder.orientation().map_err(corrupt)?,
+    let colour_space = of_png(info, info.icc_profile.as_deref());
+    let exif = late.as_deref().or(info.exif_metadata.as_deref());
+    let orientation = exif.and_then(exif::orientation).unwrap_or(1);
+    let mut decode = |bytes: &mut [u8]| {
+        reader.next_frame(bytes).map_err(|error| corrupt(path, error))?;
+        if colour.bits == 16 {
+            // A PNG has the high byte first.
+            bytes.as_chunks_mut().0.iter_mut().for_each(|sample| {
+                *sample = u16::from_be_bytes(*sample).to_ne_bytes();
+            });
+        }
+        Ok(())
     };
-    if colour == P::DECODED {
+    if colour == Samples::of::<P>() {
         let mut pixels = vec![P::default(); width as usize * height as usize];
-        decoder.read_image(bytemuck::cast_slice_mut(&mut pixels)).map_err(corrupt)?;
+        decode(bytemuck::cast_slice_mut(&mut pixels))?;
         let picture = assemble(path, width, height, pixels, orientation)?;
         return Ok(Picture { colour_space, ..picture });
     }
-    let mut samples = vec![0; decoder.total_bytes() as usize];
-    decoder.read_image(&mut samples).map_err(corrupt)?;
+    let mut samples = vec![0; width as usize * height as usize * colour.bytes()];
+    decode(&mut samples)?;
     convert(path, Decoded { width, height, colour, samples, orientation, colour_space })
 }
 
-/// Reads the chunks before the pixels, without texts and colour profile. Returns `None` if the file is not a valid PNG,
-/// which the decoder reports with a better message. Rewinds the reader.
-fn read_header(
-    path: &Path,
-    reader: &mut (impl BufRead + Seek),
-) -> Result<Option<png::Info<'static>>, PictureError> {
+fn corrupt(path: &Path, error: DecodingError) -> PictureError {
+    let file = path.to_owned();
+    match error {
+        DecodingError::IoError(e) if e.kind() == ErrorKind::UnexpectedEof => {
+            PictureError::Truncated { file }
+        }
+        DecodingError::IoError(source) => PictureError::Unreadable { file, source },
+        other => corrupt_because(path, one_line(&other)),
+    }
+}
+
+/// Rejects a palette index without an entry in the palette, and rewinds the reader. Reads the pixels only if the palette
+/// is shorter than the range of the indices. Other errors are left to the decoder, which reports them with a better
+/// message.
+fn check_palette(path: &Path, reader: &mut (impl BufRead + Seek)) -> Result<(), PictureError> {
     let mut decoder = png::Decoder::new(&mut *reader);
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
-    let header = match decoder.read_info() {
-        Ok(mut pixels) => {
-            check_palette(path, &mut pixels)?;
-            Some(pixels.info().clone())
-        }
-        Err(_) => None,
-    };
+    if let Ok(mut pixels) = decoder.read_info() {
+        check_indices(path, &mut pixels)?;
+    }
     let unreadable = |source| PictureError::Unreadable { file: path.to_owned(), source };
-    reader.rewind().map_err(unreadable)?;
-    Ok(header)
+    reader.rewind().map_err(unreadable)
 }
 
-/// Rejects a palette index without an entry in the palette. Reads the pixels only if the palette is shorter than the
-/// range of the indices.
-fn check_palette(
+/// Rejects a palette index without an entry in the palette.
+fn check_indices(
     path: &Path,
     pixels: &mut png::Reader<impl BufRead + Seek>,
 ) -> Result<(), PictureError> {
     let info = pixels.info();
     let (width, height, bits) = (info.width, info.height, info.bit_depth as usize);
     let entries = info.palette.as_ref().map_or(0, |palette| palette.len() / 3);
-    if info.color_type != png::ColorType::Indexed || entries >= 1 << bits {
+    if info.color_type != ColorType::Indexed || entries >= 1 << bits {
         return Ok(());
     }
-    admit::<Rgba8>(path, width, height, ColorType::Rgb8, 0)?;
+    admit::<Rgba8>(path, width, height, Samples { channels: 3, bits: 8 }, 0)?;
     let Some(mut indices) = pixels.output_buffer_size().map(|bytes| vec![0; bytes]) else {
         return Ok(());
     };
-    // The decoder reports errors with a better message.
     let Ok(frame) = pixels.next_frame(&mut indices) else { return Ok(()) };
     for (y, row) in indices.chunks_exact(frame.line_size).enumerate() {
         for x in 0..width as usize {

@@ -27,7 +27,7 @@ pub(super) struct Bytes16(pub(super) [u32; 4]);
 pub(super) struct Bytes8(pub(super) [u32; 2]);
 
 impl Accumulator {
-    #[inline(always)]
+    #[device]
     pub(super) fn new() -> Self {
         let thread = rank();
         // SAFETY: `thread` is less than `BLOCK_THREADS`, so both positions are inside the arrays.
@@ -43,7 +43,7 @@ impl Accumulator {
     ///
     /// # Safety
     /// The caller must ensure that [`store`](Self::store) was called for this `run`.
-    #[inline(always)]
+    #[device]
     pub(super) unsafe fn load(&self, run: usize) -> ([Vec3; 4], [u32; 4]) {
         let sum = |i| (3 * run as u32 + i) * BLOCK_THREADS;
         // SAFETY: `run` is less than `RUNS`, so the elements exist, and only this thread accesses them.
@@ -58,7 +58,7 @@ impl Accumulator {
     ///
     /// # Safety
     /// The caller must ensure that `run` is less than [`RUNS`].
-    #[inline(always)]
+    #[device]
     pub(super) unsafe fn store(&self, run: usize, sum: [Vec3; 4], [a, b, c, d]: [u32; 4]) {
         let sums: [Bytes16; 3] = bytemuck::cast(sum);
         // SAFETY: `run` is less than `RUNS`, so the elements exist, and only this thread accesses them.

@@ -50,7 +50,7 @@ impl<P: TextureSampler> Cameras for TwoCameras<P> {
 
     const ALL_LANES: bool = false;
 
-    #[inline(always)]
+    #[device]
     unsafe fn sample(
         &self,
         camera: u16,
@@ -80,7 +80,7 @@ impl<P: TextureSampler> Cameras for ManyCameras<P> {
 
     const ALL_LANES: bool = true;
 
-    #[inline(always)]
+    #[device]
     unsafe fn sample(
         &self,
         camera: u16,
@@ -101,7 +101,7 @@ impl<P: TextureSampler> Cameras for ManyCameras<P> {
 }
 
 /// Samples a picture at texture coordinates `places`. All samples are in flight before the first one is used.
-#[inline(always)]
+#[device]
 fn sample_picture<P: TextureSampler>(
     picture: P,
     places: [[Vec2; 4]; RUNS],

@@ -22,8 +22,8 @@ use std::vec::Vec;
 const _: () = assert!(SIDE == TILE as usize);
 
 /// A camera: its picture, and the conversion of its samples.
-struct Camera<P> {
-    picture: P,
+struct Camera {
+    picture: Picture,
     grading: Grading,
     shading: Shading,
 }
@@ -33,7 +33,7 @@ struct Camera<P> {
 /// # Safety
 /// The conditions of the kernels that `stitch_mesh!` defines apply, and all arguments must be in host memory.
 #[expect(clippy::too_many_arguments, reason = "they are the arguments of the kernels")]
-pub(super) unsafe fn two<T: Opens, O: Panorama>(
+pub(super) unsafe fn two<T: Opens>(
     config: &LaunchConfig,
     first: T,
     second: T,
@@ -43,13 +43,13 @@ pub(super) unsafe fn two<T: Opens, O: Panorama>(
     places: Slice<SourcePoint>,
     shares: Slice<u16>,
     params: MeshParams,
-    out: O,
+    out: impl Into<Panorama>,
 ) -> bool {
     let mesh = Mesh { layers, patches, places, shares };
     // SAFETY: the caller guarantees the conditions.
     unsafe {
         let cameras = [(first, gradings.first), (second, gradings.second)];
-        stitch(config, cameras.into_iter(), &mesh, &params, out)
+        stitch(config, opened(cameras), &mesh, &params, out.into())
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) unsafe fn two<T: Opens, O: Panorama>(
 /// # Safety
 /// The conditions are those of [`two`].
 #[expect(clippy::too_many_arguments, reason = "they are the arguments of the kernels")]
-pub(super) unsafe fn many<T: KernelArg + Opens, O: Panorama>(
+pub(super) unsafe fn many<T: KernelArg + Opens>(
     config: &LaunchConfig,
     pictures: Table<T, MAX_CAMERAS>,
     gradings: Table<Grading, MAX_CAMERAS>,
@@ -67,34 +67,40 @@ pub(super) unsafe fn many<T: KernelArg + Opens, O: Panorama>(
     places: Slice<SourcePoint>,
     shares: Slice<u16>,
     params: MeshParams,
-    out: O,
+    out: impl Into<Panorama>,
 ) -> bool {
     let mesh = Mesh { layers, patches, places, shares };
     let cameras = (0..pictures.len()).filter_map(|i| Some((pictures.get(i)?, gradings.get(i)?)));
     // SAFETY: the caller guarantees the conditions.
-    unsafe { stitch(config, cameras, &mesh, &params, out) }
+    unsafe { stitch(config, opened(cameras), &mesh, &params, out.into()) }
 }
 
-/// Computes the tiles of a panorama on all cores.
+/// Opens the pictures of cameras. Returns `None` if one of them is not supported.
 ///
 /// # Safety
-/// The conditions are those of [`two`].
-unsafe fn stitch<T: Opens, O: Panorama>(
-    config: &LaunchConfig,
-    cameras: impl Iterator<Item = (T, Grading)>,
-    mesh: &Mesh,
-    params: &MeshParams,
-    out: O,
-) -> bool {
+/// The pictures must be valid host memory as long as the result is used.
+unsafe fn opened<T: Opens>(cameras: impl IntoIterator<Item = (T, Grading)>) -> Option<Vec<Camera>> {
     let open = |(picture, grading): (T, Grading)| {
         // SAFETY: the caller guarantees that the picture is in host memory and alive.
         let picture = unsafe { picture.open() }?;
         let shading = Shading { vignette: grading.vignette, ..Shading::of_gamma(grading.gamma) };
         Some(Camera { picture, grading, shading })
     };
-    let Some(cameras) = cameras.map(open).collect::<Option<Vec<_>>>() else {
-        return false;
-    };
+    cameras.into_iter().map(open).collect()
+}
+
+/// Computes the tiles of a panorama on all cores. Returns false if a picture is not supported.
+///
+/// # Safety
+/// The conditions are those of [`two`].
+unsafe fn stitch(
+    config: &LaunchConfig,
+    cameras: Option<Vec<Camera>>,
+    mesh: &Mesh,
+    params: &MeshParams,
+    out: Panorama,
+) -> bool {
+    let Some(cameras) = cameras else { return false };
     let panorama = Tiles { cameras: &cameras, mesh, params, out, columns: config.grid[0] };
     (0..config.grid[1]).into_par_iter().for_each(|y| {
         // SAFETY: the caller guarantees the conditions, and no other call computes this row.
@@ -104,16 +110,16 @@ unsafe fn stitch<T: Opens, O: Panorama>(
 }
 
 /// The inputs of all tiles of a panorama.
-struct Tiles<'a, P, O> {
-    cameras: &'a [Camera<P>],
+struct Tiles<'a> {
+    cameras: &'a [Camera],
     mesh: &'a Mesh,
     params: &'a MeshParams,
-    out: O,
+    out: Panorama,
     /// The number of tiles in a row.
     columns: u32,
 }
 
-impl<P: Picture, O: Panorama> Tiles<'_, P, O> {
+impl Tiles<'_> {
     /// Computes row `y` of the tiles.
     ///
     /// # Safety
@@ -200,7 +206,7 @@ impl<P: Picture, O: Panorama> Tiles<'_, P, O> {
             // SAFETY: the caller guarantees it.
             unsafe { self.places(layer, row + i as u32, places) };
         }
-        let shares_chroma = O::CELL == 2 && is_whole(layer);
+        let shares_chroma = self.out.cell() == 2 && is_whole(layer);
         picture.sample(&places, shares_chroma, grading, colours);
         shading.apply(&places, colours);
     }

@@ -155,7 +155,7 @@ struct Mesh {
 ///
 /// # Safety
 /// The safety conditions of the kernels that `stitch_mesh!` defines apply.
-#[inline(always)]
+#[device]
 unsafe fn stitch<C: Cameras, O: Target>(cameras: &C, mesh: &Mesh, params: &MeshParams, out: O) {
     let tile = uvec2(thread::block_idx_x(), thread::block_idx_y());
     let index = tile.y * thread::grid_dim_x() + tile.x;
@@ -205,7 +205,7 @@ unsafe fn stitch<C: Cameras, O: Target>(cameras: &C, mesh: &Mesh, params: &MeshP
 ///
 /// # Safety
 /// The safety conditions of the kernels that `stitch_mesh!` defines apply. In addition, layer `index` must exist.
-#[inline(always)]
+#[device]
 unsafe fn stitch_layers<C: Cameras, O: Target>(
     cameras: &C,
     mesh: &Mesh,
@@ -264,7 +264,7 @@ unsafe fn stitch_layers<C: Cameras, O: Target>(
 }
 
 /// Returns the rank of the thread in its block, as [`thread::rank`] does, but only for blocks of [`BLOCK`] threads.
-#[inline(always)]
+#[device]
 fn rank() -> u32 {
     thread::thread_idx_y() * BLOCK[0] + thread::thread_idx_x()
 }
@@ -272,7 +272,7 @@ fn rank() -> u32 {
 /// Returns whether one patch without NaN covers the whole tile. The result depends on several numbers of the patch, so
 /// ptxas loads the patch together with the other fields of the layer. Otherwise it would move the load of the patch
 /// behind the branch, which adds one memory latency.
-#[inline(always)]
+#[device]
 fn is_whole(Layer { cell, patch: Patch { u, v }, .. }: &Layer) -> bool {
     (u32::from(*cell) == TILE) & !(u[0] + u[4] + v[2]).is_nan()
 }
@@ -287,7 +287,7 @@ type Colours = [[Vec3; 4]; RUNS];
 ///
 /// # Safety
 /// The panorama must be whole. A flipped NV12 panorama must have an even width and height.
-#[inline(always)]
+#[device]
 unsafe fn store<O: Target>(out: O, at: UVec2, params: &MeshParams, mut colours: Colours) {
     if at.x >= out.width() || at.y >= out.height() {
         return;
@@ -320,7 +320,7 @@ impl Mesh {
     ///
     /// # Safety
     /// The shares of the layer must exist.
-    #[inline(always)]
+    #[device]
     unsafe fn shares<O: Target>(&self, layer: &Layer, first: UVec2) -> [u32; 4] {
         let mut shares = [WHOLE; 4];
         if layer.shares < REST {
@@ -340,7 +340,7 @@ impl Mesh {
     ///
     /// # Safety
     /// The patches or places of the layer must exist.
-    #[inline(always)]
+    #[device]
     unsafe fn places<O: Target>(&self, layer: &Layer, fours: [UVec2; RUNS]) -> [[Vec2; 4]; RUNS] {
         let cell = u32::from(layer.cell);
         let mut places = [[Vec2::ZERO; 4]; RUNS];

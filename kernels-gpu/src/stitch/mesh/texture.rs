@@ -26,7 +26,7 @@ use shared_types::texture::{AnyTexture, Nv12Texture, P010Texture, Rgba8Texture};
 /// This covers all cache lines if a panorama row spans at most two picture rows and a tile at most two lines. The only
 /// exceptions are lines that start in a neighbouring tile that does not prefetch, at the edge of a camera or in the
 /// overlap.
-#[inline(always)]
+#[device]
 pub(super) fn fetch_ahead<P: TextureSampler>(picture: P, patch: &Patch) {
     const ROWS: u32 = BLOCK_THREADS / 2;
     const STEP: f32 = TILE as f32 / ROWS as f32;
@@ -50,7 +50,7 @@ pub(super) struct RowSpan {
 
 impl RowSpan {
     /// Returns the corresponding span in the chroma plane.
-    #[inline(always)]
+    #[device]
     pub(super) fn half(self) -> Self {
         let Self { from, to, row, above } = self;
         Self { from: from * 0.5, to: to * 0.5, row: row * 0.5, above: above * 0.5 }
@@ -58,7 +58,7 @@ impl RowSpan {
 
     /// Prefetches the `which`-th cache line that starts in the span, counted from 0. Does nothing if the row is the
     /// same as the row above.
-    #[inline(always)]
+    #[device]
     pub(super) fn fetch<T: Pod>(self, rows: View<T>, which: u32) {
         let each = (LINE_BYTES / size_of::<T>()) as f32;
         let row = self.row.floor();
@@ -92,13 +92,13 @@ impl TextureSampler for Rgba8Texture {
 
     const CHROMA: bool = false;
 
-    #[inline(always)]
+    #[device]
     fn take(&self, places: &[Vec2; 4], _: u32) -> [Vec3; 4] {
         let at = |place: Vec2| self.texels.read(place.x, place.y).truncate();
         [at(places[0]), at(places[1]), at(places[2]), at(places[3])]
     }
 
-    #[inline(always)]
+    #[device]
     fn colours(&self, samples: [Vec3; 4], factor: f32, grading: &Grading) -> [Vec3; 4] {
         let mut colours = samples;
         let (gain, offset) = (grading.gain() * factor, grading.offset * factor);
@@ -113,7 +113,7 @@ impl TextureSampler for Rgba8Texture {
         grade::powers(colours, grading.gamma)
     }
 
-    #[inline(always)]
+    #[device]
     fn fetch(&self, which: u32, span: RowSpan) {
         span.fetch(self.rows, which);
     }
@@ -125,12 +125,12 @@ impl TextureSampler for Nv12Texture {
 
     const CHROMA: bool = true;
 
-    #[inline(always)]
+    #[device]
     fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples {
         yuv_samples(self.y, self.uv, places, cell)
     }
 
-    #[inline(always)]
+    #[device]
     fn colours(
         &self,
         (lumas, chromas): Self::Samples,
@@ -143,7 +143,7 @@ impl TextureSampler for Nv12Texture {
     }
 
     /// Prefetches the line of luma (`which` is 0) or of chroma.
-    #[inline(always)]
+    #[device]
     fn fetch(&self, which: u32, span: RowSpan) {
         if which == 0 {
             span.fetch(self.rows.y, 0);
@@ -159,12 +159,12 @@ impl TextureSampler for P010Texture {
 
     const CHROMA: bool = true;
 
-    #[inline(always)]
+    #[device]
     fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples {
         yuv_samples(self.y, self.uv, places, cell)
     }
 
-    #[inline(always)]
+    #[device]
     fn colours(
         &self,
         (lumas, chromas): Self::Samples,
@@ -177,7 +177,7 @@ impl TextureSampler for P010Texture {
     }
 
     /// Prefetches the line of luma (`which` is 0) or of chroma.
-    #[inline(always)]
+    #[device]
     fn fetch(&self, which: u32, span: RowSpan) {
         if which == 0 {
             span.fetch(self.rows.y, 0);
@@ -193,7 +193,7 @@ impl TextureSampler for AnyTexture {
 
     const CHROMA: bool = true;
 
-    #[inline(always)]
+    #[device]
     fn take(&self, places: &[Vec2; 4], cell: u32) -> [Vec3; 4] {
         match self {
             Self::Rgba8(picture) => picture.take(places, cell),
@@ -206,12 +206,12 @@ impl TextureSampler for AnyTexture {
         }
     }
 
-    #[inline(always)]
+    #[device]
     fn colours(&self, samples: [Vec3; 4], factor: f32, grading: &Grading) -> [Vec3; 4] {
         converted(samples, factor, grading)
     }
 
-    #[inline(always)]
+    #[device]
     fn fetch(&self, which: u32, span: RowSpan) {
         match self {
             Self::Rgba8(picture) => picture.fetch(which, span),
@@ -222,7 +222,7 @@ impl TextureSampler for AnyTexture {
 
 /// Takes four lumas, and four times Cb and Cr, from a luma and a chroma texture. If `cell` is 2, the four pixels share
 /// one chroma sample.
-#[inline(always)]
+#[device]
 fn yuv_samples(
     y: Texture2d<Vec4>,
     uv: Texture2d<Vec4>,
@@ -247,7 +247,7 @@ fn yuv_samples(
 }
 
 /// Converts four samples to colours from 0 to 1 with the whole matrix of a [`Grading`].
-#[inline(always)]
+#[device]
 fn converted(samples: [Vec3; 4], factor: f32, grading: &Grading) -> [Vec3; 4] {
     let Grading { first, second, third, offset, gamma, .. } = *grading;
     let (first, second, third) = (first * factor, second * factor, third * factor);

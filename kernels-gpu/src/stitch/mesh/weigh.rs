@@ -90,7 +90,7 @@ impl Chain<'_> {
     ///
     /// # Safety
     /// The layers and their shares must exist, and no other thread may access these shares.
-    #[inline(always)]
+    #[device]
     unsafe fn weigh(&self, pixel: UVec2, in_tile: UVec2, shares: SliceMut<u16>) -> (u32, u32) {
         let at = in_tile.y * TILE + in_tile.x;
         let (mut weights, mut next) = (0.0, self.first);
@@ -128,7 +128,7 @@ impl Chain<'_> {
     ///
     /// # Safety
     /// The layer must exist.
-    #[inline(always)]
+    #[device]
     unsafe fn weight(&self, index: u32, pixel: UVec2) -> (Layer, f32) {
         // SAFETY: the caller guarantees that the layer exists.
         let layer = unsafe { self.base.load(index) };
@@ -145,7 +145,7 @@ impl Chain<'_> {
     ///
     /// # Safety
     /// The layers must exist, and no other thread may access them.
-    #[inline(always)]
+    #[device]
     unsafe fn link(&self, mut whole: u32, mut any: u32, layers: SliceMut<Layer>) {
         let (mut next, mut place) = (self.first, self.first);
         // The last layer with a share so far, which goes to `place`, and whether it has the full share.

@@ -64,7 +64,7 @@ fn a_launch_without_threads() {
             ([1, 1, 1], [1, 1, 0]),
         ] {
             let refused = refusal(stream, &config(grid, block), &Nothing {});
-            let kernel = Nothing::NAME;
+            let kernel = Nothing::ENTRY.name;
             assert_eq!(refused, LaunchError::EmptyLaunch { kernel, grid, block });
         }
         let cover = LaunchConfig::cover(0, 100, [16, 16]);
@@ -108,7 +108,7 @@ fn memory_of_another_device() {
         let mut out = Buffer::<u32>::new(there, 1).unwrap();
         let kernel = BoundsNone { out: out.view_mut() };
         let refused = refusal(&stream, &config([1; 3], [1; 3]), &kernel);
-        let kernel = BoundsNone::NAME;
+        let kernel = BoundsNone::ENTRY.name;
         assert_eq!(refused, LaunchError::WrongDevice { kernel, found, wanted });
     }
 }

@@ -11,7 +11,7 @@ macro_rules! check {
     ($kernel:ident, $max_threads:literal, $min_blocks:literal) => {{
         let expected =
             LaunchBounds { max_threads: $max_threads, min_blocks: $min_blocks, block_multiple: 1 };
-        assert_eq!($kernel::BOUNDS, expected, "{}", $kernel::NAME);
+        assert_eq!($kernel::ENTRY.bounds, expected, "{}", $kernel::ENTRY.name);
         let run = |block: u32| {
             move |stream: &Stream| {
                 let mut out = zeros(stream, 1);
@@ -23,8 +23,9 @@ macro_rules! check {
         all_give(&(true, vec![2 * $max_threads]), run($max_threads));
         all_give(&(false, vec![0]), run($max_threads + 1));
         on_each_device(|stream| {
-            if let Some(resources) = stream.device().kernel_resources($kernel::NAME).unwrap() {
-                assert_eq!(resources.max_threads, $max_threads, "{}", $kernel::NAME);
+            if let Some(resources) = stream.device().kernel_resources($kernel::ENTRY.name).unwrap()
+            {
+                assert_eq!(resources.max_threads, $max_threads, "{}", $kernel::ENTRY.name);
             }
         });
     }};

@@ -33,7 +33,8 @@ fn check<K: Kernel>(
     assert_eq!(fault.kind, FaultKind::OutOfBounds { access, place, what, index, extent });
     assert_eq!(file(place), "faults.rs");
     let thread = "block (1,1,0) thread (5,0,0)";
-    let expected = format!("kernel `{}`, {thread}: out of bounds: {words}, at faults.rs", K::NAME);
+    let expected =
+        format!("kernel `{}`, {thread}: out of bounds: {words}, at faults.rs", K::ENTRY.name);
     assert_eq!(message(&fault), expected);
 }
 

@@ -64,7 +64,7 @@ fn fault<K: Kernel>(
     thread: [u32; 3],
 ) -> Fault {
     let fault = run(stream, config, kernel).expect_err("the CPU reported no fault");
-    assert_eq!(fault.kernel, K::NAME);
+    assert_eq!(fault.kernel, K::ENTRY.name);
     assert_eq!(fault.at, ThreadId { block, thread }, "{fault}");
     fault
 }
