@@ -1,12 +1,8 @@
-//! Code that the examples share: simulated cameras that turn in a generated landscape, and the command line. The module
-//! [`service`] is a whole example.
+//! Code that the examples share: simulated cameras that turn in a generated landscape, and the command line.
 //!
 //! The cameras have different exposures, and the exposures of all but the first camera drift, so that the colour
 //! correction has a difference to correct. A real program would use the driver of its cameras and a calibrated rig file
 //! instead.
-
-#[path = "../service/mod.rs"]
-pub mod service;
 
 use std::env;
 use std::error::Error;

@@ -42,7 +42,6 @@ targets! {
     geometry: homography, intrinsics, rig;
     names: names;
     picture: jpeg, metadata, png;
-    service: requests;
     trajectory: times, track, trajectory;
     video: probe, raw_stream, transport_stream, y4m;
     warp: raw_planes, warp;

@@ -42,6 +42,6 @@ macro_rules! replays {
 }
 
 replays! {
-    cpu_paths, homography, intrinsics, jpeg, metadata, names, png, probe, raw_planes, raw_stream, requests, rig, times,
+    cpu_paths, homography, intrinsics, jpeg, metadata, names, png, probe, raw_planes, raw_stream, rig, times,
     track, trajectory, transport_stream, warp, y4m
 }

@@ -4,12 +4,12 @@
 use crate::Result;
 use crate::cargo::{self, cargo, target};
 
-/// Builds and runs the example `demo`. The first argument of the example is the output folder `target/demo`, and the
+/// Builds and runs the example program `demo`, whose first argument is the output folder `target/demo`, and the
 /// others are `arguments`.
 pub(crate) fn run(arguments: &[&str]) -> Result {
     let folder = target().join("demo");
     cargo::run(
-        cargo(&["run", "--release", "--package", "panoweave", "--example", "demo", "--"])
+        cargo(&["run", "--release", "--package", "panoweave-examples", "--bin", "demo", "--"])
             .arg(folder)
             .args(arguments),
     )

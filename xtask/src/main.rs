@@ -53,7 +53,7 @@ usage: cargo xtask COMMAND
                             x86_64-unknown-linux-musl for a static program, which cannot use GPUs
            --check  also build in a second folder; fail if the two packages differ in a byte
            --try    build nothing; install the Debian package of an earlier call in a fresh Debian 12 and use it
-                    there; needs debootstrap, and root: `sudo target/release/xtask package --try`
+                    there; needs debootstrap, and root: `sudo target/debug/xtask package --try`
   gst ARGUMENTS...
            run cargo with an environment in which GStreamer is found, for the plugin in gst/";
 

@@ -3,15 +3,12 @@
 //! Most reports are a single line. If the cause is in a text file, such as a rig, homography or trajectory, the report
 //! also shows the line of the file and marks the position in it.
 
-use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::process::ExitCode;
 
-use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
-};
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet as Lines};
 use panoweave::geometry::homography::HomographyError;
 use panoweave::geometry::rig::RigError;
 use panoweave::io::text::TEXT_LIMIT;
@@ -24,7 +21,7 @@ use crate::output::failure::{Failure, Kind};
 /// Reports a failure on stderr and, if `as_json` is true, also as JSON on stdout. Returns the failure's exit code.
 pub(crate) fn failure(failure: &Failure, as_json: bool) -> ExitCode {
     let snippet = Snippet::of(failure);
-    match snippet.as_ref().and_then(Snippet::render) {
+    match snippet.as_ref().map(Snippet::render) {
         Some(text) => complain(&text),
         None => complain(&format!("error: {}\n", output::escaped(&failure.to_string()))),
     }
@@ -70,7 +67,8 @@ const MAX_SHOWN: usize = 200;
 /// A failure that a text file caused, the text of the file, and the byte range of the cause in this text.
 struct Snippet<'a> {
     failure: &'a Failure,
-    source: NamedSource<String>,
+    file: String,
+    text: String,
     place: Range<usize>,
 }
 
@@ -100,19 +98,20 @@ impl<'a> Snippet<'a> {
         let place = start + before..start + end.max(before);
         Some(Self {
             failure,
-            source: NamedSource::new(output::escaped(&file.display().to_string()), text),
+            file: output::escaped(&file.display().to_string()).into_owned(),
+            text,
             place,
         })
     }
 
-    fn render(&self) -> Option<String> {
+    fn render(&self) -> String {
         let plain = !io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some();
-        let theme = if plain { GraphicalTheme::none() } else { GraphicalTheme::unicode() };
-        let handler =
-            GraphicalReportHandler::new_themed(theme).with_links(false).with_wrap_lines(false);
-        let mut text = String::new();
-        handler.render_report(&mut text, self).ok()?;
-        Some(text)
+        let renderer = if plain { Renderer::plain() } else { Renderer::styled() };
+        let message = output::escaped(&self.failure.to_string()).into_owned();
+        let mark = AnnotationKind::Primary.span(self.place.clone()).label("here");
+        let lines = Lines::source(&self.text).path(&self.file).annotation(mark);
+        let report = Level::ERROR.primary_title(message).element(lines);
+        renderer.render(&[report]) + "\n"
     }
 }
 
@@ -128,29 +127,4 @@ fn read_again(file: &Path) -> Option<String> {
         _ => '¿',
     };
     Some(text.chars().map(shown).collect())
-}
-
-impl fmt::Display for Snippet<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", output::escaped(&self.failure.to_string()))
-    }
-}
-
-impl fmt::Debug for Snippet<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.failure, f)
-    }
-}
-
-impl std::error::Error for Snippet<'_> {}
-
-impl Diagnostic for Snippet<'_> {
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let label = LabeledSpan::new_with_span(Some("here".to_owned()), self.place.clone());
-        Some(Box::new(std::iter::once(label)))
-    }
 }

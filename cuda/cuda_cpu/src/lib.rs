@@ -242,17 +242,19 @@ pub type Body<'a> = dyn Fn(&mut Threads<'_>) + Sync + 'a;
 /// Returns the [`Fault`] of the first block that failed, in the order in which blocks start. Memory
 /// written before the fault stays written. A grid or block that is empty or exceeds CUDA's limits
 /// is a [`FaultKind::Shape`].
-pub fn launch(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<(), Fault> {
+pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
     let id = next_id();
     let result = run(launch, id, &|threads: &mut Threads<'_>| threads.each(thread));
-    if let Err(fault) = &result
-        && stops::take(id)
-    {
+    result.inspect_err(|fault| abort_if_stopped(id, fault))
+}
+
+/// Ends the process if launch number `id` had a thread that was stopped.
+fn abort_if_stopped(id: u64, fault: &Fault) {
+    if stops::take(id) {
         eprintln!("{fault}");
         eprintln!("the process ends, because only `launch_stoppable` can return this fault");
         std::process::abort();
     }
-    result
 }
 
 /// Runs a kernel like [`launch`], and also returns faults of threads that were stopped. `body` runs

@@ -4,7 +4,6 @@ pub(crate) mod devices;
 pub(crate) mod geometry;
 pub(crate) mod names;
 pub(crate) mod picture;
-pub(crate) mod service;
 pub(crate) mod trajectory;
 pub(crate) mod video;
 pub(crate) mod warp;

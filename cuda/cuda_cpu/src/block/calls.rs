@@ -146,7 +146,7 @@ pub fn grid_dim() -> [u32; 3] {
 /// })?;
 /// # Ok::<(), cuda_cpu::Fault>(())
 /// ```
-#[inline]
+#[inline(always)]
 #[track_caller]
 pub fn sync_threads() {
     let (place, reason) = (Location::caller(), Reason::Barrier);
@@ -195,7 +195,7 @@ pub fn sync_threads_count(predicate: bool) -> u32 {
 /// })?;
 /// # Ok::<(), cuda_cpu::Fault>(())
 /// ```
-#[inline]
+#[inline(always)]
 pub fn warp_exchange(
     op: WarpOp,
     mask: u32,

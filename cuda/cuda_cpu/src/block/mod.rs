@@ -172,6 +172,7 @@ impl Threads<'_> {
     /// Selects the next thread of the block: until the next call, the kernel runs for that thread.
     /// Returns false if no thread is left.
     #[expect(clippy::should_implement_trait, reason = "the thread is not a value")]
+    #[inline]
     pub fn next(&mut self) -> bool {
         let block = self.block;
         if self.has_begun && block.trace.is_some() {
@@ -188,6 +189,7 @@ impl Threads<'_> {
     }
 
     /// Calls `thread` for each thread.
+    #[inline]
     pub fn each(&mut self, thread: impl Fn()) {
         while self.next() {
             thread();
