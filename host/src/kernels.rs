@@ -1,7 +1,14 @@
 //! The PTX of panoweave's kernels for each GPU architecture, and the build report of the kernels.
 //!
 //! `cargo xtask kernels` writes the PTX and the report. Building this crate only embeds these files; it does not
-//! compile the kernels.
+//! compile the kernels. The PTX is compressed, and read only if a GPU is used. The driver compiles each kernel at its
+//! first launch: compiling all of them takes 15 s on an H100.
+
+use std::io::Read;
+use std::sync::LazyLock;
+
+use cust::typed::SplitPtx;
+use flate2::read::ZlibDecoder;
 
 use crate::device::{Arch, PtxImage, PtxText};
 
@@ -9,31 +16,35 @@ cust::kernels! { package: "kernels-gpu", images: IMAGES }
 
 /// The PTX of all kernels, one image per GPU architecture.
 pub static IMAGES: &[PtxImage] = &[
-    PtxImage { arch: Arch { major: 8, minor: 7 }, text: PtxText::Made(sm_87) },
-    PtxImage { arch: Arch { major: 9, minor: 0 }, text: PtxText::Static(SM_90) },
+    PtxImage { arch: Arch { major: 8, minor: 0 }, text: PtxText::Split(|| &SM_80) },
+    PtxImage { arch: Arch { major: 9, minor: 0 }, text: PtxText::Split(|| &SM_90) },
 ];
 
-static SM_90: &str = include_str!("../ptx/kernels.sm_90.ptx");
+static SM_90: LazyLock<SplitPtx> = LazyLock::new(|| {
+    let mut text = String::new();
+    let packed = include_bytes!("../ptx/kernels.sm_90.ptx.zlib");
+    ZlibDecoder::new(&packed[..]).read_to_string(&mut text).expect("a test reads the same bytes");
+    SplitPtx::new(text)
+});
 
-/// Returns the PTX for `sm_87`.
+/// The PTX for `sm_80`.
 ///
-/// The PTX for `sm_90` differs from that for `sm_87` only in the header and in the `griddepcontrol` instructions
-/// (programmatic dependent launch), which `sm_87` does not support. Therefore this function derives the `sm_87` text
-/// from the `sm_90` text. `tests/tests/builds/kept_ptx.rs` compares the result with the compiler's own output for
-/// `sm_87`.
-fn sm_87() -> String {
-    let lines = SM_90.lines().filter(|line| !line.trim_start().starts_with("griddepcontrol."));
-    let mut text = String::with_capacity(SM_90.len());
-    for line in lines {
+/// It differs from the PTX for `sm_90` only in the header and in the `griddepcontrol` instructions (programmatic dependent
+/// launch), which `sm_80` does not support. `tests/tests/builds/kept_ptx.rs` compares it with the compiler's own output for
+/// `sm_87`, which differs only in its `.target`: the kernels use nothing that `sm_80` lacks.
+static SM_80: LazyLock<SplitPtx> = LazyLock::new(|| {
+    let newest = SM_90.text();
+    let mut text = String::with_capacity(newest.len());
+    for line in newest.lines().filter(|line| !line.trim_start().starts_with("griddepcontrol.")) {
         text.push_str(match line {
             ".version 7.8" => ".version 7.4",
-            ".target sm_90" => ".target sm_87",
+            ".target sm_90" => ".target sm_80",
             other => other,
         });
         text.push('\n');
     }
-    text
-}
+    SplitPtx::new(text)
+});
 
 /// The build report of the kernels: a [`cuda_builder::Build`](../cuda_builder/struct.Build.html) as JSON.
 ///

@@ -1,7 +1,6 @@
 //! Helpers shared by the test executables: devices, external data, reference results in f64, random rigs and skips.
 
 pub mod alone;
-pub mod conformance;
 mod devices;
 pub mod live;
 pub mod made_up;

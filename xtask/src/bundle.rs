@@ -172,9 +172,9 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     Ok(())
 }
 
-/// Arguments for `cargo build --package` that build the program `panoweave` and the example `demo`.
+/// Arguments for `cargo build --package` that build the programs `panoweave` and `demo`.
 const PROGRAM: &[&str] =
-    &["panoweave-cli", "--package", "panoweave", "--bins", "--example", "demo"];
+    &["panoweave-cli", "--package", "panoweave-examples", "--bin", "panoweave", "--bin", "demo"];
 
 /// The packages whose executables the bundle contains.
 const PACKAGES: &[&str] = &[

@@ -2,9 +2,9 @@
 //! device still works. The test runs in its own process, because it loses the GPU.
 
 use conformance::faults::TrapAt;
+use conformance_devices::gpu;
 use panoweave::device::{Device, ErrorKind, Event, Image, LaunchConfig};
 use panoweave_tests::alone::alone;
-use panoweave_tests::conformance::gpu;
 
 #[test]
 fn a_kernel_that_traps_loses_the_gpu_and_nothing_else() {

@@ -6,13 +6,13 @@
 
 use conformance::faults::{RaceWithoutBarrier, SliceStore, SyncOutsideMask};
 use conformance::memory::CopyU32;
+use conformance_devices::CONFORMANCE_MODULE;
 use cuda_std::launch::{Kernel, LaunchConfig, Place};
 use cuda_std::{DeviceSlice, DeviceSliceMut};
 use cust::context::Context;
 use cust::device::Device as Gpu;
 use cust::sys;
 use panoweave::device::{Buffer, Device, Stream};
-use panoweave_tests::conformance::CONFORMANCE_MODULE;
 
 const CONFIG: LaunchConfig = LaunchConfig::cover(64, 1, [64, 1]);
 

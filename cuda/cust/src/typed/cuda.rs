@@ -13,7 +13,7 @@ use super::context::{self, Current};
 use super::counters::Token;
 use super::error::{Check, DeviceError, ErrorKind};
 use super::gpu::{Context, Gpu};
-use super::module::{Module, Modules};
+use super::module::{Kernels, Modules};
 use super::ptx::{Arch, KernelModule, PtxImage};
 
 /// The maximum sum of static and dynamic shared memory per block in bytes, for a kernel that has
@@ -196,7 +196,7 @@ impl CudaDevice {
         let device = Self { modules: Modules::default(), context, info };
         let _current = Current::enter(device.context.as_raw()).check("opening a CUDA context")?;
         for (package, image) in images {
-            device.modules.add(Module::load(&device.context, package, &image.text.get())?);
+            device.modules.add(Kernels::load(&device.context, package, image)?);
         }
         Ok(device)
     }
@@ -206,7 +206,7 @@ impl CudaDevice {
     pub(super) fn load(&self, module: &KernelModule) -> Result<(), DeviceError> {
         let image = image_for(module, self.info.arch)?;
         self.enter("loading kernels", || {
-            self.modules.add(Module::load(&self.context, module.package, &image.text.get())?);
+            self.modules.add(Kernels::load(&self.context, module.package, image)?);
             Ok(())
         })
     }
@@ -301,7 +301,7 @@ impl CudaDevice {
         params: &mut [*mut c_void],
     ) -> Result<(), DeviceError> {
         const OP: &str = "launching a kernel";
-        let function = self.modules.known_function(entry.package, entry.name)?;
+        let function = self.modules.known_function(&self.context, entry.package, entry.name)?;
         if config.dynamic_shared > 0 {
             self.allow_shared(function.raw, config.dynamic_shared)?;
         }
@@ -365,7 +365,7 @@ impl CudaDevice {
         const OP: &str = "reading a kernel's resources";
         use sys::CUfunction_attribute as Attribute;
         self.enter(OP, || {
-            let function = self.modules.function(None, kernel)?.raw;
+            let function = self.modules.function(&self.context, None, kernel)?.raw;
             let read = |which| attribute(function, which, OP);
             Ok(KernelResources {
                 registers: read(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,

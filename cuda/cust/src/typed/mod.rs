@@ -59,7 +59,7 @@ pub use image::Image;
 pub use memory::Memory;
 pub use pinned::Pinned;
 pub use pinned_copy::PinnedCopy;
-pub use ptx::{Arch, KernelModule, PtxImage, PtxText, REGISTERED};
+pub use ptx::{Arch, KernelModule, PtxImage, PtxText, REGISTERED, SplitPtx};
 pub use rows::{Rows, RowsMut};
 pub use stream::{Priority, Stream};
 pub use texture::{Array, ReadMode, Texture, TextureMode};

@@ -11,6 +11,7 @@ use super::context::insist_in;
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 use super::gpu::Context;
+use super::ptx::{PtxImage, PtxText, SplitPtx};
 
 /// The size in bytes of the buffer for the PTX compiler's error log.
 const LOG_BYTES: usize = 8 << 10;
@@ -35,11 +36,7 @@ unsafe impl Sync for Module {}
 impl Module {
     /// Compiles and loads PTX text. `context` must be current on this thread.
     #[track_caller]
-    pub(super) fn load(
-        context: &Context,
-        package: &'static str,
-        ptx: &str,
-    ) -> Result<Self, DeviceError> {
+    fn load(context: &Context, package: &'static str, ptx: &str) -> Result<Self, DeviceError> {
         const OP: &str = "loading the kernels";
         use sys::CUjit_option as Option;
         let text = c_string(ptx);
@@ -75,14 +72,17 @@ impl Module {
 
     /// Returns the kernel called `name`, or `None` if the module has no such kernel.
     #[track_caller]
-    fn function(&self, name: &str) -> Result<Option<sys::CUfunction>, DeviceError> {
+    fn function(&self, name: &str) -> Result<Option<Function>, DeviceError> {
         let c_name = c_string(name);
         let mut function = ptr::null_mut();
         // SAFETY: the module is alive, the name is zero-terminated, and the driver writes the
         // result to a local variable.
         match unsafe { sys::cuModuleGetFunction(&raw mut function, self.raw, c_name.as_ptr()) } {
             sys::CUresult::CUDA_ERROR_NOT_FOUND => Ok(None),
-            result => result.check("looking up a kernel").map(|()| Some(function)),
+            result => {
+                let function = Function { raw: function, waits: self.waits };
+                result.check("looking up a kernel").map(|()| Some(function))
+            }
         }
     }
 
@@ -118,25 +118,89 @@ unsafe impl Send for Function {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Function {}
 
-/// The modules of one device, and a cache of the kernels that launches have looked up.
+/// The kernels of one package on a device.
+pub(super) enum Kernels {
+    /// A module with all kernels.
+    Whole(Module),
+    /// Kernels that are loaded at their first use, each as a module of its own.
+    Split { package: &'static str, ptx: &'static SplitPtx, loaded: RwLock<HashMap<String, Module>> },
+}
+
+impl Kernels {
+    /// Loads an image of a package, or prepares to load its kernels one by one.
+    #[track_caller]
+    pub(super) fn load(
+        context: &Context,
+        package: &'static str,
+        image: PtxImage,
+    ) -> Result<Self, DeviceError> {
+        match image.text {
+            PtxText::Static(text) => Module::load(context, package, text).map(Self::Whole),
+            PtxText::Split(ptx) => {
+                Ok(Self::Split { package, ptx: ptx(), loaded: RwLock::default() })
+            }
+        }
+    }
+
+    fn package(&self) -> &'static str {
+        match self {
+            Self::Whole(module) => module.package,
+            Self::Split { package, .. } => package,
+        }
+    }
+
+    #[track_caller]
+    fn function(&self, context: &Context, name: &str) -> Result<Option<Function>, DeviceError> {
+        match self {
+            Self::Whole(module) => module.function(name),
+            Self::Split { package, ptx, loaded } => {
+                let of = |loaded: &HashMap<String, Module>| {
+                    loaded.get(name).map(|module| module.function(name)).transpose()
+                };
+                if let Some(function) = of(&loaded.read().unwrap_or_else(PoisonError::into_inner))?
+                {
+                    return Ok(function);
+                }
+                let Some(text) = ptx.kernel(name) else { return Ok(None) };
+                // Several threads may load kernels at the same time. If two load the same one, the second module is
+                // unloaded again.
+                let module = Module::load(context, package, &text)?;
+                let mut loaded = loaded.write().unwrap_or_else(PoisonError::into_inner);
+                loaded.entry(name.to_owned()).or_insert(module).function(name)
+            }
+        }
+    }
+
+    #[track_caller]
+    fn global(&self, name: &str) -> Result<Option<(u64, usize)>, DeviceError> {
+        match self {
+            Self::Whole(module) => module.global(name),
+            // The host must not write the variables of these kernels, because each kernel has its own.
+            Self::Split { .. } => Ok(None),
+        }
+    }
+}
+
+/// The kernels of one device, and a cache of those that launches have looked up.
 ///
 /// No module is unloaded before the device is closed, so a cached kernel stays valid.
 #[derive(Default)]
 pub(super) struct Modules {
-    loaded: RwLock<Vec<Module>>,
+    all: RwLock<Vec<Kernels>>,
     found: RwLock<HashMap<(&'static str, &'static str), Function>>,
 }
 
 impl Modules {
-    /// Adds a loaded module, whose kernels later launches can use.
-    pub(super) fn add(&self, module: Module) {
-        self.loaded.write().unwrap_or_else(PoisonError::into_inner).push(module);
+    /// Adds kernels, which later launches can use.
+    pub(super) fn add(&self, kernels: Kernels) {
+        self.all.write().unwrap_or_else(PoisonError::into_inner).push(kernels);
     }
 
     /// Returns the kernel `name` of `package` for a launch, and caches the result of the lookup.
     #[track_caller]
     pub(super) fn known_function(
         &self,
+        context: &Context,
         package: &'static str,
         name: &'static str,
     ) -> Result<Function, DeviceError> {
@@ -145,25 +209,22 @@ impl Modules {
         if let Some(function) = found {
             return Ok(function);
         }
-        let function = self.function(Some(package), name)?;
+        let function = self.function(context, Some(package), name)?;
         self.found.write().unwrap_or_else(PoisonError::into_inner).insert(key, function);
         Ok(function)
     }
 
-    /// Returns the kernel called `name`. Searches the modules of `package` first and then all
+    /// Returns the kernel called `name`. Searches the kernels of `package` first and then all
     /// others, because the module of a kernel crate may contain the kernels of the crate's
     /// dependencies.
     #[track_caller]
     pub(super) fn function(
         &self,
+        context: &Context,
         package: Option<&str>,
         name: &str,
     ) -> Result<Function, DeviceError> {
-        self.find(package, |module| {
-            let raw = module.function(name)?;
-            Ok(raw.map(|raw| Function { raw, waits: module.waits }))
-        })?
-        .ok_or_else(|| {
+        self.find(package, |kernels| kernels.function(context, name))?.ok_or_else(|| {
             DeviceError::new("looking up a kernel", ErrorKind::UnknownKernel(name.to_owned()))
         })
     }
@@ -176,25 +237,25 @@ impl Modules {
         package: Option<&str>,
         name: &str,
     ) -> Result<(u64, usize), DeviceError> {
-        self.find(package, |module| module.global(name))?
+        self.find(package, |kernels| kernels.global(name))?
             .ok_or(sys::CUresult::CUDA_ERROR_NOT_FOUND)
             .check("looking up a constant")
     }
 
-    /// Calls `look` on one module after another and returns the first `Some`. The modules of
-    /// `package` come first.
+    /// Calls `look` on the kernels of one package after another and returns the first `Some`. The
+    /// kernels of `package` come first.
     #[track_caller]
     fn find<T>(
         &self,
         package: Option<&str>,
-        look: impl Fn(&Module) -> Result<Option<T>, DeviceError>,
+        look: impl Fn(&Kernels) -> Result<Option<T>, DeviceError>,
     ) -> Result<Option<T>, DeviceError> {
-        let modules = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
-        let is_own = |module: &&Module| package == Some(module.package);
-        let own = modules.iter().filter(is_own);
-        let others = modules.iter().filter(|module| !is_own(module));
-        for module in own.chain(others) {
-            if let Some(found) = look(module)? {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        let is_own = |kernels: &&Kernels| package == Some(kernels.package());
+        let own = all.iter().filter(is_own);
+        let others = all.iter().filter(|kernels| !is_own(kernels));
+        for kernels in own.chain(others) {
+            if let Some(found) = look(kernels)? {
                 return Ok(Some(found));
             }
         }

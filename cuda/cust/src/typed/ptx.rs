@@ -3,8 +3,9 @@
 //! A program contains the kernels of any number of crates. Each crate registers its images with
 //! [`kernels!`](crate::kernels), and [`Device::cuda`](super::Device::cuda) loads all of them.
 
-use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 
 /// The compiled kernels of one kernel crate.
 ///
@@ -38,37 +39,100 @@ pub struct KernelModule {
 pub struct PtxImage {
     /// The oldest architecture that the PTX runs on.
     pub arch: Arch,
-    /// The PTX text, or a function that creates it.
+    /// The PTX text.
     pub text: PtxText,
 }
 
 /// The text of a [`PtxImage`].
 ///
 /// ```
-/// use cust::typed::PtxText;
+/// use cust::typed::{PtxText, SplitPtx};
+/// use std::sync::LazyLock;
 ///
 /// const NEW: &str = ".version 7.8\n.target sm_90\n";
-/// let old = PtxText::Made(|| NEW.replace("sm_90", "sm_80"));
+/// static OLD: LazyLock<SplitPtx> = LazyLock::new(|| SplitPtx::new(NEW.replace("sm_90", "sm_80")));
 /// assert_eq!(PtxText::Static(NEW).get(), NEW);
-/// assert!(old.get().ends_with("sm_80\n"));
+/// assert!(PtxText::Split(|| &OLD).get().ends_with("sm_80\n"));
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub enum PtxText {
-    /// The whole text, embedded in the program.
+    /// The whole text, embedded in the program. The driver compiles all kernels when the device is opened.
     Static(&'static str),
-    /// A function that derives the text from another image when a GPU needs it. With this variant,
-    /// the program stores the text that both images have in common only once.
-    Made(fn() -> String),
+    /// A function that returns the text when a GPU needs it. The driver compiles each kernel at its first launch.
+    Split(fn() -> &'static SplitPtx),
 }
 
 impl PtxText {
-    /// Returns the PTX text. For [`Made`](Self::Made), creates the text on each call.
+    /// Returns the PTX text.
     #[must_use]
-    pub fn get(self) -> Cow<'static, str> {
+    pub fn get(self) -> &'static str {
         match self {
-            Self::Static(text) => text.into(),
-            Self::Made(make) => make().into(),
+            Self::Static(text) => text,
+            Self::Split(split) => split().text(),
         }
+    }
+}
+
+/// A PTX text whose kernels are loaded one by one: the driver takes a tenth of a second for a kernel, and many seconds for
+/// a crate with a hundred kernels.
+///
+/// Each kernel becomes a module of its own, with a copy of the text outside kernels. So kernels must not share variables
+/// in global or constant memory.
+///
+/// ```
+/// use cust::typed::SplitPtx;
+///
+/// let ptx = ".version 7.0\n.visible .entry a()\n{\n\tret;\n}\n.visible .entry b(\n)\n{\n\tret;\n\n}\n";
+/// let ptx = SplitPtx::new(ptx.to_owned());
+/// let b = ptx.kernel("b").unwrap();
+/// assert_eq!(b, ".version 7.0\n.visible .entry b(\n)\n{\n\tret;\n\n}\n");
+/// assert!(ptx.kernel("c").is_none());
+/// assert!(ptx.text().contains("entry a"));
+/// ```
+#[derive(Debug)]
+pub struct SplitPtx {
+    text: String,
+    kernels: HashMap<String, Range<usize>>,
+}
+
+impl SplitPtx {
+    /// Finds the kernels of a text.
+    #[must_use]
+    pub fn new(text: String) -> Self {
+        const ENTRY: &str = "\n.visible .entry ";
+        const END: &str = "\n}\n";
+        let mut kernels = HashMap::new();
+        let mut at = 0;
+        while let Some(found) = text[at..].find(ENTRY) {
+            let start = at + found + 1;
+            let name = text[start + ENTRY.len() - 1..].split('(').next().unwrap_or_default();
+            at = text[start..].find(END).map_or(text.len(), |end| start + end + END.len());
+            kernels.insert(name.trim_end().to_owned(), start..at);
+            // The line break before the next kernel belongs to this one.
+            at -= 1;
+        }
+        Self { text, kernels }
+    }
+
+    /// Returns the whole text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the text of a module with one kernel, or `None` if there is no kernel of this name.
+    #[must_use]
+    pub fn kernel(&self, name: &str) -> Option<String> {
+        let own = self.kernels.get(name)?;
+        let mut ranges: Vec<_> = self.kernels.values().filter(|range| *range != own).collect();
+        ranges.sort_unstable_by_key(|range| range.start);
+        let (mut module, mut at) = (String::new(), 0);
+        for other in ranges {
+            module.push_str(&self.text[at..other.start]);
+            at = other.end;
+        }
+        module.push_str(&self.text[at..]);
+        Some(module)
     }
 }
 
@@ -198,10 +262,7 @@ mod tests {
             image(7, 5, ".version 6.3\n.target sm_75\n"),
             image(8, 7, ".version 7.4\n.target sm_87, debug\n"),
             image(9, 0, ".version 8.0\n.target sm_90a\n"),
-            PtxImage {
-                arch: arch(10, 0),
-                text: PtxText::Made(|| ".version 8.8\n.target sm_100f\n".to_owned()),
-            },
+            image(10, 0, ".version 8.8\n.target sm_100f\n"),
         ];
         let module = KernelModule { package: "", images: IMAGES };
         let newest = |gpu| module.newest_for(gpu).map(|image| image.arch);

@@ -219,7 +219,8 @@ mod tests {
     /// Returns a JPEG of 40×32 pixels with the levels of `level`.
     fn jpeg(colour: ColorType, level: impl Fn(usize) -> u8) -> Vec<u8> {
         let mut file = Vec::new();
-        let levels: Vec<_> = (0..40 * 32 * colour.get_bytes_per_pixel()).map(level).collect();
+        let channels = if colour == ColorType::Luma { 1 } else { 3 };
+        let levels: Vec<_> = (0..40 * 32 * channels).map(level).collect();
         Encoder::new(&mut file, 75).encode(&levels, 40, 32, colour).unwrap();
         file
     }

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 use ::png::{BitDepth, ColorType, Compression, EncodingError, Filter};
 use glam::UVec2;
-use jpeg_encoder::{ColorType as JpegColour, Encoder as JpegEncoder};
+use jpeg_encoder::{Encoder as JpegEncoder, ImageBuffer, JpegColorType, rgb_to_ycbcr};
 use shared_types::Rgba8;
 
 use crate::device::{DeviceError, Image, Stream};
@@ -265,18 +265,12 @@ impl<P: Pixel> Picture<P> {
                 write_png(out, size, ColorType::Rgba, BitDepth::Sixteen, &bytes)
             }
             PictureFormat::Jpeg => {
-                let rgb = |&pixel: &P| {
-                    let Rgba8 { r, g, b, .. } = pixel.into();
-                    [r, g, b]
-                };
-                let rgb: Vec<u8> = self.pixels.iter().flat_map(rgb).collect();
-                let [Ok(width), Ok(height)] = self.size().to_array().map(u16::try_from) else {
+                if self.width.max(self.height) > u32::from(u16::MAX) {
                     let UVec2 { x, y } = self.size();
                     let reason = format!("{x}×{y} pixels; a JPEG has at most 65535 along a side");
                     return Err(Refusal::Encoder(reason));
-                };
-                let encoder = JpegEncoder::new(out, JPEG_QUALITY);
-                Ok(encoder.encode(&rgb, width, height, JpegColour::Rgb)?)
+                }
+                Ok(JpegEncoder::new(out, JPEG_QUALITY).encode_image(Rows(self))?)
             }
         }
     }
@@ -440,6 +434,34 @@ impl From<jpeg_encoder::EncodingError> for Refusal {
         match error {
             jpeg_encoder::EncodingError::IoError(error) => Self::System(error),
             other => Self::Encoder(one_line(&other)),
+        }
+    }
+}
+
+/// The rows of a picture, for the JPEG encoder. Both sides of the picture fit into a `u16`.
+struct Rows<'a, P>(&'a Picture<P>);
+
+impl<P: Pixel> ImageBuffer for Rows<'_, P> {
+    fn get_jpeg_color_type(&self) -> JpegColorType {
+        JpegColorType::Ycbcr
+    }
+
+    fn width(&self) -> u16 {
+        self.0.width as u16
+    }
+
+    fn height(&self) -> u16 {
+        self.0.height as u16
+    }
+
+    fn fill_buffers(&self, y: u16, [luma, cb, cr, _]: &mut [Vec<u8>; 4]) {
+        let width = self.0.width as usize;
+        for &pixel in &self.0.pixels[usize::from(y) * width..][..width] {
+            let Rgba8 { r, g, b, .. } = pixel.into();
+            let levels = rgb_to_ycbcr(r, g, b);
+            luma.push(levels.0);
+            cb.push(levels.1);
+            cr.push(levels.2);
         }
     }
 }

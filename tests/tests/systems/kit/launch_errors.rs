@@ -2,9 +2,9 @@
 
 use conformance::arguments::Nothing;
 use conformance::bounds::{Bounds96, BoundsEmpty, BoundsNone};
+use conformance_devices::{gpu, on_each_device};
 use cuda_std::launch::{Kernel, LaunchError, Place, SafeKernel};
 use panoweave::device::{Buffer, Device, ErrorKind, LaunchConfig, Stream};
-use panoweave_tests::conformance::{gpu, on_each_device};
 
 /// Launches a kernel with an invalid configuration or argument, and returns the error. Panics if the launch succeeds.
 fn refusal<K: SafeKernel>(stream: &Stream, config: &LaunchConfig, kernel: &K) -> LaunchError {

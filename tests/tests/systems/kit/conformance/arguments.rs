@@ -1,8 +1,8 @@
 //! Checks that kernel arguments of every type reach the kernel unchanged.
 
 use conformance::arguments::*;
+use conformance_devices::{all_give, on_each_device};
 use glam::{DMat3, DVec2, DVec3, IVec2, UVec2, Vec2, Vec3};
-use panoweave_tests::conformance::{all_give, on_each_device};
 
 use crate::kit::conformance::{download, launch, line, zeros};
 

@@ -4,7 +4,7 @@
 use conformance::barrier::{
     DynamicLengths, ReverseDynamic, ReverseStatic, ReverseTail, Rotate, TwoArrays,
 };
-use panoweave_tests::conformance::all_give;
+use conformance_devices::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 

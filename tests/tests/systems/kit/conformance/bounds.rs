@@ -1,9 +1,9 @@
 //! Checks that a block of exactly the size of the launch bounds runs, and that a launch with a larger block fails.
 
 use conformance::bounds::*;
+use conformance_devices::{all_give, on_each_device};
 use cuda_std::launch::{Kernel, LaunchBounds};
 use panoweave::device::Stream;
-use panoweave_tests::conformance::{all_give, on_each_device};
 
 use crate::kit::conformance::{download, line, zeros};
 

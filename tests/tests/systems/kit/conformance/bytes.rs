@@ -1,7 +1,7 @@
 //! Tests of byte slices in kernels: comparing, copying, filling and moving.
 
 use conformance::bytes::{BYTES, CompareBytes, MoveBytes};
-use panoweave_tests::conformance::all_give;
+use conformance_devices::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 

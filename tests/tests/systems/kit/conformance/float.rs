@@ -4,9 +4,9 @@
 use conformance::float::{
     ArithmeticBf16, ArithmeticF16, Binary, FloatBinary, FloatUnary, Halves, Unary,
 };
+use conformance_devices::{all_give, on_each_device};
 use cuda_std::HalfArithmetic;
 use half::{bf16, f16};
-use panoweave_tests::conformance::{all_give, on_each_device};
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use conformance::heap::Collections;
-use panoweave_tests::conformance::all_give;
+use conformance_devices::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 

@@ -1,8 +1,8 @@
 //! Tests of thread and block indices, in grids and blocks of one to three dimensions.
 
 use conformance::indices::{CountThreads, Indices, Pixels, ThreadPlace};
+use conformance_devices::all_give;
 use panoweave::device::{Image, LaunchConfig};
-use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{config, download, launch, zeros};
 

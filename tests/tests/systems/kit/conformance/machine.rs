@@ -1,8 +1,8 @@
 //! Tests of the machine properties that a kernel can query, and of printing in kernels.
 
 use conformance::machine::{Machine, Speak};
+use conformance_devices::{all_give, on_each_device};
 use panoweave::device::LaunchConfig;
-use panoweave_tests::conformance::{all_give, on_each_device};
 
 use crate::kit::conformance::{download, launch, line, zeros};
 

@@ -1,8 +1,8 @@
 //! Compares each function of `GpuFloat` and `FloatExt` in kernels with a result in f64 on the host.
 
 use conformance::maths::{FLOAT, MathsF32, MathsF64, SPECIAL, SpecialF32, SpecialF64};
+use conformance_devices::on_each_device;
 use cuda_std::FloatExt;
-use panoweave_tests::conformance::on_each_device;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 

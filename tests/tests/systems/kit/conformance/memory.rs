@@ -2,9 +2,9 @@
 
 use bytemuck::Pod;
 use conformance::memory::*;
+use conformance_devices::{all_give, on_each_device};
 use glam::{Vec2, Vec3};
 use panoweave::device::{Image, LaunchConfig};
-use panoweave_tests::conformance::{all_give, on_each_device};
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 

@@ -1,8 +1,8 @@
 //! Tests of asynchronous copies to shared memory.
 
 use conformance::pipeline::*;
+use conformance_devices::all_give;
 use panoweave::device::Image;
-use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, upload, zeros};
 

@@ -3,7 +3,7 @@
 
 use conformance::program::{BLOCK, OPERATIONS, Program, REGISTERS};
 
-use panoweave_tests::conformance::all_give;
+use conformance_devices::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 

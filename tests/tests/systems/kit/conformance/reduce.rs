@@ -2,7 +2,7 @@
 //! of the additions.
 
 use conformance::reduce::*;
-use panoweave_tests::conformance::all_give;
+use conformance_devices::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 

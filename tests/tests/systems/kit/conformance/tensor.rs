@@ -3,8 +3,8 @@
 //! All elements are small whole numbers, so the sums are exact and do not depend on their order.
 
 use conformance::tensor::*;
+use conformance_devices::all_give;
 use half::bf16;
-use panoweave_tests::conformance::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 

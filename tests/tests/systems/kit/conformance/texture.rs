@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use bytemuck::Pod;
 use conformance::memory::Quad;
 use conformance::texture::{Sample, SampleElements};
+use conformance_devices::on_each_device;
 use glam::{UVec4, Vec2, Vec4, vec2};
 use panoweave::device::{Address, Array, Filter, Image, Stream, Texel, Texture, TextureMode};
-use panoweave_tests::conformance::on_each_device;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 

@@ -1,7 +1,7 @@
 //! Tests of warp votes, and of the exchange of values through shared memory within a warp.
 
 use conformance::vote::{ExchangeInWarp, Vote, VoteEven};
-use panoweave_tests::conformance::all_give;
+use conformance_devices::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 

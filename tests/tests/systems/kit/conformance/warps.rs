@@ -5,7 +5,7 @@ use conformance::warps::{
     CountAtBarrier, MatchLanes, ReduceLanesI8, ReduceLanesI16, ReduceLanesI32, ReduceLanesI64,
     ReduceLanesU8, ReduceLanesU16, ReduceLanesU32, ReduceLanesU64, ShuffleWidths,
 };
-use panoweave_tests::conformance::all_give;
+use conformance_devices::all_give;
 
 use crate::kit::conformance::{download, launch, line, noise, upload, zeros};
 

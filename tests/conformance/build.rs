@@ -11,7 +11,7 @@ fn main() -> ExitCode {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     // Tests compare the results of the GPU and the CPU bit by bit, so the compiler must not contract multiplications
     // and additions to fused multiply-adds.
-    CudaBuilder::new("../cuda/conformance")
+    CudaBuilder::new("../../cuda/conformance")
         .arch(Arch::Sm87)
         .arch(Arch::Sm90)
         .fma_contraction(false)

@@ -1,11 +1,12 @@
 //! The PTX of the conformance kernels (`cuda/conformance`), and functions that run a test of these kernels on the CPU
-//! and on the first GPU.
+//! and on the first GPU. They are a package of their own, because compiling the kernels takes longer than the helpers of
+//! the other tests, which benches and the program's tests use, too.
 
 use std::sync::OnceLock;
 
 use panoweave::device::{Arch, Device, KernelModule, PtxImage, PtxText, Stream};
 
-use crate::devices::first_gpu;
+use panoweave_tests::first_gpu;
 
 /// The PTX of the crate `conformance`, for compute capabilities 8.7 and 9.0.
 pub static CONFORMANCE: &[PtxImage] = &[
