@@ -33,6 +33,7 @@ usage: cargo xtask COMMAND
 
   demo     stitch a synthetic scene and write target/demo/panorama.png
   test     run every test; build the kernels, check them and compare them with host/ptx/
+           --table  write the time of each test executable to tests/README.md
   kernels  rebuild the kernels and store them in host/ptx/; needed only after a change of a kernel
   bench    run every bench on the GPU; write target/bench/index.html and the tables of BENCHMARKS.md
            --from RECORD...  run no bench; report records that a bundle wrote on another machine
@@ -53,7 +54,7 @@ usage: cargo xtask COMMAND
                             x86_64-unknown-linux-musl for a static program, which cannot use GPUs
            --check  also build in a second folder; fail if the two packages differ in a byte
            --try    build nothing; install the Debian package of an earlier call in a fresh Debian 12 and use it
-                    there; needs debootstrap, and root: `sudo target/debug/xtask package --try`
+                    there; needs debootstrap, and root: `sudo target/xtask/xtask package --try`
   gst ARGUMENTS...
            run cargo with an environment in which GStreamer is found, for the plugin in gst/";
 
@@ -77,7 +78,8 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["demo", ref rest @ ..] => demo::run(rest),
-        ["test"] => test::run(),
+        ["test"] => test::run(false),
+        ["test", "--table"] => test::run(true),
         ["kernels"] => kernels::run(),
         ["bench"] => bench::run(),
         ["bench", "--from", ref records @ ..] if !records.is_empty() => bench::report(records),

@@ -8,7 +8,7 @@ use std::ptr;
 
 use common::{run, slice, slice_mut};
 use cuda_std::DeviceSlice;
-use cuda_std::cpu::{self, Checks, ConstantBank, Launch};
+use cuda_std::cpu::{Checks, ConstantBank, Launch};
 use cuda_std::launch::{
     DevicePointer, KERNELS, Kernel, KernelEntry, LaunchConfig, LaunchError, ParamLayout, Place,
     SafeKernel,

@@ -43,6 +43,15 @@ pub enum PixelFormat {
 }
 
 impl PixelFormat {
+    /// Returns the name of the format in the names of kernels.
+    pub(crate) const fn kernel_name(self) -> &'static str {
+        match self {
+            Self::Rgba8 => "rgba8",
+            Self::Nv12(_) => "nv12",
+            Self::P010(_) => "p010",
+        }
+    }
+
     /// Returns the number of bits per sample: 8 or 10.
     #[must_use]
     pub const fn bits(self) -> u8 {

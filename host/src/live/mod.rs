@@ -74,9 +74,10 @@ pub use pairing::{CameraTiming, Clocks, FrameCounts};
 pub use panorama::StitchedFrame;
 pub use readers::StitchedFrames;
 
-use crate::device::{Device, Stream};
+use crate::device::{Device, DeviceError, Stream};
 use crate::frame::FrameFormat;
 use crate::lock::lock;
+use crate::ops::seam::Blend;
 use crate::ops::stitch::{StitchOptions, check_depths};
 use crate::ops::view::{DEFAULT_SIZE, Viewer, VirtualCamera};
 use crate::warp::{DeviceWarp, Plane};
@@ -99,6 +100,27 @@ pub struct Stitcher {
     /// The state for replacing the warp, which is locked while a call replaces the warp.
     swap: Mutex<WarpSwap>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// Compiles the kernels that a stitcher first launches while panoramas are already shown, such as those that search for a
+/// seam, so that no panorama waits for the driver.
+#[track_caller]
+fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<(), DeviceError> {
+    let all = || formats.inputs.iter().chain([&formats.output]);
+    let unused: Vec<_> = ["rgba8", "nv12", "p010", "rgba16"]
+        .into_iter()
+        .filter(|name| all().all(|format| format.pixels.kernel_name() != *name))
+        .collect();
+    device.prepare(|kernel| {
+        let begins = |system: &str| kernel.starts_with(system);
+        let is_used = begins("colour_sums")
+            || options.blend != Blend::Feather && begins("seam_")
+            || options.blend.levels().is_some() && begins("multiband_")
+            || options.failure.is_some()
+                && (["sample_pictures", "warp_fade", "mesh_weigh"].into_iter().any(begins)
+                    || kernel.contains("mixed"));
+        is_used && !unused.iter().any(|format| kernel.contains(format))
+    })
 }
 
 /// The state for replacing the warp of a running stitcher.
@@ -158,6 +180,7 @@ impl Stitcher {
             },
         };
         check_depths(formats.inputs.iter().copied().chain([formats.output]))?;
+        prepare(device, &options, &formats)?;
         let (viewer, path) = camera.map(|camera| (camera.viewer, camera.path)).unzip();
         if viewer.is_some() && options.blend.levels().is_some() {
             return Err(LiveError::Options(

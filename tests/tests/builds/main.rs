@@ -6,4 +6,5 @@ mod files;
 mod kept_ptx;
 mod kit;
 mod levels;
+mod one_build;
 mod soundness;

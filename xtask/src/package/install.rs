@@ -64,7 +64,7 @@ pub(crate) fn run() -> Result {
     let architecture = output(Command::new("dpkg").arg("--print-architecture"))?;
     let package = package_in(&folder, architecture.trim())?;
     if output(Command::new("id").arg("-u"))?.trim() != "0" {
-        return Err("--try needs root for debootstrap and chroot; run `sudo target/debug/xtask package --try`".into());
+        return Err("--try needs root for debootstrap and chroot; run `sudo target/xtask/xtask package --try`".into());
     }
     let system = folder.join("bookworm");
     // The marker is written last, so an interrupted bootstrap starts again.

@@ -255,6 +255,26 @@ impl Device {
         }
     }
 
+    /// Compiles the kernels whose names are wanted, on several threads, so that their first launches do not wait for the
+    /// driver. Only kernels of [`PtxText::Split`] are compiled so late. On the CPU, this does nothing.
+    ///
+    /// ```
+    /// use cust::typed::Device;
+    ///
+    /// Device::cpu().prepare(|kernel| kernel.starts_with("colour_"))?;
+    /// # Ok::<(), cust::typed::DeviceError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the driver's error for the first kernel that it cannot compile.
+    #[track_caller]
+    pub fn prepare(&self, is_wanted: impl Fn(&str) -> bool) -> Result<(), DeviceError> {
+        match self.kind() {
+            Kind::Cpu { .. } => Ok(()),
+            Kind::Cuda(device) => device.prepare(&is_wanted),
+        }
+    }
+
     /// Loads the kernels of `module` so that later launches can use them. On the CPU, this does
     /// nothing, because every kernel is linked into the program.
     ///

@@ -229,6 +229,21 @@ impl Modules {
         })
     }
 
+    /// Returns the kernels that are loaded at their first use and whose names are wanted, with their packages.
+    pub(super) fn late(
+        &self,
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> Vec<(&'static str, &'static str)> {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        let of = |kernels: &Kernels| match kernels {
+            Kernels::Whole(_) => Vec::new(),
+            Kernels::Split { package, ptx, .. } => {
+                ptx.names().filter(|name| is_wanted(name)).map(|name| (*package, name)).collect()
+            }
+        };
+        all.iter().flat_map(of).collect()
+    }
+
     /// Returns the address and the size in bytes of the global or constant called `name`. Searches
     /// the modules of `package` first and then all others.
     #[track_caller]

@@ -87,6 +87,7 @@ impl PtxText {
 /// let b = ptx.kernel("b").unwrap();
 /// assert_eq!(b, ".version 7.0\n.visible .entry b(\n)\n{\n\tret;\n\n}\n");
 /// assert!(ptx.kernel("c").is_none());
+/// assert_eq!(ptx.names().count(), 2);
 /// assert!(ptx.text().contains("entry a"));
 /// ```
 #[derive(Debug)]
@@ -118,6 +119,11 @@ impl SplitPtx {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Returns the names of the kernels, in no particular order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.kernels.keys().map(String::as_str)
     }
 
     /// Returns the text of a module with one kernel, or `None` if there is no kernel of this name.
