@@ -97,7 +97,7 @@ struct Resources {
 
 /// Runs `panoweave info` and prints the result.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
-    let info = collect()?;
+    let info = collect(args.kernels || as_json)?;
     if as_json {
         return output::print_json(&info);
     }
@@ -110,7 +110,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     output::print(&text)
 }
 
-fn collect() -> Result<Info, Failure> {
+/// `kernels` tells whether to compile all kernels on each GPU, which takes seconds, for their resources.
+fn collect(kernels: bool) -> Result<Info, Failure> {
     let build: Build = serde_json::from_str(REPORT).map_err(std::io::Error::from)?;
     let driver = match cust::driver() {
         Ok(driver) => Driver::Loaded {
@@ -122,7 +123,7 @@ fn collect() -> Result<Info, Failure> {
         Err(error) => Driver::None { error: error.to_string() },
     };
     let (devices, devices_error) = match Device::cuda_devices() {
-        Ok(found) => (found.into_iter().map(|gpu| Gpu::new(gpu, &build)).collect(), None),
+        Ok(found) => (found.into_iter().map(|gpu| Gpu::new(gpu, &build, kernels)).collect(), None),
         Err(error) => (Vec::new(), Some(error.kind.to_string())),
     };
     Ok(Info {
@@ -136,8 +137,8 @@ fn collect() -> Result<Info, Failure> {
 }
 
 impl Gpu {
-    fn new(info: CudaInfo, build: &Build) -> Self {
-        let (kernels, error) = match Self::loaded(info.ordinal, build) {
+    fn new(info: CudaInfo, build: &Build, kernels: bool) -> Self {
+        let (kernels, error) = match Self::loaded(info.ordinal, build, kernels) {
             Ok(kernels) => (kernels, None),
             Err(error) => (Vec::new(), Some(error.kind.to_string())),
         };
@@ -154,9 +155,13 @@ impl Gpu {
 
     /// Returns the resources, such as registers, that the driver reports for each kernel on a GPU. Takes the kernel
     /// names from the build report of the first architecture, because all architectures have the same kernels.
-    fn loaded(ordinal: u32, build: &Build) -> Result<Vec<Loaded>, DeviceError> {
+    fn loaded(ordinal: u32, build: &Build, wanted: bool) -> Result<Vec<Loaded>, DeviceError> {
         let device = Device::cuda(ordinal)?;
         let mut kernels = Vec::new();
+        if !wanted {
+            return Ok(kernels);
+        }
+        device.prepare(|_| true)?;
         for kernel in build.archs.first().map_or(&[][..], |arch| &arch.kernels) {
             if let Some(resources) = device.kernel_resources(&kernel.name)? {
                 kernels.push(Loaded { name: kernel.name.clone(), resources });
@@ -168,7 +173,12 @@ impl Gpu {
 
 impl Info {
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        writeln!(text, "panoweave {}, kernels for {}", self.version, self.archs.join(", "))?;
+        writeln!(
+            text,
+            "panoweave {}, kernels for {} and newer",
+            self.version,
+            self.archs.join(", ")
+        )?;
         match &self.driver {
             Driver::Loaded { library, path, cuda, missing_symbols } => {
                 let path = path.as_ref().map_or(String::new(), |path| format!(" ({path})"));

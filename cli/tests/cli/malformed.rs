@@ -261,25 +261,20 @@ fn an_error_in_a_text_file_is_shown_in_its_place() {
     folder.write("bad.txt", "1 0 0\n0 one 0\n0 0 1\n");
     let done = folder.words("stitch left.png right.png --homography bad.txt -o o.png");
     insta::assert_snapshot!(done.stderr, @r#"
-      x error: bad.txt:2: "one" is not a number
-       ,-[bad.txt:2:3]
-     1 | 1 0 0
-     2 | 0 one 0
-       :   ^|^
-       :    `-- here
-     3 | 0 0 1
-       `----
+    error: bad.txt:2: "one" is not a number
+     --> bad.txt:2:3
+      |
+    2 | 0 one 0
+      |   ^^^ here
     "#);
     folder.write("bad.toml", "[panorama]\nprojection = \"round\"\n");
     let done = folder.words("warp --rig bad.toml -o o.safetensors");
     insta::assert_snapshot!(done.stderr, @r#"
-      x error: bad.toml:2:14: unknown variant `round`, expected one of `planar`, `cylindrical`, `equirectangular`
-       ,-[bad.toml:2:14]
-     1 | [panorama]
-     2 | projection = "round"
-       :              ^^^|^^^
-       :                 `-- here
-       `----
+    error: bad.toml:2:14: unknown variant `round`, expected one of `planar`, `cylindrical`, `equirectangular`
+     --> bad.toml:2:14
+      |
+    2 | projection = "round"
+      |              ^^^^^^^ here
     "#);
 }
 

@@ -204,13 +204,11 @@ fn a_wrong_word_is_shown_in_its_line() {
     folder.write("word.csv", "t,x\n2,1\n3,one\n");
     let done = folder.words("trajectory resample word.csv --fps 30 -o o.csv");
     insta::assert_snapshot!(done.stderr, @r#"
-      x error: word.csv:3: column 2: "one" is not a number; write numbers like 12, -1.5 or 2e-3
-       ,-[word.csv:3:3]
-     2 | 2,1
-     3 | 3,one
-       :   ^|^
-       :    `-- here
-       `----
+    error: word.csv:3: column 2: "one" is not a number; write numbers like 12, -1.5 or 2e-3
+     --> word.csv:3:3
+      |
+    3 | 3,one
+      |   ^^^ here
     "#);
 }
 

@@ -205,6 +205,15 @@ impl Launch<'_> {
 
 /// A kernel with its arguments, which runs the threads of a fiber. It is a trait object, so the
 /// simulator is compiled once and not for each kernel.
+///
+/// ```
+/// use cuda_cpu::{Body, Launch, launch_stoppable, thread_rank};
+///
+/// let body: &Body<'_> = &|threads| threads.each(|| assert!(thread_rank() < 8));
+/// // SAFETY: the kernel starts no thread.
+/// unsafe { launch_stoppable(&Launch::new("ranks", [1, 1, 1], [8, 1, 1]), body) }?;
+/// # Ok::<(), cuda_cpu::Fault>(())
+/// ```
 pub type Body<'a> = dyn Fn(&mut Threads<'_>) + Sync + 'a;
 
 /// Runs `thread` once for every thread of the grid and returns when all have finished.

@@ -163,6 +163,22 @@ pub(crate) struct Block<'a> {
 ///
 /// A kernel for [`launch_stoppable`](crate::launch_stoppable) calls [`next`](Self::next) before each
 /// thread. So it can read its arguments once for all threads of a fiber.
+///
+/// ```
+/// use cuda_cpu::{Launch, Threads, launch_stoppable, thread_rank};
+///
+/// let limit = &8;
+/// let body = |threads: &mut Threads<'_>| {
+///     let limit = *limit;
+///     while threads.next() {
+///         assert!(thread_rank() < limit);
+///     }
+///     threads.each(|| unreachable!("no thread is left"));
+/// };
+/// // SAFETY: the kernel starts no thread.
+/// unsafe { launch_stoppable(&Launch::new("ranks", [2, 1, 1], [8, 1, 1]), &body) }?;
+/// # Ok::<(), cuda_cpu::Fault>(())
+/// ```
 pub struct Threads<'a> {
     block: &'a Block<'a>,
     has_begun: bool,

@@ -163,6 +163,18 @@ impl KernelEntry {
     /// Computes a whole launch with the function [`cpu`](Self::cpu), on the OS threads of a launch. Returns false if
     /// there is none, or if it leaves the launch to the simulator.
     ///
+    /// ```
+    /// use cuda_std::launch::{Kernel, LaunchConfig};
+    ///
+    /// #[cuda_std::kernel]
+    /// pub fn nothing() {}
+    ///
+    /// // SAFETY: the kernel has no parameters.
+    /// let done = unsafe { Nothing::ENTRY.compute(&LaunchConfig::for_1d(1, 1), &[]) }?;
+    /// assert!(matches!(done, Ok(false)), "the kernel has no function for the CPU");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
     /// # Safety
     /// The requirements are those of [`cpu`](Self::cpu).
     ///
