@@ -30,7 +30,9 @@ fn libraries(arguments: &[&str]) -> Vec<(String, String)> {
         kind.ends_with("lib") || kind == "proc-macro"
     };
     let describe = |unit: &Value| {
-        let profile = &unit["profile"];
+        // Cargo shares crates between profiles with other names.
+        let mut profile = unit["profile"].clone();
+        profile["name"] = Value::Null;
         let library = format!("{} {} {profile}", unit["pkg_id"], unit["target"]["name"]);
         (library, unit["features"].to_string())
     };
