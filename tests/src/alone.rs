@@ -5,6 +5,8 @@ use std::any::type_name;
 use std::env;
 use std::process::Command;
 
+use panoweave::device::Counters;
+
 const VARIABLE: &str = "PANOWEAVE_TEST_ALONE";
 
 /// Runs `body` in a new process. The process runs this test executable with only the calling test selected.
@@ -31,4 +33,11 @@ pub fn alone<T>(_test: T, body: impl FnOnce()) {
     eprint!("{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{name}: {}", output.status);
     assert!(text.contains("1 passed"), "no test is called `{name}`");
+}
+
+/// Returns the counts of the process's objects on devices, except modules: a device keeps the kernels that it has loaded
+/// at their first launches.
+#[must_use]
+pub fn objects() -> Counters {
+    Counters { modules: 0, ..Counters::now() }
 }

@@ -1,18 +1,18 @@
 //! Checks a stitcher whose cameras leave and join 1,000 times: no frame, buffer or device object is lost, and each
 //! camera works at the end. Unit tests of `live::cameras` check the states alone.
 //!
-//! [`Counters`] cover the whole process, so this test runs in its own process.
+//! [`Counters`](panoweave::device::Counters) cover the whole process, so this test runs in its own process.
 
 use std::thread;
 use std::time::Duration;
 
 use glam::{DMat3, DVec2, UVec2, dvec2, uvec2};
-use panoweave::device::{Counters, Device};
+use panoweave::device::Device;
 use panoweave::frame::{Frame, FrameFormat};
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::live::{CameraState, Dropped, FailureOptions, LiveOptions, Stitcher, Submitted};
 use panoweave::warp::DeviceWarp;
-use panoweave_tests::alone::alone;
+use panoweave_tests::alone::{alone, objects};
 use panoweave_tests::live::{FRAME, STILL};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
@@ -26,9 +26,9 @@ const CHANGES: u64 = 1000;
 fn a_thousand_leaves_and_joins_lose_nothing() {
     alone(a_thousand_leaves_and_joins_lose_nothing, || {
         for device in panoweave_devices() {
-            let before = Counters::now();
+            let before = objects();
             leave_and_join(&device);
-            assert_eq!(Counters::now(), before, "{device}");
+            assert_eq!(objects(), before, "{device}");
         }
     });
 }

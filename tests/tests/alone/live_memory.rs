@@ -3,7 +3,7 @@
 //!
 //! [`Counters`] cover the whole process, so this test runs in its own process.
 
-use panoweave_tests::alone::alone;
+use panoweave_tests::alone::{alone, objects};
 use std::thread;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
     let stitcher = stitcher(device, LiveOptions { colour: STILL, ..LiveOptions::default() });
     let mut panoramas = stitcher.panoramas();
     let bytes = stamp(9);
-    let memory = Counters::now();
+    let memory = objects();
     // Wait until each pair is stitched or dropped, so that the number of dropped pairs does not depend on the machine's
     // speed.
     let submit = |n: u32| {
@@ -56,7 +56,7 @@ fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
     assert_eq!(stitcher.counters().dropped.reader, reader);
     // A stitch creates a texture object when it reads an input buffer for the first time. The two cameras have
     // `slots + 2` buffers each, so there can be at most twice as many new texture objects.
-    let now = Counters::now();
+    let now = objects();
     assert!(
         now.textures <= memory.textures + 2 * (LiveOptions::default().slots as i64 + 2),
         "{now:?}"
@@ -66,7 +66,7 @@ fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
 }
 
 fn stitchers_come_and_go_without_a_trace(device: &Device) {
-    let before = Counters::now();
+    let before = objects();
     for i in 0..200 {
         let colour = ColourOptions { follow: true, every: 1, delay: i % 3, ..STILL };
         let stitcher = stitcher(device, LiveOptions { colour, ..waiting() });
@@ -80,5 +80,5 @@ fn stitchers_come_and_go_without_a_trace(device: &Device) {
         // Drop the stitcher on another thread, while frames may be in flight.
         thread::spawn(move || drop(stitcher)).join().unwrap();
     }
-    assert_eq!(Counters::now(), before, "{device}");
+    assert_eq!(objects(), before, "{device}");
 }

@@ -1,10 +1,10 @@
 //! Checks that a [`Comparer`] frees its memory, even with a result in flight. The test runs in its own process, because
-//! [`Counters`] cover the whole process.
+//! [`Counters`](panoweave::device::Counters) cover the whole process.
 
 use glam::uvec2;
-use panoweave::device::{Counters, Image};
+use panoweave::device::Image;
 use panoweave::ops::ssim::{Compared, Comparer};
-use panoweave_tests::alone::alone;
+use panoweave_tests::alone::{alone, objects};
 use panoweave_tests::panoweave_devices;
 
 #[test]
@@ -14,7 +14,7 @@ fn a_thousand_comparers_leave_nothing() {
             let stream = device.stream().unwrap();
             let size = uvec2(32, 20);
             let image: Image<u8> = Image::new(&device, size.x, size.y).unwrap();
-            let before = Counters::now();
+            let before = objects();
             for i in 0..1000 {
                 let mut comparer = Comparer::new(&device, size, 2).unwrap();
                 comparer
@@ -25,7 +25,7 @@ fn a_thousand_comparers_leave_nothing() {
                     assert_eq!(comparer.take().unwrap().unwrap().ssim, 1.0);
                 }
             }
-            assert_eq!(Counters::now(), before, "{device}");
+            assert_eq!(objects(), before, "{device}");
         }
     });
 }
