@@ -430,10 +430,10 @@ pub(super) unsafe fn launch(
         checks: cpu::Checks::of_process(),
     };
     let count = kernel.params.len();
-    // SAFETY: the caller guarantees that the parameters match the kernel. An array without elements may
-    // have any pointer that is not null.
     let params = match count {
+        // The pointer may be null.
         0 => &[],
+        // SAFETY: the caller guarantees that the parameters match the kernel.
         _ => unsafe { std::slice::from_raw_parts(parameters, count) },
     };
     // SAFETY: the caller meets the kernel's safety requirements, and keeps the memory of the arguments

@@ -5,8 +5,6 @@ use std::ffi::c_void;
 use std::panic::Location;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread;
 
 use cuda_std::launch::{KernelEntry, LaunchConfig};
 use cust_raw::driver_sys::{self as sys, CUdevice_attribute as Attribute};
@@ -213,28 +211,14 @@ impl CudaDevice {
         })
     }
 
-    /// Compiles kernels on as many threads as there are cores.
+    /// Compiles the wanted kernels, one after the other: the driver compiles one at a time for a context.
     #[track_caller]
     pub(super) fn prepare(&self, is_wanted: &dyn Fn(&str) -> bool) -> Result<(), DeviceError> {
-        let kernels = self.modules.late(is_wanted);
-        let (next, first) = (AtomicUsize::new(0), OnceLock::new());
-        let work = || {
-            while let Some((package, name)) = kernels.get(next.fetch_add(1, Relaxed)) {
-                let load = || self.modules.function(&self.context, Some(package), name);
-                if let Err(error) = self.enter("compiling kernels", load) {
-                    let _ = first.set(error);
-                }
-            }
-        };
-        let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
-        thread::scope(|scope| {
-            for _ in 1..cores.min(kernels.len()) {
-                // Without another thread, this one does the work.
-                let _ = thread::Builder::new().spawn_scoped(scope, work);
-            }
-            work();
-        });
-        first.into_inner().map_or(Ok(()), Err)
+        self.enter("compiling kernels", || {
+            self.modules.late(is_wanted).into_iter().try_for_each(|(package, name)| {
+                self.modules.function(&self.context, Some(package), name).map(|_| ())
+            })
+        })
     }
 
     pub(super) fn context(&self) -> sys::CUcontext {

@@ -255,8 +255,7 @@ impl Device {
         }
     }
 
-    /// Compiles the kernels whose names are wanted, on several threads, so that their first launches do not wait for the
-    /// driver. Only kernels of [`PtxText::Split`] are compiled so late. On the CPU, this does nothing.
+    /// Compiles the kernels whose names are wanted, so that their first launches do not wait for the driver. Only kernels of [`PtxText::Split`] are compiled so late. On the CPU, this does nothing.
     ///
     /// ```
     /// use cust::typed::Device;
