@@ -140,6 +140,20 @@ pub struct KernelEntry {
 impl KernelEntry {
     /// Runs a launch in the simulator.
     ///
+    /// ```
+    /// use cuda_std::cpu::Launch;
+    /// use cuda_std::launch::Kernel;
+    ///
+    /// #[cuda_std::kernel]
+    /// pub fn ends() {
+    ///     assert_eq!(cuda_std::thread::thread_idx_x(), 0, "one thread");
+    /// }
+    ///
+    /// // SAFETY: the kernel has no parameters.
+    /// unsafe { Ends::ENTRY.simulate(&Launch::new("ends", [1, 1, 1], [1, 1, 1]), &[]) }?;
+    /// # Ok::<(), cuda_std::cpu::Fault>(())
+    /// ```
+    ///
     /// # Safety
     /// - Each pointer must point to a valid value of its parameter, and the memory that the
     ///   parameters point to must be valid host memory, until no OS thread uses it that the kernel has started.
