@@ -161,7 +161,6 @@ impl Gpu {
         if !wanted {
             return Ok(kernels);
         }
-        device.prepare(|_| true)?;
         for kernel in build.archs.first().map_or(&[][..], |arch| &arch.kernels) {
             if let Some(resources) = device.kernel_resources(&kernel.name)? {
                 kernels.push(Loaded { name: kernel.name.clone(), resources });

@@ -80,31 +80,26 @@ impl Opens for View<Rgba8> {
 
 #[inline(always)]
 fn rgb(plane: &Plane, places: &Places, grading: &Grading, colours: &mut Colours) {
-    {
-        let (gain, offset) = (grading.gain() * (1.0 / 255.0), grading.offset);
-        for i in 0..2 {
-            let corners = plane.corners(&places[i][0], &places[i][1]);
-            let (mut above, mut below) = ([0_u64; SIDE], [0_u64; SIDE]);
-            plane.pairs(&corners, &mut above, &mut below);
-            for channel in 0..3 {
-                let (gain, offset) = (gain[channel], offset[channel]);
-                let shift = 8 * channel as u32;
-                for k in 0..SIDE {
-                    // The channel of the left texel and that of the right one.
-                    let level = |pair: u64, shift: u32| (pair >> shift) as i32 & 255;
-                    let texels = [
-                        level(above[k], shift),
-                        level(above[k], shift + 32),
-                        level(below[k], shift),
-                        level(below[k], shift + 32),
-                    ];
-                    let sample = bilinear(
-                        texels.map(|texel| texel as f32),
-                        corners.right[k],
-                        corners.below[k],
-                    );
-                    colours[i][channel][k] = sample * gain + offset;
-                }
+    let (gain, offset) = (grading.gain() * (1.0 / 255.0), grading.offset);
+    for i in 0..2 {
+        let corners = plane.corners(&places[i][0], &places[i][1]);
+        let (mut above, mut below) = ([0_u64; SIDE], [0_u64; SIDE]);
+        plane.pairs(&corners, &mut above, &mut below);
+        for channel in 0..3 {
+            let (gain, offset) = (gain[channel], offset[channel]);
+            let shift = 8 * channel as u32;
+            for k in 0..SIDE {
+                // The channel of the left texel and that of the right one.
+                let level = |pair: u64, shift: u32| (pair >> shift) as i32 & 255;
+                let texels = [
+                    level(above[k], shift),
+                    level(above[k], shift + 32),
+                    level(below[k], shift),
+                    level(below[k], shift + 32),
+                ];
+                let sample =
+                    bilinear(texels.map(|texel| texel as f32), corners.right[k], corners.below[k]);
+                colours[i][channel][k] = sample * gain + offset;
             }
         }
     }
@@ -123,15 +118,13 @@ impl Opens for Cubic<View<Rgba8>> {
 
 #[inline(always)]
 fn cubic_rgb(plane: &Plane, places: &Places, grading: &Grading, colours: &mut Colours) {
-    {
-        let (gain, offset) = (grading.gain() * (1.0 / 255.0), grading.offset);
-        for i in 0..2 {
-            let samples = plane.cubic(&places[i][0], &places[i][1]);
-            for channel in 0..3 {
-                let (gain, offset) = (gain[channel], offset[channel]);
-                for k in 0..SIDE {
-                    colours[i][channel][k] = samples[k][channel] * gain + offset;
-                }
+    let (gain, offset) = (grading.gain() * (1.0 / 255.0), grading.offset);
+    for i in 0..2 {
+        let samples = plane.cubic(&places[i][0], &places[i][1]);
+        for channel in 0..3 {
+            let (gain, offset) = (gain[channel], offset[channel]);
+            for k in 0..SIDE {
+                colours[i][channel][k] = samples[k][channel] * gain + offset;
             }
         }
     }
