@@ -24,6 +24,7 @@
 //! 9. `quality`: quality measures of panoramas
 
 pub mod device;
+mod fourier;
 pub mod frame;
 pub mod geometry;
 pub mod io;

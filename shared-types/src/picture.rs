@@ -8,11 +8,7 @@ use crate::nv12::Nv12;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{Chroma, nv12::DeviceNv12};
 #[cfg(not(target_arch = "nvptx64"))]
-use cuda_std::{
-    DeviceView,
-    arg::HostArg,
-    launch::{Params, Place},
-};
+use cuda_std::{DeviceView, arg::HostArg, launch::Params};
 
 /// A picture that a kernel reads. [`AnyTexture`](crate::texture::AnyTexture) is the counterpart in textures.
 #[derive(Clone, Copy, Debug)]
@@ -57,13 +53,6 @@ unsafe impl KernelArg for AnyPicture {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl HostArg<AnyPicture> for DeviceAnyPicture<'_> {
-    fn places(&self) -> [Option<Place>; 2] {
-        match self {
-            Self::Rgba8(picture) => picture.places(),
-            Self::Nv12(picture) => picture.places(),
-        }
-    }
-
     fn push<'a>(&'a self, params: &mut Params<'a>) {
         match self {
             Self::Rgba8(picture) => {

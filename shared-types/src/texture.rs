@@ -13,11 +13,7 @@ use crate::{Chroma, Chroma10, Rgba8};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::nv12::{DeviceNv12, DeviceP010};
 #[cfg(not(target_arch = "nvptx64"))]
-use cuda_std::{
-    DeviceTexture,
-    arg::{HostArg, join_places},
-    launch::{Params, Place},
-};
+use cuda_std::{DeviceTexture, arg::HostArg, launch::Params};
 
 /// An RGBA picture as a texture.
 #[derive(Clone, Copy, Debug, KernelArg)]
@@ -101,11 +97,6 @@ macro_rules! yuv_texture {
 
         #[cfg(not(target_arch = "nvptx64"))]
         impl HostArg<$texture> for $device<'_> {
-            fn places(&self) -> [Option<Place>; 2] {
-                let Self { y, uv, rows: $device_rows { y: luma, uv: chroma } } = self;
-                join_places(&[y.places(), uv.places(), luma.places(), chroma.places()])
-            }
-
             fn push<'a>(&'a self, params: &mut Params<'a>) {
                 self.y.push(params);
                 self.uv.push(params);
@@ -183,13 +174,6 @@ unsafe impl KernelArg for AnyTexture {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl HostArg<AnyTexture> for DeviceAnyTexture<'_> {
-    fn places(&self) -> [Option<Place>; 2] {
-        match self {
-            Self::Rgba8(picture) => picture.places(),
-            Self::Nv12(picture) => picture.places(),
-        }
-    }
-
     fn push<'a>(&'a self, params: &mut Params<'a>) {
         match self {
             Self::Rgba8(DeviceRgba8Texture { texels, rows }) => {

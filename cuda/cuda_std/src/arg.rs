@@ -45,7 +45,7 @@ mod table;
 use cust_core::DeviceCopy;
 
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::launch::{ParamLayout, Params, Place};
+use crate::launch::{ParamLayout, Params};
 
 pub use table::Table;
 
@@ -76,7 +76,8 @@ pub const SLOTS: usize = 16;
 /// ```
 /// use cuda_std::arg::HostArg;
 /// use cuda_std::prelude::*;
-/// use cuda_std::{DeviceSlice, launch::Place};
+/// use cuda_std::DeviceSlice;
+/// use cuda_std::launch::{Params, Place};
 ///
 /// /// Two arguments in one. `DevicePair` is its host type.
 /// #[derive(Clone, Copy, Debug, KernelArg)]
@@ -89,7 +90,9 @@ pub const SLOTS: usize = 16;
 /// // SAFETY: `samples` is host memory that outlives the handle, and nothing writes it.
 /// let samples = unsafe { DeviceSlice::new(Place::Cpu, samples.as_ptr(), 2) };
 /// let pair = DevicePair { samples, scale: 0.5 };
-/// assert_eq!(pair.places(), [Some(Place::Cpu), None]);
+/// let mut params = Params::default();
+/// pair.push(&mut params);
+/// assert!(params.places().eq([Place::Cpu]));
 ///
 /// // The kernel's entry point calls this function. A pair takes three parameters.
 /// // SAFETY: the parameters are a valid pointer, the number of its elements, and the scale.
@@ -336,17 +339,11 @@ unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
 /// scale.push(&mut params);
 /// assert_eq!(params.pointers().len(), 1);
 /// // A plain value is on no device.
-/// assert_eq!(HostArg::<f32>::places(&scale), [None, None]);
+/// assert_eq!(params.places().count(), 0);
 /// ```
 #[cfg(not(target_arch = "nvptx64"))]
 pub trait HostArg<Device> {
-    /// Returns the device that holds the argument's memory. If its parts are on different devices,
-    /// returns two of these devices. A plain value has no memory, so both entries are `None`.
-    fn places(&self) -> [Option<Place>; 2] {
-        [None; 2]
-    }
-
-    /// Appends pointers to the argument's parameters to `params`.
+    /// Appends pointers to the argument's parameters to `params`, and records the device of its memory.
     fn push<'a>(&'a self, params: &mut Params<'a>);
 }
 
@@ -370,26 +367,6 @@ pub unsafe fn read<T: KernelArg>(from: &mut *const *const core::ffi::c_void) -> 
     // SAFETY: the caller guarantees that each pointer at `from` points to a valid value of its
     // parameter.
     unsafe { T::from_params(T::Params::read(from)) }
-}
-
-/// Combines the results of [`HostArg::places`] for the parts of one argument. Returns the first
-/// device, and another device if the parts are on different ones. `#[derive(KernelArg)]` calls this
-/// function.
-///
-/// ```
-/// use cuda_std::arg::join_places;
-/// use cuda_std::launch::Place;
-///
-/// let [cpu, gpu] = [Some(Place::Cpu), Some(Place::Cuda(0))];
-/// assert_eq!(join_places(&[[None, None], [cpu, None], [cpu, None]]), [cpu, None]);
-/// assert_eq!(join_places(&[[cpu, None], [gpu, None]]), [cpu, gpu]);
-/// ```
-#[cfg(not(target_arch = "nvptx64"))]
-#[must_use]
-pub fn join_places(parts: &[[Option<Place>; 2]]) -> [Option<Place>; 2] {
-    let places = || parts.iter().flatten().flatten().copied();
-    let first = places().next();
-    [first, places().find(|&place| Some(place) != first)]
 }
 
 /// A marker with which a read-only host handle borrows its memory for `'a`.

@@ -73,9 +73,6 @@ pub unsafe trait Kernel {
 
     /// Returns the parameters in the form that the driver expects.
     fn params(&self) -> Params<'_>;
-
-    /// Returns the device of each memory argument. Plain values are skipped.
-    fn places(&self) -> impl Iterator<Item = Place>;
 }
 
 /// A kernel that is safe to launch: it is not an `unsafe fn` and takes no reference or raw pointer.
@@ -192,6 +189,8 @@ pub const MAX_PARAMS: usize = 128;
 pub struct Params<'a> {
     pointers: [*mut c_void; MAX_PARAMS],
     len: usize,
+    /// The first place of memory, and one that differs from it.
+    places: [Option<Place>; 2],
     values: PhantomData<&'a ()>,
 }
 
@@ -205,6 +204,31 @@ impl<'a> Params<'a> {
         self.len += 1;
     }
 
+    /// Records that a parameter refers to memory on `place`.
+    ///
+    /// ```
+    /// use cuda_std::launch::{Params, Place};
+    ///
+    /// let mut params = Params::default();
+    /// params.refer_to(Place::Cpu);
+    /// params.refer_to(Place::Cuda(0));
+    /// params.refer_to(Place::Cpu);
+    /// assert!(params.places().eq([Place::Cpu, Place::Cuda(0)]));
+    /// ```
+    pub fn refer_to(&mut self, place: Place) {
+        match &mut self.places {
+            [first @ None, _] => *first = Some(place),
+            [Some(first), second] if *first != place => *second = Some(place),
+            _ => {}
+        }
+    }
+
+    /// Returns the device that holds the memory of all arguments. If it is on different devices, returns
+    /// two of them.
+    pub fn places(&self) -> impl Iterator<Item = Place> + use<> {
+        self.places.into_iter().flatten()
+    }
+
     /// Returns the list of pointers for the driver, which only reads the list.
     pub fn pointers(&mut self) -> &mut [*mut c_void] {
         &mut self.pointers[..self.len]
@@ -213,7 +237,8 @@ impl<'a> Params<'a> {
 
 impl Default for Params<'_> {
     fn default() -> Self {
-        Self { pointers: [ptr::null_mut(); MAX_PARAMS], len: 0, values: PhantomData }
+        let pointers = [ptr::null_mut(); MAX_PARAMS];
+        Self { pointers, len: 0, places: [None; 2], values: PhantomData }
     }
 }
 
@@ -458,17 +483,4 @@ pub enum LaunchError {
         /// The device of the stream.
         wanted: Place,
     },
-}
-
-impl LaunchError {
-    /// Checks that all memory arguments of `kernel` are on `wanted`.
-    ///
-    /// # Errors
-    /// Returns [`LaunchError::WrongDevice`] if an argument is on another device.
-    pub fn check_places<K: Kernel>(kernel: &K, wanted: Place) -> Result<(), Self> {
-        match kernel.places().find(|&place| place != wanted) {
-            Some(found) => Err(Self::WrongDevice { kernel: K::ENTRY.name, found, wanted }),
-            None => Ok(()),
-        }
-    }
 }

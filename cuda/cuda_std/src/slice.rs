@@ -291,11 +291,8 @@ macro_rules! slice {
 
         #[cfg(not(target_arch = "nvptx64"))]
         impl<T: Pod> crate::arg::HostArg<$slice<T>> for $device<'_, T> {
-            fn places(&self) -> [Option<crate::launch::Place>; 2] {
-                [Some(self.place), None]
-            }
-
             fn push<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
+                params.refer_to(self.place);
                 params.push(&self.slice.data);
                 params.push(&self.slice.len);
             }

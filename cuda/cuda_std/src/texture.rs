@@ -211,11 +211,8 @@ impl<T: TextureValue> DeviceTexture<'_, T> {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: TextureValue> crate::arg::HostArg<Texture2d<T>> for DeviceTexture<'_, T> {
-    fn places(&self) -> [Option<crate::launch::Place>; 2] {
-        [Some(self.place), None]
-    }
-
     fn push<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
+        params.refer_to(self.place);
         params.push(&self.texture.handle);
     }
 }

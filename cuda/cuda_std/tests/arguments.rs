@@ -144,7 +144,7 @@ fn slices_are_the_hosts_memory() {
     let mut c = [0.0_f32; 3];
     let c_pointer = DevicePointer::from(c.as_mut_ptr());
     let kernel = kernels::Vecadd { a: slice(&a), b: slice(&b), c: c_pointer };
-    assert_eq!(kernel.places().count(), 2);
+    assert_eq!(kernel.params().places().count(), 1);
     run(LaunchConfig::for_1d(3, 32), kernel).unwrap();
     assert_eq!(c, [11.0, 22.0, 33.0]);
 }

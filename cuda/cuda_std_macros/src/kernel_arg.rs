@@ -243,7 +243,6 @@ impl Spread<'_> {
         let Self { name, fields, .. } = self;
         let host = self.host_name();
         let names: Vec<_> = fields.iter().map(|f| f.name).collect();
-        let types: Vec<_> = fields.iter().map(|f| f.ty).collect();
         let push = fields.iter().map(|Field { name, ty, like, .. }| match like {
             Some(_) => quote!(self.#name.push_address(params);),
             None => quote!(<_ as ::cuda_std::arg::HostArg<#ty>>::push(&self.#name, params);),
@@ -280,12 +279,6 @@ impl Spread<'_> {
 
             #[cfg(not(target_arch = "nvptx64"))]
             impl<'a> ::cuda_std::arg::HostArg<#name> for #host<'a> {
-                fn places(&self) -> [::core::option::Option<::cuda_std::launch::Place>; 2] {
-                    ::cuda_std::arg::join_places(
-                        &[#(<_ as ::cuda_std::arg::HostArg<#types>>::places(&self.#names)),*],
-                    )
-                }
-
                 fn push<'p>(&'p self, params: &mut ::cuda_std::launch::Params<'p>) {
                     #(#push)*
                 }

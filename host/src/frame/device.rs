@@ -5,7 +5,7 @@
 //! such a view, create a [`DeviceView`] of each plane.
 
 use cuda_std::arg::HostArg;
-use cuda_std::launch::Place;
+use cuda_std::launch::{Params, Place};
 use cuda_std::{DeviceView, DeviceViewMut};
 use glam::UVec2;
 use shared_types::nv12::{DeviceNv12, DeviceNv12Mut, DeviceP010, DeviceP010Mut, chroma_side};
@@ -431,14 +431,15 @@ macro_rules! frame_view {
 }
 
 impl FrameView<'_> {
-    /// Yields the [`Place`] of the memory of each plane: the host, or a GPU.
-    pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
-        let places = match self {
-            Self::Rgba8(view) => view.places(),
-            Self::Nv12(view, _) => view.places(),
-            Self::P010(view, _) => view.places(),
-        };
-        places.into_iter().flatten()
+    /// Yields the [`Place`] of the planes, or two of them if the planes are on different devices.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> + use<> {
+        let mut params = Params::default();
+        match self {
+            Self::Rgba8(view) => view.push(&mut params),
+            Self::Nv12(view, _) => view.push(&mut params),
+            Self::P010(view, _) => view.push(&mut params),
+        }
+        params.places()
     }
 }
 

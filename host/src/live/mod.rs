@@ -59,6 +59,7 @@ use std::sync::atomic::Ordering::Release;
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 pub use buffers::{CameraFrame, ExternalFrame, FrameBuffer};
 pub use colour_state::{Analysis, ColourState, OverlapSums};
@@ -111,7 +112,7 @@ fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<
         .into_iter()
         .filter(|name| all().all(|format| format.pixels.kernel_name() != *name))
         .collect();
-    device.prepare(|kernel| {
+    let is_wanted = |kernel: &str| {
         let begins = |system: &str| kernel.starts_with(system);
         let is_used = begins("colour_sums")
             || options.blend != Blend::Feather && begins("seam_")
@@ -120,6 +121,13 @@ fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<
                 && (["sample_pictures", "warp_fade", "mesh_weigh"].into_iter().any(begins)
                     || kernel.contains("mixed"));
         is_used && !unused.iter().any(|format| kernel.contains(format))
+    };
+    let (start, mut told) = (Instant::now(), false);
+    device.prepare(is_wanted, |kernel| {
+        if !told && start.elapsed() > Duration::from_secs(1) {
+            told = true;
+            tracing::info!("compiling kernels such as `{kernel}` for this GPU; the driver keeps them for the next start");
+        }
     })
 }
 

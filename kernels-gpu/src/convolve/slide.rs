@@ -4,6 +4,7 @@ use crate::unroll::unroll;
 use cuda_std::prelude::*;
 
 /// Calls the macro `$step` with the indices of all steps of the widest window, so that the macro can unroll a loop.
+#[cfg(target_arch = "nvptx64")]
 macro_rules! all_steps {
     ($step:ident) => {
         $step! {
@@ -21,7 +22,7 @@ pub(crate) const MAX_WINDOW: u32 = 63;
 /// result folds `add` over its window in ascending order, starting with `zero`. The arguments of `add` are the result
 /// so far, the element, and the index of the element in the window, called the step.
 ///
-/// The loop over the steps is unrolled, so everything that depends on a step is known at compile time: taps become
+/// On the GPU, the loop over the steps is unrolled, so everything that depends on a step is known at compile time: taps become
 /// constant operands. If `width` is known at compile time, no branch remains.
 #[device]
 pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
@@ -34,23 +35,29 @@ pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
     // A ring of the `R` elements that the next step reads. Element `i` is at index `i % R`.
     let mut window: [V; R] = core::array::from_fn(|i| load(i as u32));
     macro_rules! steps {
-        ($($step:literal)*) => {
+        ($($step:tt)*) => {
             'done: {
                 $(
-                    if $step >= width {
+                    let step: u32 = $step;
+                    if step >= width {
                         break 'done;
                     }
-                    if $step > 0 {
-                        window[($step + R - 1) % R] = load($step + R as u32 - 1);
+                    if step > 0 {
+                        window[(step as usize + R - 1) % R] = load(step + R as u32 - 1);
                     }
                     for result in 0..R {
-                        sums[result] = add(sums[result], window[($step + result) % R], $step);
+                        sums[result] = add(sums[result], window[(step as usize + result) % R], step);
                     }
                 )*
             }
         };
     }
+    #[cfg(target_arch = "nvptx64")]
     all_steps!(steps);
+    #[cfg(not(target_arch = "nvptx64"))]
+    for step in 0..width.min(MAX_WINDOW) {
+        steps!(step);
+    }
     sums
 }
 

@@ -79,7 +79,7 @@ use super::KernelArg;
 #[cfg(not(target_arch = "nvptx64"))]
 use super::HostArg;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::launch::{DevicePointer, Params, Place};
+use crate::launch::{DevicePointer, Params};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{DeviceSlice, DeviceSliceMut};
 
@@ -360,11 +360,8 @@ macro_rules! slice {
 
         #[cfg(not(target_arch = "nvptx64"))]
         impl<T: 'static> HostArg<$name<T>> for $device<'_, T> {
-            fn places(&self) -> [Option<Place>; 2] {
-                [Some(self.place()), None]
-            }
-
             fn push<'a>(&'a self, params: &mut Params<'a>) {
+                params.refer_to(self.place());
                 self.push_whole(params);
             }
         }

@@ -14,7 +14,7 @@ use core::mem::offset_of;
 use super::{KernelArg, ParamList};
 
 #[cfg(not(target_arch = "nvptx64"))]
-use super::{HostArg, join_places};
+use super::HostArg;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::launch::{Params, Place};
 #[cfg(target_arch = "nvptx64")]
@@ -194,45 +194,47 @@ impl<'a, A: KernelArg, const N: usize> DeviceTable<'a, A, N> {
     ///
     /// ```
     /// use cuda_std::arg::HostArg;
-    /// use cuda_std::{DeviceSlice, DeviceTable, Slice, launch::Place};
+    /// use cuda_std::launch::{Params, Place};
+    /// use cuda_std::{DeviceSlice, DeviceTable, Slice};
     ///
     /// let values = [1.0_f32, 2.0];
     /// // SAFETY: `values` outlives the handle, and nothing writes it.
     /// let values = unsafe { DeviceSlice::new(Place::Cpu, values.as_ptr(), 2) };
     /// let table = DeviceTable::<Slice<f32>, 3>::new(&[values, values]).unwrap();
-    /// assert_eq!(table.places(), [Some(Place::Cpu), None]);
+    /// let mut params = Params::default();
+    /// table.push(&mut params);
+    /// assert!(params.places().eq([Place::Cpu]));
     /// ```
     #[must_use]
     pub fn new(arguments: &[A::Host<'a>]) -> Option<Self>
     where
         A::Host<'a>: Copy,
     {
-        let packed = |argument: &A::Host<'a>| {
+        let mut noted = Params::default();
+        let mut packed = |argument: &A::Host<'a>| {
             let mut params = Params::default();
             argument.push(&mut params);
+            params.places().for_each(|place| noted.refer_to(place));
             let mut from: *const *const core::ffi::c_void = params.pointers().as_ptr().cast();
             // SAFETY: `push` pushed a pointer to each parameter of `A` that is not zero-sized, in order, and
             // `argument` is still borrowed.
             unsafe { A::Params::read(&mut from) }.pack()
         };
-        let places: Vec<_> = arguments.iter().map(HostArg::places).collect();
         let first = packed(arguments.first()?);
         if arguments.len() > N {
             return None;
         }
-        let packed = core::array::from_fn(|i| arguments.get(i).map_or(first, packed));
+        let packed = core::array::from_fn(|i| arguments.get(i).map_or(first, &mut packed));
         let table = Table { entries: Entries { packed, len: arguments.len() as u32 } };
-        Some(Self { table, places: join_places(&places), borrow: PhantomData })
+        let mut places = noted.places();
+        Some(Self { table, places: [places.next(), places.next()], borrow: PhantomData })
     }
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<A: KernelArg, const N: usize> HostArg<Table<A, N>> for DeviceTable<'_, A, N> {
-    fn places(&self) -> [Option<Place>; 2] {
-        self.places
-    }
-
     fn push<'a>(&'a self, params: &mut Params<'a>) {
+        self.places.into_iter().flatten().for_each(|place| params.refer_to(place));
         params.push(&self.table.entries);
     }
 }

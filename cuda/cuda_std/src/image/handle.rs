@@ -115,9 +115,10 @@ macro_rules! handle {
                 })
             }
 
-            /// Appends only the image's address to the parameters, for an argument of several
+            /// Appends the image's address to the parameters, without its size and pitch, for an argument of several
             /// images that are [alike](Self::is_like).
             pub fn push_address<'a>(&'a self, params: &mut Params<'a>) {
+                params.refer_to(self.place);
                 params.push(&self.view.data);
             }
 
@@ -129,12 +130,8 @@ macro_rules! handle {
         }
 
         impl<T: Pod> HostArg<$view<T>> for $device<'_, T> {
-            fn places(&self) -> [Option<Place>; 2] {
-                [Some(self.place), None]
-            }
-
             fn push<'a>(&'a self, params: &mut Params<'a>) {
-                params.push(&self.view.data);
+                self.push_address(params);
                 params.push(&self.view.width);
                 params.push(&self.view.height);
                 params.push(&self.view.pitch);

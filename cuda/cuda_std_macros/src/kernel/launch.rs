@@ -171,12 +171,6 @@ impl Kernel<'_> {
                         #(<_ as ::cuda_std::arg::HostArg<#types>>::push(&self.#names, &mut params);)*
                         params
                     }
-
-                    fn places(&self) -> impl ::core::iter::Iterator<Item = ::cuda_std::launch::Place> {
-                        let places: [[::core::option::Option<::cuda_std::launch::Place>; 2]; #count] =
-                            [#(<_ as ::cuda_std::arg::HostArg<#types>>::places(&self.#names)),*];
-                        places.into_iter().flatten().flatten()
-                    }
                 }
 
                 // The function's name must differ from the name of every kernel, because it calls

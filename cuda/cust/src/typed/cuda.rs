@@ -213,9 +213,14 @@ impl CudaDevice {
 
     /// Compiles the wanted kernels, one after the other: the driver compiles one at a time for a context.
     #[track_caller]
-    pub(super) fn prepare(&self, is_wanted: &dyn Fn(&str) -> bool) -> Result<(), DeviceError> {
+    pub(super) fn prepare(
+        &self,
+        is_wanted: &dyn Fn(&str) -> bool,
+        before: &mut dyn FnMut(&str),
+    ) -> Result<(), DeviceError> {
         self.enter("compiling kernels", || {
             self.modules.late(is_wanted).into_iter().try_for_each(|(package, name)| {
+                before(name);
                 self.modules.function(&self.context, Some(package), name).map(|_| ())
             })
         })

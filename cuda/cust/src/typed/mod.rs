@@ -255,22 +255,29 @@ impl Device {
         }
     }
 
-    /// Compiles the kernels whose names are wanted, so that their first launches do not wait for the driver. Only kernels of [`PtxText::Split`] are compiled so late. On the CPU, this does nothing.
+    /// Compiles the kernels whose names `is_wanted` accepts, so that their first launches do not wait
+    /// for the driver. Calls `before` with the name of each kernel before it is compiled. Only kernels
+    /// of [`PtxText::Split`] are compiled so late. On the CPU, this does nothing.
     ///
     /// ```
     /// use cust::typed::Device;
     ///
-    /// Device::cpu().prepare(|kernel| kernel.starts_with("colour_"))?;
+    /// let wanted = |kernel: &str| kernel.starts_with("colour_");
+    /// Device::cpu().prepare(wanted, |kernel| println!("compiling {kernel}"))?;
     /// # Ok::<(), cust::typed::DeviceError>(())
     /// ```
     ///
     /// # Errors
     /// Returns the driver's error for the first kernel that it cannot compile.
     #[track_caller]
-    pub fn prepare(&self, is_wanted: impl Fn(&str) -> bool) -> Result<(), DeviceError> {
+    pub fn prepare(
+        &self,
+        is_wanted: impl Fn(&str) -> bool,
+        mut before: impl FnMut(&str),
+    ) -> Result<(), DeviceError> {
         match self.kind() {
             Kind::Cpu { .. } => Ok(()),
-            Kind::Cuda(device) => device.prepare(&is_wanted),
+            Kind::Cuda(device) => device.prepare(&is_wanted, &mut before),
         }
     }
 

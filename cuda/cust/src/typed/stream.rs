@@ -180,19 +180,15 @@ impl Stream {
         config: &LaunchConfig,
         kernel: &K,
     ) -> Result<(), DeviceError> {
-        const OP: &str = "launching a kernel";
-        config.check::<K>().check(OP)?;
-        LaunchError::check_places(kernel, self.device.place()).check(OP)?;
-        // SAFETY: the code above checked the shape, and that all memory arguments are on this device. The
-        // parameters are those of the kernel. The caller upholds the rest of the safety contract.
+        // SAFETY: the parameters are those of the kernel. The caller upholds the rest of the safety contract.
         unsafe { self.launch_entry(config, K::ENTRY, kernel.params()) }
     }
 
     /// Launches a kernel with its parameters.
     ///
     /// # Safety
-    /// `params` must be the parameters of the kernel, with memory on this device. [`LaunchConfig::check`]
-    /// must accept `config`, and the caller must meet the kernel's safety requirements.
+    /// `params` must be the parameters of the kernel, and the caller must meet the kernel's safety
+    /// requirements.
     #[track_caller]
     unsafe fn launch_entry(
         &self,
@@ -201,6 +197,11 @@ impl Stream {
         mut params: Params<'_>,
     ) -> Result<(), DeviceError> {
         const OP: &str = "launching a kernel";
+        config.check_entry(entry).check(OP)?;
+        let wanted = self.device.place();
+        if let Some(found) = params.places().find(|&place| place != wanted) {
+            return Err(LaunchError::WrongDevice { kernel: entry.name, found, wanted }).check(OP);
+        }
         match self.device.kind() {
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 // SAFETY: the caller upholds this function's safety contract.

@@ -9,12 +9,11 @@
 //! tenths of a second by chance. Therefore a height counts fully only if all parts of a piece contribute to the sum.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use realfft::num_complex::Complex;
-use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
+use rustfft::num_complex::Complex;
 
 use super::{PROBES, RATE};
+use crate::fourier::Fourier;
 
 /// The length of a piece in samples: 4.1 s.
 const PIECE: usize = 1 << 15;
@@ -117,31 +116,22 @@ struct Block {
 
 impl Block {
     fn new(transforms: &Transforms) -> Self {
-        let (spectrum, energies) = (transforms.forward.make_output_vec(), Vec::new());
+        let (spectrum, energies) = (transforms.fourier.spectrum(), Vec::new());
         Self { start: 0, long: 0, spectrum, energies }
     }
 }
 
 /// The Fourier transforms, and their buffers.
 struct Transforms {
-    forward: Arc<dyn RealToComplex<f32>>,
-    inverse: Arc<dyn ComplexToReal<f32>>,
+    fourier: Fourier<f32>,
     samples: Vec<f32>,
     product: Vec<Complex<f32>>,
-    scratch: [Vec<Complex<f32>>; 2],
 }
 
 impl Transforms {
     fn new() -> Self {
-        let mut planner = RealFftPlanner::new();
-        let (forward, inverse) = (planner.plan_fft_forward(BLOCK), planner.plan_fft_inverse(BLOCK));
-        Self {
-            samples: forward.make_input_vec(),
-            product: forward.make_output_vec(),
-            scratch: [forward.make_scratch_vec(), inverse.make_scratch_vec()],
-            forward,
-            inverse,
-        }
+        let fourier = Fourier::new(BLOCK);
+        Self { samples: vec![0.0; BLOCK], product: fourier.spectrum(), fourier }
     }
 
     /// Loads the samples of a block from a recording.
@@ -152,11 +142,7 @@ impl Transforms {
         self.samples[skip..].iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
         block.energies.clear();
         block.energies.extend(self.samples.chunks(CELL).map(energy));
-        let (samples, scratch) = (&mut self.samples, &mut self.scratch[0]);
-        // The transforms fail only for buffers of wrong lengths; the planner made these buffers.
-        if self.forward.process_with_scratch(samples, &mut block.spectrum, scratch).is_err() {
-            block.spectrum.fill(Complex::default());
-        }
+        self.fourier.forward(&self.samples, &mut block.spectrum);
     }
 
     /// Returns the correlation of a block with a piece, at each sample at which the piece can begin.
@@ -164,14 +150,7 @@ impl Transforms {
         for ((product, a), b) in self.product.iter_mut().zip(block).zip(piece) {
             *product = a * b.conj() / BLOCK as f32;
         }
-        // Rounding must not make the imaginary parts of the first and the last bin differ from 0.
-        for end in [0, BLOCK / 2] {
-            self.product[end].im = 0.0;
-        }
-        let (product, scratch) = (&mut self.product, &mut self.scratch[1]);
-        if self.inverse.process_with_scratch(product, &mut self.samples, scratch).is_err() {
-            self.samples.fill(0.0);
-        }
+        self.fourier.inverse(&self.product, &mut self.samples);
         &self.samples[..STEP]
     }
 }

@@ -3,12 +3,10 @@
 //! The sound of one scene differs between two microphones in gain, frequency response and noise. Whitening removes the
 //! first two, and makes the correlation of a sound with itself a narrow peak.
 
-use std::sync::Arc;
-
-use realfft::num_complex::Complex;
-use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
+use rustfft::num_complex::Complex;
 
 use super::RATE;
+use crate::fourier::Fourier;
 
 /// The length of a frame in samples: 128 ms.
 const FRAME: usize = 1024;
@@ -48,8 +46,7 @@ impl Track {
 }
 
 struct Whitener {
-    forward: Arc<dyn RealToComplex<f32>>,
-    inverse: Arc<dyn ComplexToReal<f32>>,
+    fourier: Fourier<f32>,
     window: Vec<f32>,
     band: Vec<f32>,
     frame: Vec<f32>,
@@ -59,20 +56,18 @@ struct Whitener {
 
 impl Whitener {
     fn new() -> Self {
-        let mut planner = RealFftPlanner::new();
-        let forward = planner.plan_fft_forward(FRAME);
+        let fourier = Fourier::new(FRAME);
         // The square root of a Hann window. Applied twice, two overlapping windows add up to 1.
         let window = (0..FRAME).map(|i| (std::f32::consts::PI * i as f32 / FRAME as f32).sin());
         let bins = FRAME / 2 + 1;
         let band = (0..bins).map(|bin| band(bin as f32 * RATE as f32 / FRAME as f32));
         Self {
-            inverse: planner.plan_fft_inverse(FRAME),
             window: window.collect(),
             band: band.collect(),
-            frame: forward.make_input_vec(),
-            spectrum: forward.make_output_vec(),
+            frame: vec![0.0; FRAME],
+            spectrum: fourier.spectrum(),
             power: vec![0.0; bins],
-            forward,
+            fourier,
         }
     }
 
@@ -101,17 +96,16 @@ impl Whitener {
     }
 
     fn whiten_frame(&mut self) {
-        let Self { forward, inverse, window, band, frame, spectrum, power } = self;
+        let Self { fourier, window, band, frame, spectrum, power } = self;
         frame.iter_mut().zip(&*window).for_each(|(sample, weight)| *sample *= weight);
-        // These transforms fail only for buffers of wrong lengths; the planner made these buffers.
-        let transformed = forward.process(frame, spectrum).is_ok();
+        fourier.forward(frame, spectrum);
         for ((power, bin), weight) in power.iter_mut().zip(&*spectrum).zip(&*band) {
             // Frequencies that are removed must not count as loudness.
             *power = if *weight > 0.0 { bin.norm_sqr() } else { 0.0 };
         }
         let mean = power.iter().sum::<f32>() / power.len() as f32;
         // A sample of power p gives bins of power p·FRAME/2 under this window.
-        if !transformed || mean.is_nan() || mean <= SILENCE * HOP as f32 {
+        if mean.is_nan() || mean <= SILENCE * HOP as f32 {
             frame.fill(0.0);
             return;
         }
@@ -122,10 +116,7 @@ impl Whitener {
             let near = near.iter().sum::<f32>() / near.len() as f32;
             *bin *= band[i] * loudness / (near + FLOOR * mean).sqrt();
         }
-        // The imaginary parts of the first and the last bin must be 0, and a weight of 0 makes them so.
-        if inverse.process(spectrum, frame).is_err() {
-            frame.fill(0.0);
-        }
+        fourier.inverse(spectrum, frame);
         frame.iter_mut().zip(&*window).for_each(|(sample, weight)| *sample *= weight);
     }
 }
