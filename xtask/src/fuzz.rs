@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz`: runs the fuzz targets in `fuzz/` and `gst/fuzz/`, and prints a table of their executions.
 //!
 //! `cargo fuzz` builds the targets with the pinned toolchain. New inputs go to `target/fuzz/corpus/`. A failure stops
-//! its target, and the table names the input. `--minimise` adds the inputs that reach new code to the corpus in the
-//! repository.
+//! its target, and the table names the input. The repository has at most 20 small seeds per target: the inputs that
+//! failed once (`found-*`), and others that a run starts from.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -25,16 +25,12 @@ const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
 /// The folders of the packages with targets. The second one needs GStreamer.
 const PACKAGES: [&str; 2] = ["fuzz", "gst/fuzz"];
 
-/// The start of the name of an input that failed once.
-const FAILED: &[u8] = b"found-";
-
 /// The arguments of the command.
 struct Arguments {
     /// The total time in minutes.
     minutes: f64,
     /// Whether AddressSanitizer checks the accesses to memory.
     sanitizes: bool,
-    minimises: bool,
     /// The names of the targets; all targets if it is empty.
     names: Vec<String>,
 }
@@ -89,17 +85,11 @@ pub(crate) fn run(arguments: &[&str]) -> Result {
         let logs = work().display().to_string();
         return Err(format!("{} failed; the logs are in {logs}", failed.join(", ")).into());
     }
-    if arguments.minimises {
-        for target in &targets {
-            programs.minimise(target)?;
-        }
-    }
     Ok(())
 }
 
 fn parse(arguments: &[&str]) -> Result<Arguments> {
-    let mut parsed =
-        Arguments { minutes: 10.0, sanitizes: false, minimises: false, names: Vec::new() };
+    let mut parsed = Arguments { minutes: 10.0, sanitizes: false, names: Vec::new() };
     let mut rest = arguments.iter();
     while let Some(&argument) = rest.next() {
         match argument {
@@ -110,7 +100,6 @@ fn parse(arguments: &[&str]) -> Result<Arguments> {
                     .ok_or("--minutes needs a number, such as `--minutes 10`")?;
             }
             "--address" => parsed.sanitizes = true,
-            "--minimise" => parsed.minimises = true,
             name if !name.starts_with('-') => parsed.names.push(name.to_owned()),
             _ => return Err(format!("unknown option `{argument}`").into()),
         }
@@ -226,36 +215,6 @@ impl Programs {
             statistic("peak_rss_mb"),
         );
         Ok((line, passed))
-    }
-
-    /// Replaces a target's corpus by a small set of inputs, of the old and the new ones, that together reach the same
-    /// code. Inputs that failed once stay.
-    fn minimise(&self, target: &Target) -> Result {
-        let smaller = work().join("minimised").join(&target.name);
-        if smaller.exists() {
-            fs::remove_dir_all(&smaller)?;
-        }
-        fs::create_dir_all(&smaller)?;
-        let kept = target.corpus();
-        let mut command = self.command(target);
-        // Without counters, an input is kept only if it reaches new code, not if it reaches code more often.
-        command.args(["-set_cover_merge=1", "-use_counters=0"]);
-        command.arg(&smaller).arg(&kept).arg(work().join("corpus").join(&target.name));
-        let log = work().join(format!("{}.minimise.log", target.name));
-        let output = File::create(&log)?;
-        command.stdout(output.try_clone()?).stderr(output);
-        cargo::run(&mut command).map_err(|e| format!("{e}; the log is {}", log.display()))?;
-        for entry in fs::read_dir(&kept)? {
-            let entry = entry?;
-            if !entry.file_name().as_encoded_bytes().starts_with(FAILED) {
-                fs::remove_file(entry.path())?;
-            }
-        }
-        for entry in fs::read_dir(&smaller)? {
-            let path = entry?.path();
-            fs::copy(&path, kept.join(path.file_name().unwrap_or_default()))?;
-        }
-        Ok(())
     }
 }
 

@@ -44,7 +44,6 @@ usage: cargo xtask COMMAND
            [--soak FILE]
   fuzz     run the fuzz targets for 10 minutes in total, or --minutes N [TARGET...]; fail if one fails
            --address    with AddressSanitizer
-           --minimise   add the new inputs that reach new code to fuzz/corpus/
   sanitize miri|address|thread [FILTER...]
            run tests under a checker of undefined behaviour; needs a nightly toolchain; see doc/soundness.md
   bundle   create target/bundle.tar.xz: tests, benches and the program for a GPU machine without Rust
