@@ -162,7 +162,7 @@ unsafe impl<T: TextureValue> KernelArg for Texture2d<T> {
 /// use cuda_std::arg::HostArg;
 /// use cuda_std::cpu::texture::{Address, Channel, Filter, Format, Texture};
 /// use cuda_std::glam::Vec4;
-/// use cuda_std::launch::Place;
+/// use cuda_std::launch::{Params, Place};
 ///
 /// let texels = [0.0_f32, 1.0];
 /// let format = Format { channel: Channel::F32, channels: 1 };
@@ -173,7 +173,9 @@ unsafe impl<T: TextureValue> KernelArg for Texture2d<T> {
 /// let address = (&raw const texture).expose_provenance() as u64;
 /// // SAFETY: the texture returns floats and outlives the handle.
 /// let handle = unsafe { DeviceTexture::<Vec4>::new(Place::Cpu, address) };
-/// assert_eq!(handle.places(), [Some(Place::Cpu), None]);
+/// let mut params = Params::default();
+/// handle.push(&mut params);
+/// assert!(params.places().eq([Place::Cpu]));
 /// ```
 #[cfg(not(target_arch = "nvptx64"))]
 #[derive(Debug)]
