@@ -1,7 +1,7 @@
 //! Fourier transforms of real sequences whose length is a power of two.
 //!
 //! A sequence is transformed as the real parts of a complex one. A planner, or a transform for real numbers, takes half
-//! the time. It would be a tenth of the library, with code for all lengths, and no caller waits for a second.
+//! the time, but the code for all lengths would be a tenth of the library.
 
 use rustfft::algorithm::Radix4;
 use rustfft::num_complex::Complex;

@@ -131,7 +131,7 @@ impl ExternalFrame {
         self.view.is_whole()
     }
 
-    /// Yields the device (a GPU or the CPU) of each plane of the frame, and the device of its event, if any.
+    /// Yields the devices (a GPU or the CPU) that [`FrameView::places`] finds, and the device of the event, if any.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
         self.view.places().chain(self.ready.iter().map(|ready| ready.place()))
     }

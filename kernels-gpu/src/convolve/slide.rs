@@ -15,6 +15,16 @@ macro_rules! all_steps {
     };
 }
 
+/// Calls the macro `$step` in a loop. As in [`unroll`], copies of the steps would only take time to compile on the CPU.
+#[cfg(not(target_arch = "nvptx64"))]
+macro_rules! all_steps {
+    ($step:ident) => {
+        for step in 0..MAX_WINDOW {
+            $step! { step }
+        }
+    };
+}
+
 /// The maximum number of elements in a window of [`slide`].
 pub(crate) const MAX_WINDOW: u32 = 63;
 
@@ -22,8 +32,8 @@ pub(crate) const MAX_WINDOW: u32 = 63;
 /// result folds `add` over its window in ascending order, starting with `zero`. The arguments of `add` are the result
 /// so far, the element, and the index of the element in the window, called the step.
 ///
-/// On the GPU, the loop over the steps is unrolled, so everything that depends on a step is known at compile time: taps become
-/// constant operands. If `width` is known at compile time, no branch remains.
+/// On the GPU, the loop over the steps is unrolled, so everything that depends on a step is known at compile time: taps
+/// become constant operands. If `width` is known at compile time, no branch remains.
 #[device]
 pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
     width: u32,
@@ -34,9 +44,9 @@ pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
     let mut sums = [zero; R];
     // A ring of the `R` elements that the next step reads. Element `i` is at index `i % R`.
     let mut window: [V; R] = core::array::from_fn(|i| load(i as u32));
-    macro_rules! steps {
-        ($($step:tt)*) => {
-            'done: {
+    'done: {
+        macro_rules! steps {
+            ($($step:tt)*) => {
                 $(
                     let step: u32 = $step;
                     if step >= width {
@@ -49,14 +59,9 @@ pub(crate) fn slide<const R: usize, V: Copy, A: Copy>(
                         sums[result] = add(sums[result], window[(step as usize + result) % R], step);
                     }
                 )*
-            }
-        };
-    }
-    #[cfg(target_arch = "nvptx64")]
-    all_steps!(steps);
-    #[cfg(not(target_arch = "nvptx64"))]
-    for step in 0..width.min(MAX_WINDOW) {
-        steps!(step);
+            };
+        }
+        all_steps!(steps);
     }
     sums
 }
