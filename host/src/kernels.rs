@@ -30,8 +30,8 @@ static SM_90: LazyLock<SplitPtx> = LazyLock::new(|| {
 /// The PTX for `sm_80`.
 ///
 /// It differs from the PTX for `sm_90` only in the header and in the `griddepcontrol` instructions (programmatic dependent
-/// launch), which `sm_80` does not support. `tests/tests/builds/kept_ptx.rs` compares it with the compiler's own output for
-/// `sm_87`, which differs only in its `.target`: the kernels use nothing that `sm_80` lacks.
+/// launch), which `sm_80` does not support. `cargo xtask kernels` compares it with the compiler's own output for `sm_87`,
+/// and a test assembles it for `sm_80`.
 static SM_80: LazyLock<SplitPtx> = LazyLock::new(|| {
     let newest = SM_90.text();
     let mut text = String::with_capacity(newest.len());

@@ -1,10 +1,10 @@
 //! The folder for intermediate files, and the file operations on it.
 //!
-//! All builds of a workspace share the folder `cuda-builder` in its target folder, so `core`'s
-//! source is downloaded once and compiled once per architecture. The outer cargo runs the build
-//! script, and the script starts an inner cargo for the kernel crate. In the outer cargo's own
-//! folders, the inner cargo would wait forever for the lock that the outer cargo holds, so this
-//! folder is separate.
+//! All builds of a workspace, and of workspaces inside its target folder, share the folder
+//! `cuda-builder` in its target folder, so `core`'s source is downloaded once and compiled once per
+//! architecture. The outer cargo runs the build script, and the script starts an inner cargo for the
+//! kernel crate. In the outer cargo's own folders, the inner cargo would wait forever for the lock
+//! that the outer cargo holds, so this folder is separate.
 
 use crate::BuildError;
 use std::collections::hash_map::DefaultHasher;
@@ -31,13 +31,11 @@ pub(crate) fn build_script_out_dir() -> Option<PathBuf> {
 pub(crate) fn folder(kernel_target_dir: &Path) -> PathBuf {
     // The kernel crate of a build script may be in a read-only checkout, so the folder must be in
     // the target folder of the build that runs the script.
-    let outer = build_script_out_dir().map(|out_dir| {
-        out_dir
-            .ancestors()
-            .find(|folder| folder.join("CACHEDIR.TAG").is_file())
-            .map_or_else(|| out_dir.clone(), Path::to_owned)
-    });
-    outer.unwrap_or_else(|| kernel_target_dir.to_owned()).join(NAME)
+    let out_dir = build_script_out_dir();
+    let inside = out_dir.as_deref().unwrap_or(kernel_target_dir);
+    // Cargo marks a target folder that it creates with this file.
+    let is_target = |folder: &&Path| folder.join("CACHEDIR.TAG").is_file();
+    inside.ancestors().find(is_target).unwrap_or(inside).join(NAME)
 }
 
 /// Creates `path` and its parents.

@@ -1,8 +1,7 @@
 //! Tests that build a small kernel crate as a user would, once unchanged and then with one
 //! deliberate error each.
 //!
-//! All tests share the compiled `core`, one per architecture and set of flags. A first run takes a
-//! minute, most of it for `core`. Where `ptxas` is not installed, tests that need it print that
+//! All tests share the compiled `core`, one per architecture and set of flags. Where `ptxas` is not installed, tests that need it print that
 //! they are skipped, and pass.
 
 use cuda_builder::{Arch, Build, BuildError, CudaBuilder, PtxError, PtxasError, Spills};
@@ -37,9 +36,7 @@ impl Fixture {
     }
 
     fn builder(&self) -> CudaBuilder {
-        CudaBuilder::new(&self.folder)
-            .work_dir(scratch().join("work"))
-            .copy_to(self.folder.join("out/kernels.ptx"))
+        CudaBuilder::new(&self.folder).copy_to(self.folder.join("out/kernels.ptx"))
     }
 
     fn build_one(&self) -> Result<Build, BuildError> {
@@ -109,7 +106,7 @@ fn the_same_bytes_from_every_folder() {
     let here = Fixture::new("here", &[]);
     let there = Fixture::new("elsewhere/deeper", &[]);
     let first = here.builder().arch(Arch::Sm87).generate_line_info(true).build().unwrap();
-    let core = core_source(&scratch().join("work"));
+    let core = core_source(&scratch().with_file_name("cuda-builder"));
     let mut second = there
         .builder()
         .arch(Arch::Sm87)

@@ -111,7 +111,6 @@ fn upstreams_compile_tests_end_as_expected() {
         }
         let result = builder
             .arch(case.arch())
-            .work_dir(folder.join("target/cuda-builder"))
             .copy_to(folder.join("target").join(package(case)).with_extension("ptx"))
             .build();
         let is_exception = EXCEPTIONS.iter().any(|(name, _)| *name == case.name);

@@ -100,7 +100,11 @@ pub(crate) fn cargo(folder: &Path, arguments: &[&str]) -> Command {
             command.env_remove(&name);
         }
     }
-    command.env("CARGO_TARGET_DIR", self::folder("target"));
+    // Cargo does not mark a target folder that exists. So kernel builds in these workspaces share the folder of the
+    // repository's kernel builds, with the compiled `core`.
+    let target = self::folder("target");
+    fs::create_dir_all(&target).expect("a target folder");
+    command.env("CARGO_TARGET_DIR", target);
     command.env("CARGO_TERM_COLOR", "never");
     // Save disk space: the tests need neither incremental compilation nor debug information.
     command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");

@@ -215,8 +215,6 @@ fn launch(
     let params = StitchParams { decode, encode, ..params };
     let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
     let config = LaunchConfig::cover(size.x.div_ceil(cell), size.y.div_ceil(cell), BLOCK);
-    let mut table = GammaTable::new(stream.device()).unwrap();
-    table.update(stream, params.left, params.right).unwrap();
     let [planes_left, planes_right] = planes.cameras();
     macro_rules! launch {
         ($kernel:ident, $left:ident, $right:ident, $out:ident $(, $table:ident)?) => {
@@ -240,7 +238,11 @@ fn launch(
                 Gamma::Linear => launch!($linear, $l, $r, $out),
                 Gamma::Exact => launch!($exact, $l, $r, $out),
                 Gamma::Fast => launch!($fast, $l, $r, $out),
-                Gamma::Table => launch!($by_table, $l, $r, $out, table),
+                Gamma::Table => {
+                    let mut table = GammaTable::new(stream.device()).unwrap();
+                    table.update(stream, params.left, params.right).unwrap();
+                    launch!($by_table, $l, $r, $out, table)
+                }
             }
         };
     }

@@ -184,8 +184,7 @@ fn every_stitch_keeps_highlights() {
     };
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        for (cameras, formats) in [2, 3, 5].into_iter().flat_map(|c| formats().map(move |f| (c, f)))
-        {
+        for (cameras, formats) in [2, 5].into_iter().flat_map(|c| formats().map(move |f| (c, f))) {
             for (lookup, power, gamma) in ways() {
                 let colours = colours(cameras, gamma);
                 let options = StitchOptions { colours, lookup, power, ..StitchOptions::default() };
