@@ -184,7 +184,7 @@ fn a_hangup_ends_in_order_unless_it_is_ignored() {
 fn stuck(options: &str, twice: bool) -> Option<Done> {
     let ffmpeg = Ffmpeg::find()?;
     let folder = Folder::new();
-    ffmpeg.pair(&folder, 300.0);
+    ffmpeg.pair(&folder, 20.0);
     // Replace the encoder by a process that does not read its input and runs for 60 s.
     let stuck = ffmpeg.with_encoder(&folder, "exec sleep 60");
     let mut command = folder.command();
