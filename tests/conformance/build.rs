@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     // Tests compare the results of the GPU and the CPU bit by bit, so the compiler must not contract multiplications
     // and additions to fused multiply-adds.
     CudaBuilder::new("../../cuda/conformance")
-        .arch(Arch::Sm87)
+        .arch(Arch::Sm80)
         .arch(Arch::Sm90)
         .fma_contraction(false)
         // Allow register spills, which occur in a kernel that calls every mathematical function.

@@ -40,7 +40,7 @@ impl Fixture {
     }
 
     fn build_one(&self) -> Result<Build, BuildError> {
-        self.builder().arch(Arch::Sm87).build()
+        self.builder().arch(Arch::Sm80).build()
     }
 }
 
@@ -58,10 +58,10 @@ fn ptx_error(changes: &[(&str, &str)], name: &str) -> PtxError {
 #[test]
 fn two_architectures_and_a_report() {
     let fixture = Fixture::new("plain", &[]);
-    let build = fixture.builder().arch(Arch::Sm87).arch(Arch::Sm90).build().unwrap();
+    let build = fixture.builder().arch(Arch::Sm80).arch(Arch::Sm90).build().unwrap();
 
     let archs: Vec<Arch> = build.archs.iter().map(|one| one.arch).collect();
-    assert_eq!(archs, [Arch::Sm87, Arch::Sm90]);
+    assert_eq!(archs, [Arch::Sm80, Arch::Sm90]);
     for one in &build.archs {
         assert_eq!(one.ptx, fixture.folder.join(format!("out/kernels.{}.ptx", one.arch)));
         let text = fs::read_to_string(&one.ptx).unwrap();
@@ -105,11 +105,11 @@ fn the_same_bytes_from_every_folder() {
     // work folder, so even `core` is compiled from another path.
     let here = Fixture::new("here", &[]);
     let there = Fixture::new("elsewhere/deeper", &[]);
-    let first = here.builder().arch(Arch::Sm87).generate_line_info(true).build().unwrap();
+    let first = here.builder().arch(Arch::Sm80).generate_line_info(true).build().unwrap();
     let core = core_source(&scratch().with_file_name("cuda-builder"));
     let mut second = there
         .builder()
-        .arch(Arch::Sm87)
+        .arch(Arch::Sm80)
         .generate_line_info(true)
         .work_dir(scratch().join("other work"));
     if let Some(core) = core {
@@ -196,7 +196,7 @@ fn a_folder_without_a_crate_is_an_error() {
 fn ptxas_error(bounds: &str, name: &str) -> Option<PtxasError> {
     let bounds = format!("kernel many {bounds}");
     let fixture = Fixture::new(name, &[("kernel many maxntid=32", &bounds)]);
-    match fixture.builder().arch(Arch::Sm87).spills(Spills::Deny).build() {
+    match fixture.builder().arch(Arch::Sm80).spills(Spills::Deny).build() {
         Ok(build) if build.archs[0].ptxas.is_none() => {
             println!("skipped: no ptxas here, kernels are not measured");
             None
@@ -222,9 +222,9 @@ fn a_kernel_that_spills_is_an_error() {
 
 #[test]
 fn bounds_that_the_gpu_cannot_keep_are_an_error() {
-    // 2 blocks of 1024 threads exceed the 1536 threads that a multiprocessor of `sm_87` holds, so
+    // 3 blocks of 1024 threads exceed the 2048 threads that a multiprocessor of `sm_80` holds, so
     // `ptxas` would ignore the bounds.
-    if let Some(error) = ptxas_error("maxntid=1024 minnctapersm=2", "ignored") {
+    if let Some(error) = ptxas_error("maxntid=1024 minnctapersm=3", "ignored") {
         assert!(
             matches!(&error, PtxasError::Ignored { warning } if warning.contains("many")),
             "{error:?}"
