@@ -10,8 +10,8 @@ use glam::UVec2;
 use panoweave::device::{Device, DeviceName};
 use panoweave::frame::{ColourTags, Rate};
 use panoweave::io::video::{
-    Crf, Medium, STANDARD, StreamFormat, TenBit, VideoDecoder, VideoEncoder, VideoError,
-    VideoInput, VideoOutput, VideoSink, VideoSource,
+    Crf, Medium, STANDARD, StreamFormat, TenBit, VideoDecoder, VideoError, VideoInput,
+    VideoOutput, VideoSink, VideoSource,
 };
 use panoweave::live::ColourOptions;
 use panoweave::ops::seam::Blend;
@@ -90,11 +90,6 @@ pub(crate) struct Args {
     /// on the CPU), or auto (nvdec for files that it supports, otherwise ffmpeg).
     #[arg(long, value_enum, value_name = "DECODER", default_value_t)]
     decoder: DecoderName,
-    /// Encoder of .mp4, .m4v, .mov and .mkv output: ffmpeg (libx264 and libx265, on the CPU), or nvenc (on the GPU of
-    /// --device, without a copy of the panoramas to the host). nvenc is untested, because the project has no GPU with
-    /// NVENC; A100, H100 and H200 have none.
-    #[arg(long, value_enum, value_name = "ENCODER", default_value_t)]
-    encoder: EncoderName,
     /// Format of all inputs: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
     /// selects the format.
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -120,7 +115,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BITS", value_parser = ["8", "10"])]
     depth: Option<String>,
     /// CRF of H.264 or HEVC output (.mp4, .m4v, .mov, .mkv): 0 is lossless and makes the largest file, 51 has the worst
-    /// quality and makes the smallest file. It is the constant quality level of nvenc.
+    /// quality and makes the smallest file.
     #[arg(long, value_name = "N", value_parser = crf, default_value = "20")]
     crf: Crf,
     /// Stops after N frames of output. Default: stitches until the shortest video ends.
@@ -166,23 +161,6 @@ impl DecoderName {
     }
 }
 
-/// The encoder of output files.
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum EncoderName {
-    #[default]
-    Ffmpeg,
-    Nvenc,
-}
-
-impl EncoderName {
-    fn of(self, device: &Device) -> VideoEncoder {
-        match self {
-            Self::Ffmpeg => VideoEncoder::Ffmpeg,
-            Self::Nvenc => VideoEncoder::Nvenc(device.clone()),
-        }
-    }
-}
-
 /// Runs `panoweave video`: writes the video and prints a summary. Returns exit code 130 if a signal ended the video
 /// early.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
@@ -207,8 +185,6 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let stop = interrupt.stop();
     let device = args.device.open()?;
     inputs.iter_mut().for_each(|input| input.decoder = args.decoder.of(&device));
-    video.encoder = args.encoder.of(&device);
-    video.check_encoder()?;
 
     let mut stages = Stages::new();
     let (sources, plan) = stages.run("open", "opening", || {
@@ -253,7 +229,6 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     video.sound = first.sound().map(|sound| sound.clone().starting_at(start));
     interrupt.running();
     let sink = VideoSink::create(&video, size, rate, stop)?;
-    let encoder = sink.encoder();
     let follow = !args.no_colour && args.look.leaves_colours();
     let options = VideoOptions {
         stitch: look,
@@ -293,7 +268,6 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         json["rate"] = rate.to_string().into();
         json["device"] = device.to_string().into();
         json["decoders"] = json!(decoders);
-        json["encoder"] = json!(encoder);
         json["sync"] = json!(synced.map(|synced| synced.json()));
         json["warnings"] = log::warnings().into();
         json["conversions"] = conversions.json();
@@ -417,8 +391,7 @@ impl Args {
                 }
             }
         }
-        let encoder = VideoEncoder::Ffmpeg;
-        Ok(VideoOutput { encoder, crf: self.crf, ..VideoOutput::new(path, medium) })
+        Ok(VideoOutput { crf: self.crf, ..VideoOutput::new(path, medium) })
     }
 
     /// Formats the summary of a finished video as one line. `limited` contains how many views of a virtual camera were

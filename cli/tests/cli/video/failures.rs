@@ -64,25 +64,6 @@ fn options_that_do_not_go_together() {
     assert!(folder.read("a.y4m").len() > 3000, "the input must stay unchanged");
 }
 
-#[test]
-fn nvenc_needs_a_gpu_and_a_file() {
-    let folder = Folder::new();
-    folder.write("a.y4m", flat("30:1", 0..2));
-    let video = format!("video a.y4m a.y4m {MAP} --encoder nvenc -o");
-    let error = refused(&folder, &format!("{video} p.mp4"));
-    insta::assert_snapshot!(error, @"error: p.mp4: NVENC does not encode this video: the device is the CPU; select a GPU with --device; use --encoder ffmpeg instead");
-    let only_files =
-        "NVENC does not encode this video: it writes only .mp4, .m4v, .mov and .mkv files";
-    for name in ["p.y4m", "p%d.png", "-"] {
-        let error = refused(&folder, &format!("{video} {name}"));
-        assert!(error.contains(only_files), "{name}: {error}");
-        assert!(!folder.path(name).exists(), "{name}");
-    }
-    assert!(!folder.path("p.mp4").exists());
-    let done = folder.words(&format!("video a.y4m a.y4m {MAP} --json -o p.y4m"));
-    assert!(done.json()["encoder"].is_null(), "{done:?}");
-}
-
 /// Tests output names that refer to an input file by another name: a link, standard input or output, or a numbered
 /// picture. The command must reject such an output and leave the input unchanged.
 #[test]

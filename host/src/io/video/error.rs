@@ -8,7 +8,7 @@ use std::{fmt, io};
 use glam::UVec2;
 use thiserror::Error;
 
-use super::{NoNvdec, NvdecError, NvencError, VideoLimitError};
+use super::{NoNvdec, NvdecError, VideoLimitError};
 use crate::device::DeviceError;
 use crate::frame::{FrameError, FrameFormat, PixelFormat, RateError};
 use crate::io::picture::{MAX_SIDE, PictureError};
@@ -161,14 +161,6 @@ pub enum VideoError {
         file: PathBuf,
         /// The error of the decoder.
         source: Box<NvdecError>,
-    },
-    /// NVENC was requested, but does not encode the video, or failed.
-    #[error("{}: NVENC does not encode this video: {source}; use --encoder ffmpeg instead", file.display())]
-    Nvenc {
-        /// The path of the video.
-        file: PathBuf,
-        /// The error of the encoder.
-        source: Box<NvencError>,
     },
     /// A frame could not be copied from the device.
     #[error("{}: cannot copy a frame from the device: {source}", file.display())]
@@ -453,10 +445,6 @@ impl VideoError {
                 NvdecError::Device(error) => Some(error),
                 _ => None,
             },
-            Self::Nvenc { source, .. } => match &**source {
-                NvencError::Device(error) => Some(error),
-                _ => None,
-            },
             _ => None,
         }
     }
@@ -471,7 +459,6 @@ impl VideoError {
             | Self::Extension { .. }
             | Self::NoReader { .. }
             | Self::OutputDepth { .. }
-            | Self::Nvenc { .. }
             | Self::TooSmall { .. }
             | Self::TooLarge { .. } => true,
             Self::Ffmpeg { work, .. } | Self::TimedOut { work, .. } => {

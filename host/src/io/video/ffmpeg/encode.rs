@@ -1,20 +1,19 @@
-//! Encodes frames to an H.264 video file with libx264, or 10-bit frames to HEVC (Main 10) with libx265. Also puts
-//! pictures that are already encoded into a file.
+//! Encodes frames to an H.264 video file with libx264, or 10-bit frames to HEVC (Main 10) with libx265.
 //!
 //! 4:2:0 chroma needs even sides, so the last column or row of a panorama with an odd side is dropped.
 //!
 //! The colour tags of HEVC are those of the caller. Static HDR metadata, such as the mastering display, is not written.
 
 use std::path::Path;
-use std::process::Command;
 
 use glam::UVec2;
 
 use super::Sound;
 use super::output::OutputFile;
 use super::range_and_matrix;
-use crate::frame::{ColourTags, Frame, FrameFormat, Range, Rate, YuvEncoding};
-use crate::io::video::code_points::CodePoints;
+use crate::frame::{
+    ColourTags, Frame, FrameFormat, Primaries, Range, Rate, Transfer, YuvEncoding, YuvMatrix,
+};
 use crate::io::video::stream::write_raw;
 use crate::io::video::{Stop, VideoError};
 
@@ -23,26 +22,30 @@ const ENCODERS: [&str; 2] = ["libx264", "libx265"];
 
 /// Returns the options that tag the video, with each chroma sample in the centre of four pixels.
 fn tagged(encoding: YuvEncoding, tags: ColourTags) -> [&'static str; 10] {
-    let points = CodePoints::of(encoding, tags);
+    let (matrix, own_primaries, own_transfer) = match encoding.matrix {
+        YuvMatrix::Bt601 => ("smpte170m", "smpte170m", "smpte170m"),
+        YuvMatrix::Bt709 => ("bt709", "bt709", "bt709"),
+        YuvMatrix::Bt2020 => ("bt2020nc", "bt709", "bt2020-10"),
+    };
     [
         "-color_range",
         if encoding.range == Range::Full { "pc" } else { "tv" },
         "-colorspace",
-        points.matrix.name,
+        matrix,
         "-color_primaries",
-        points.primaries.name,
+        match tags.primaries {
+            Primaries::Bt709 => own_primaries,
+            Primaries::Bt2020 => "bt2020",
+        },
         "-color_trc",
-        points.transfer.name,
+        match tags.transfer {
+            Transfer::Bt709 => own_transfer,
+            Transfer::Pq => "smpte2084",
+            Transfer::Hlg => "arib-std-b67",
+        },
         "-chroma_sample_location",
         "center",
     ]
-}
-
-/// Adds the option for the tag of HEVC that players of MP4 and MOV expect, instead of ffmpeg's default, `hev1`.
-fn tag_hevc(command: &mut Command, container: &str) {
-    if container != "matroska" {
-        command.args(["-tag:v", "hvc1"]);
-    }
 }
 
 /// The constant rate factor (CRF), which sets the quality of H.264 and HEVC video. It is 0 to 51: 0 is lossless, and 51
@@ -133,44 +136,21 @@ impl Encoder {
                 command
                     .args(["-profile:v", "main10", "-x265-params"])
                     .arg(format!("log-level=error{lossless}"));
-                tag_hevc(command, container);
+                // Players of MP4 and MOV expect this tag of HEVC instead of ffmpeg's default, `hev1`.
+                if container != "matroska" {
+                    command.args(["-tag:v", "hvc1"]);
+                }
             }
         })
         .map(Self)
     }
 
     pub(in crate::io::video) fn write(&mut self, frame: &Frame<'_>) -> Result<(), VideoError> {
-        self.0.write(1, |input| write_raw(input, frame))
+        self.0.write(|input| write_raw(input, frame))
     }
 
     /// Waits until ffmpeg has encoded all frames, and completes the file.
     pub(in crate::io::video) fn finish(self) -> Result<(), VideoError> {
         self.0.finish()
     }
-}
-
-/// Starts an ffmpeg process that copies encoded pictures from a pipe to a temporary file. `codec` is `h264` or `hevc`,
-/// in Annex B of its standard. The pictures are in display order, so their timestamps follow from `rate`.
-pub(in crate::io::video) fn mux(
-    output: &Path,
-    codec: &'static str,
-    rate: Rate,
-    sound: Option<Sound>,
-    stop: &Stop,
-) -> Result<OutputFile, VideoError> {
-    OutputFile::start(output, rate, "copy", sound, stop, |command, container| {
-        command.args([
-            "-f",
-            codec,
-            "-framerate",
-            &rate.to_string(),
-            "-i",
-            "pipe:0",
-            "-c:v",
-            "copy",
-        ]);
-        if codec == "hevc" {
-            tag_hevc(command, container);
-        }
-    })
 }

@@ -1,6 +1,6 @@
 //! Writes encoded files with ffmpeg, and adds the sound of another file.
 //!
-//! 1. A first ffmpeg process encodes or copies the frames to a temporary file in the folder of the output. The duration
+//! 1. A first ffmpeg process encodes the frames to a temporary file in the folder of the output. The duration
 //!    of the video is known only when this process ends.
 //! 2. If sound was requested, a second ffmpeg process adds sound of this duration. It copies the sound, or encodes it
 //!    as AAC if the container does not support its codec. A single ffmpeg process with `-shortest` would be simpler,
@@ -27,7 +27,7 @@ use crate::io::{Unfinished, temporary_beside};
 const NO_END: &str = "Error writing trailer";
 
 /// An ffmpeg process that writes an encoded file, and the temporary file that it writes.
-pub(in crate::io::video) struct OutputFile {
+pub(super) struct OutputFile {
     child: Child,
     /// The pipe to ffmpeg, or `None` after the last frame or an error.
     input: Option<ChildStdin>,
@@ -93,17 +93,16 @@ impl OutputFile {
         })
     }
 
-    /// Calls `write` with the pipe to ffmpeg, for `frames` frames.
-    pub(in crate::io::video) fn write(
+    /// Calls `write` with the pipe to ffmpeg, for one frame.
+    pub(super) fn write(
         &mut self,
-        frames: u64,
         write: impl FnOnce(&mut ChildStdin) -> io::Result<()>,
     ) -> Result<(), VideoError> {
         let written = match &mut self.input {
             Some(input) => write(input),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         };
-        self.written += frames;
+        self.written += 1;
         written.map_err(|source| {
             self.input = None;
             // Prefer the error of ffmpeg, because its message explains why it stopped reading.
@@ -122,7 +121,7 @@ impl OutputFile {
     }
 
     /// Waits until ffmpeg has encoded all frames, adds the sound, and renames the result to the output.
-    pub(in crate::io::video) fn finish(mut self) -> Result<(), VideoError> {
+    pub(super) fn finish(mut self) -> Result<(), VideoError> {
         self.input = None;
         self.ended()?;
         self.complete(&self.child, &self.pictures, 1)?;
