@@ -10,8 +10,8 @@ use glam::UVec2;
 use panoweave::device::{Device, DeviceName};
 use panoweave::frame::{ColourTags, Rate};
 use panoweave::io::video::{
-    Crf, Medium, STANDARD, StreamFormat, TenBit, VideoDecoder, VideoError, VideoInput,
-    VideoOutput, VideoSink, VideoSource,
+    Crf, Medium, STANDARD, StreamFormat, TenBit, VideoDecoder, VideoEncoder, VideoError,
+    VideoInput, VideoOutput, VideoSink, VideoSource,
 };
 use panoweave::live::ColourOptions;
 use panoweave::ops::seam::Blend;
@@ -28,7 +28,7 @@ use crate::options::inputs::{check_pipes, files};
 use crate::options::refine::Refining;
 use crate::options::stitching::Stitching;
 use crate::options::sync::Synchronising;
-use crate::options::values::{crf, picture_size};
+use crate::options::values::{crf, encoder, picture_size};
 use crate::options::view::{Corrections, Viewing};
 use crate::options::warp::WarpSource;
 use crate::output;
@@ -53,7 +53,7 @@ Examples:
 The name of a file selects its format: .y4m, .nv12, .p010, .rgba, numbered pictures (frame_%04d.png), or `-` for Y4M on
 standard input or output. ffmpeg reads and writes all other files and must be installed (apt install ffmpeg;
 PANOWEAVE_FFMPEG and PANOWEAVE_FFPROBE select other binaries). On a GPU, NVDEC decodes H.264 and HEVC, and the frames
-stay in device memory; see --decoder. Output files .mp4, .m4v, .mov and .mkv are H.264 with the first video's sound.
+stay in device memory; see --decoder. Output files .mp4, .m4v, .mov and .mkv are H.264 with the first video's sound; see --encoder.
 If the first video has more than 8 bits per sample, the output has 10: files are HEVC (Main 10) with the colour tags of
 the first video, such as BT.2020 and PQ or HLG, and Y4M is C420p10. The levels are not linearised or tone-mapped; static
 HDR metadata is not copied. --depth 8 selects 8 bits.
@@ -90,6 +90,10 @@ pub(crate) struct Args {
     /// on the CPU), or auto (nvdec for files that it supports, otherwise ffmpeg).
     #[arg(long, value_enum, value_name = "DECODER", default_value_t)]
     decoder: DecoderName,
+    /// Encoder of ffmpeg for .mp4, .m4v, .mov and .mkv output. Default: libx264, or libx265 for 10 bits. Those of H.264
+    /// write 8 bits. The ones with _nvenc run on an NVIDIA GPU, and h264_v4l2m2m on boards with such an encoder.
+    #[arg(long, value_name = "NAME", value_parser = encoder())]
+    encoder: Option<VideoEncoder>,
     /// Format of all inputs: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
     /// selects the format.
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -114,8 +118,8 @@ pub(crate) struct Args {
     /// them, otherwise 8.
     #[arg(long, value_name = "BITS", value_parser = ["8", "10"])]
     depth: Option<String>,
-    /// CRF of H.264 or HEVC output (.mp4, .m4v, .mov, .mkv): 0 is lossless and makes the largest file, 51 has the worst
-    /// quality and makes the smallest file.
+    /// Quality of encoded output (.mp4, .m4v, .mov, .mkv): the CRF of libx264, libx265 and libsvtav1, and the constant
+    /// quality of others. 0 makes the largest file, which is lossless for libx264 and libx265; 51 makes the smallest.
     #[arg(long, value_name = "N", value_parser = crf, default_value = "20")]
     crf: Crf,
     /// Stops after N frames of output. Default: stitches until the shortest video ends.
@@ -169,6 +173,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let is_stdout = !has_extension && output::is_stdout(&args.output);
     let output = if is_stdout { Path::new(STANDARD) } else { &args.output };
     let medium = Medium::of_output(output, args.output_format.map(Into::into))?;
+    if args.encoder.is_some() && medium != Medium::File {
+        return Err(Failure::Usage(
+            "--encoder applies only to .mp4, .m4v, .mov and .mkv output; remove it",
+        ));
+    }
     let mut inputs = args.inputs(args.reads_ten_bits(&medium)?)?;
     args.sync.check(inputs.len())?;
     args.look.check(inputs.len())?;
@@ -282,6 +291,10 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 }
 
 impl Args {
+    fn stores_ten_bits(&self, output: &Medium) -> bool {
+        output.stores_ten_bits() && self.encoder.is_none_or(VideoEncoder::stores_ten_bits)
+    }
+
     /// Returns whether inputs with more than 8 bits are read with 10.
     fn reads_ten_bits(&self, output: &Medium) -> Result<bool, Failure> {
         match self.depth.as_deref() {
@@ -289,10 +302,10 @@ impl Args {
                 "--depth 8 does not go with raw P010, which has 10 bits; remove --depth, or write .nv12 or .y4m",
             )),
             Some("8") => Ok(false),
-            Some(_) if !output.stores_ten_bits() => {
+            Some(_) if !self.stores_ten_bits(output) => {
                 Err(VideoError::Depth { file: self.output.clone() }.into())
             }
-            _ => Ok(output.stores_ten_bits()),
+            _ => Ok(self.stores_ten_bits(output)),
         }
     }
 
@@ -303,7 +316,7 @@ impl Args {
         let pixels = first.format().pixels;
         let bits = match output {
             Medium::Stream(StreamFormat::P010) => 10,
-            _ if self.depth.as_deref() == Some("8") || !output.stores_ten_bits() => 8,
+            _ if self.depth.as_deref() == Some("8") || !self.stores_ten_bits(output) => 8,
             _ => pixels.bits(),
         };
         if bits != pixels.bits() {
@@ -391,7 +404,7 @@ impl Args {
                 }
             }
         }
-        Ok(VideoOutput { crf: self.crf, ..VideoOutput::new(path, medium) })
+        Ok(VideoOutput { encoder: self.encoder, crf: self.crf, ..VideoOutput::new(path, medium) })
     }
 
     /// Formats the summary of a finished video as one line. `limited` contains how many views of a virtual camera were

@@ -92,18 +92,20 @@ pub enum VideoError {
         /// ffmpeg's last messages.
         said: String,
     },
-    /// The installed ffmpeg was built without the encoder for the output.
+    /// ffmpeg was built without the encoder for the output, or the encoder does not start.
     #[error(
-        "{}: ffmpeg has no encoder {encoder}; install a build that includes it, such as Debian's package, or write a .y4m file", file.display()
+        "{}: cannot encode with {encoder}: {reason}; install an ffmpeg that has this encoder and the hardware or driver that it needs, select another one with --encoder, or write a .y4m file", file.display()
     )]
     NoEncoder {
         /// The path of the video.
         file: PathBuf,
         /// The name of the encoder in ffmpeg.
         encoder: &'static str,
+        /// The cause, in words.
+        reason: String,
     },
-    /// The medium of the output stores only 8 bits per sample.
-    #[error("{}: cannot store 10 bits; write .mp4, .m4v, .mov, .mkv, .y4m or .p010, or 8 bits", file.display())]
+    /// The medium of the output, or its encoder, stores only 8 bits per sample.
+    #[error("{}: cannot store 10 bits; write .mp4, .m4v, .mov or .mkv (not with an encoder of H.264), .y4m or .p010, or write 8 bits", file.display())]
     Depth {
         /// The path of the video.
         file: PathBuf,
@@ -474,7 +476,7 @@ fn other_output(bits: u8) -> &'static str {
     if bits > 8 {
         "write 8 bits (.mp4, .m4v, .mov, .mkv, .y4m, .nv12, .rgba or pictures), or convert the inputs to 10 bits with ffmpeg"
     } else {
-        "write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without --depth 8), or convert the inputs to 8 bits with ffmpeg"
+        "write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without --depth 8 or an --encoder of H.264), or convert the inputs to 8 bits with ffmpeg"
     }
 }
 

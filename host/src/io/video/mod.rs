@@ -27,7 +27,7 @@ mod stream;
 mod y4m;
 
 pub use error::{FfmpegTask, VideoError};
-pub use ffmpeg::{Crf, Sound, TenBit};
+pub use ffmpeg::{Crf, Sound, TenBit, VideoEncoder};
 pub use frame::{DecodedFrame, VideoFrame};
 pub use limits::{VideoLimitError, VideoLimits};
 pub use medium::{Medium, STANDARD, StreamFormat};

@@ -12,10 +12,10 @@ use std::{io, thread};
 
 use glam::UVec2;
 
-use super::ffmpeg::{Crf, Encoder, Sound, TenBit, encodes};
+use super::ffmpeg::{Crf, Encoder, Encoding, Sound, TenBit, VideoEncoder, encodes};
 use super::medium::{STANDARD, customary, shown};
 use super::{Medium, Stop, StreamFormat, VideoError, pictures, stream, y4m};
-use crate::frame::{Frame, FrameFormat, PixelFormat, Range, Rate};
+use crate::frame::{Frame, FrameFormat, PixelFormat, Range, Rate, YuvEncoding};
 use crate::io::replace::check_writable;
 use crate::io::video::read_frame::LOOK;
 
@@ -26,12 +26,14 @@ pub struct VideoOutput {
     pub path: PathBuf,
     /// The medium of the video: encoded file, stream or picture sequence.
     pub medium: Medium,
+    /// The encoder of an encoded file: `None` selects libx264, or libx265 for 10 bits. Other media require
+    /// `None`.
+    pub encoder: Option<VideoEncoder>,
     /// The quality of an encoded file. Other media ignore it.
     pub crf: Crf,
     /// The sound to add to an encoded file. Other media ignore it.
     pub sound: Option<Sound>,
-    /// The properties of a 10-bit video, or `None` for 8 bits. Encoded files are then HEVC (Main 10) instead of H.264,
-    /// and Y4M streams are `C420p10`.
+    /// The properties of a 10-bit video, or `None` for 8 bits. Y4M streams of 10 bits are `C420p10`.
     pub ten_bit: Option<TenBit>,
 }
 
@@ -39,7 +41,8 @@ impl VideoOutput {
     /// Returns the options for `path` with 8 bits per sample, the default quality and no sound.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, medium: Medium) -> Self {
-        Self { path: path.into(), medium, crf: Crf::default(), sound: None, ten_bit: None }
+        let (path, crf) = (path.into(), Crf::default());
+        Self { path, medium, encoder: None, crf, sound: None, ten_bit: None }
     }
 }
 
@@ -76,7 +79,9 @@ impl VideoSink {
         stop: &Stop,
     ) -> Result<Self, VideoError> {
         let name = shown(&output.path, "stdout");
-        if output.ten_bit.is_some() && !output.medium.stores_ten_bits() {
+        let VideoOutput { encoder, crf, ten_bit, .. } = *output;
+        let is_deep = encoder.is_none_or(VideoEncoder::stores_ten_bits);
+        if ten_bit.is_some() && !(is_deep && output.medium.stores_ten_bits()) {
             return Err(VideoError::Depth { file: name });
         }
         let format = format(&output.medium, size, output.ten_bit);
@@ -89,8 +94,8 @@ impl VideoSink {
                 return Err(VideoError::TooLarge { file: name, size });
             }
             Medium::File => {
-                let (sound, ten_bit) = (output.sound.clone(), output.ten_bit);
-                let encoder = Encoder::start(&name, size, rate, output.crf, sound, ten_bit, stop)?;
+                let (encoding, sound) = (Encoding { encoder, crf, ten_bit }, output.sound.clone());
+                let encoder = Encoder::start(&name, size, rate, encoding, sound, stop)?;
                 Writer::Encoder(Box::new(encoder))
             }
             Medium::Stream(stream) => {
@@ -174,7 +179,10 @@ impl VideoSink {
 /// Returns the format that frames of `size` pixels must have to be written to `medium`.
 fn format(medium: &Medium, size: UVec2, ten_bit: Option<TenBit>) -> FrameFormat {
     let pixels = match medium {
-        Medium::File => return Encoder::format(size, ten_bit),
+        Medium::File => match ten_bit {
+            Some(TenBit { encoding, .. }) => PixelFormat::P010(encoding),
+            None => PixelFormat::Nv12(YuvEncoding::default()),
+        },
         Medium::Stream(StreamFormat::Y4m) => match ten_bit {
             Some(TenBit { encoding, .. }) => PixelFormat::P010(customary(size, encoding.range)),
             None => PixelFormat::Nv12(customary(size, Range::Limited)),
@@ -220,7 +228,6 @@ fn unwritable(file: &Path, source: io::Error) -> VideoError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::YuvEncoding;
 
     /// Writers rely on the size and the planes of their frames.
     #[test]

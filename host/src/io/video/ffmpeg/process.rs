@@ -411,7 +411,7 @@ fn without_address(line: &str) -> String {
 }
 
 /// Returns the last [`QUOTED`] lines, joined by `; `.
-fn quote(lines: &[String]) -> String {
+pub(super) fn quote(lines: &[String]) -> String {
     lines[lines.len().saturating_sub(QUOTED)..].join("; ")
 }
 
