@@ -102,7 +102,7 @@ fn is_noted(folder: &Folder) -> bool {
 
 /// Starts a job whose encoder is `script`, and waits until the script has written the number of a process.
 fn started(folder: &Folder, ffmpeg: &Ffmpeg, script: &str) -> Child {
-    ffmpeg.pair(folder, 20.0);
+    ffmpeg.pair(folder, 60.0);
     let encoder = ffmpeg.with_encoder(folder, script);
     let line = format!("video left.mp4 right.mp4 {MAP} -o p.mp4");
     let child = start_with(folder, &line, &[("PANOWEAVE_FFMPEG", encoder.as_os_str())]);
@@ -115,7 +115,7 @@ fn started(folder: &Folder, ffmpeg: &Ffmpeg, script: &str) -> Child {
 fn ffmpeg_ends_with_a_killed_panoweave() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
-    let child = started(&folder, &ffmpeg, "echo $$ > pid; exec sleep 60");
+    let child = started(&folder, &ffmpeg, "echo $$ > pid");
     signal(&child, "KILL");
     assert_eq!(end(child).code, None);
     until(|| !runs(&folder));

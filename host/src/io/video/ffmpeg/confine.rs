@@ -3,20 +3,18 @@
 //! - A file is opened as a local file in one of the [`FORMATS`]. Formats that name other files or addresses are not
 //!   among them. So a playlist that is called `a.mp4` can neither show other videos nor open a connection.
 //! - A frame has at most the number of pixels that [`MaxPixels`] allows, whatever size the file states.
-//! - On Linux, a child has no network if the system allows it, at most 16 GiB of memory, and writes no core dump.
-//! - On Linux, a child is killed when this process ends, even by `kill -9`.
+//! - A child has no network if the system allows it, at most 16 GiB of memory, and writes no core dump.
 //!
 //! The environment variable `PANOWEAVE_FFMPEG_NETWORK` with the value 1 leaves the network to children, for a program
 //! in `PANOWEAVE_FFMPEG` that needs it.
 
-use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command};
-use std::sync::OnceLock;
-use std::sync::mpsc::{Sender, channel};
-use std::thread;
+use std::process::Command;
 
 use glam::UVec2;
+use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::url;
 use crate::io::video::{VideoLimitError, VideoLimits};
@@ -32,6 +30,10 @@ const ROUNDING: u64 = 1 << 23;
 
 /// The largest number to whose multiples decoders round the sides of frames up.
 const MULTIPLE: u64 = 128;
+
+/// The maximum number of bytes of a child's data. A frame of 8K video with 10 bits has 100 MB, and a decoder with 32
+/// threads holds about 50 of them.
+const MEMORY: u64 = 16 << 30;
 
 /// The maximum that ffmpeg accepts.
 const MOST: u64 = i64::MAX as u64;
@@ -94,82 +96,30 @@ pub(super) fn input(command: &mut Command, path: &Path, pixels: MaxPixels) {
     command.args(lists).arg("-i").arg(url(path));
 }
 
-/// Starts a confined child.
-///
-/// The kernel kills a child when the thread that started it ends. So one thread, which never ends, starts all of them.
-pub(super) fn spawn(mut command: Command) -> io::Result<Child> {
-    type Request = (Command, Sender<io::Result<Child>>);
-    static STARTER: OnceLock<Option<Sender<Request>>> = OnceLock::new();
-    let starter = STARTER.get_or_init(|| {
-        let (requests, waiting) = channel::<Request>();
-        let start = move || {
-            for (mut command, answer) in waiting {
-                // The receiver waits for the answer.
-                let _ = answer.send(command.spawn());
-            }
-        };
-        thread::Builder::new().name("ffmpeg".into()).spawn(start).ok().map(|_| requests)
-    });
-    system::confine(&mut command);
-    let (answer, answered) = channel();
-    let asked = starter.as_ref().is_some_and(|starter| starter.send((command, answer)).is_ok());
-    let none = || io::Error::other("the thread that starts programs could not be started");
-    if asked { answered.recv().unwrap_or_else(|_| Err(none())) } else { Err(none()) }
-}
-
-#[cfg(target_os = "linux")]
-mod system {
-    use std::os::unix::process::CommandExt;
-    use std::process::Command;
-
-    use rustix::process::{
-        Resource, Rlimit, Signal, getpid, getppid, getrlimit, getuid,
-        set_parent_process_death_signal, setrlimit,
+/// Limits the child that `command` starts.
+pub(super) fn confine(command: &mut Command) {
+    let network = std::env::var_os("PANOWEAVE_FFMPEG_NETWORK").is_some_and(|value| value == "1");
+    // Another user namespace gives an ordinary user the right to leave the network. The superuser has this right, and
+    // would lose others in another user namespace.
+    let apart = match getuid().is_root() {
+        true => UnshareFlags::NEWNET,
+        false => UnshareFlags::NEWUSER | UnshareFlags::NEWNET,
     };
-    use rustix::thread::{UnshareFlags, unshare_unsafe};
-
-    /// The maximum number of bytes of a child's data. A frame of 8K video with 10 bits has 100 MB, and a decoder with
-    /// 32 threads holds about 50 of them.
-    const MEMORY: u64 = 16 << 30;
-
-    pub(super) fn confine(command: &mut Command) {
-        let network =
-            std::env::var_os("PANOWEAVE_FFMPEG_NETWORK").is_some_and(|value| value == "1");
-        // Another user namespace gives an ordinary user the right to leave the network. The superuser has this right,
-        // and would lose others in another user namespace.
-        let apart = match getuid().is_root() {
-            true => UnshareFlags::NEWNET,
-            false => UnshareFlags::NEWUSER | UnshareFlags::NEWNET,
-        };
-        let parent = getpid();
-        let before_exec = move || {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The parent may have ended before this call.
-            if getppid() != Some(parent) {
-                return Err(std::io::ErrorKind::Interrupted.into());
-            }
-            for (resource, most) in [(Resource::Core, 0), (Resource::Data, MEMORY)] {
-                // A smaller limit that the user has set stays.
-                let most = getrlimit(resource).maximum.map_or(most, |set| set.min(most));
-                setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
-            }
-            if !network {
-                // Ignore the error of a system that does not allow it.
-                // SAFETY: the child has one thread and shares no memory with others.
-                let _ = unsafe { unshare_unsafe(apart) };
-            }
-            Ok(())
-        };
-        // SAFETY: the closure only makes system calls. It neither allocates nor takes locks.
-        unsafe { command.pre_exec(before_exec) };
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod system {
-    use std::process::Command;
-
-    pub(super) fn confine(_: &mut Command) {}
+    let before_exec = move || {
+        for (resource, most) in [(Resource::Core, 0), (Resource::Data, MEMORY)] {
+            // A smaller limit that the user has set stays.
+            let most = getrlimit(resource).maximum.map_or(most, |set| set.min(most));
+            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+        }
+        if !network {
+            // Ignore the error of a system that does not allow it.
+            // SAFETY: the child has one thread and shares no memory with others.
+            let _ = unsafe { unshare_unsafe(apart) };
+        }
+        Ok(())
+    };
+    // SAFETY: the closure only makes system calls. It neither allocates nor takes locks.
+    unsafe { command.pre_exec(before_exec) };
 }
 
 #[cfg(test)]
