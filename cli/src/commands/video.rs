@@ -28,7 +28,7 @@ use crate::options::inputs::{check_pipes, files};
 use crate::options::refine::Refining;
 use crate::options::stitching::Stitching;
 use crate::options::sync::Synchronising;
-use crate::options::values::{crf, picture_size};
+use crate::options::values::{crf, encoder, picture_size};
 use crate::options::view::{Corrections, Viewing};
 use crate::options::warp::WarpSource;
 use crate::output;
@@ -53,7 +53,7 @@ Examples:
 The name of a file selects its format: .y4m, .nv12, .p010, .rgba, numbered pictures (frame_%04d.png), or `-` for Y4M on
 standard input or output. ffmpeg reads and writes all other files and must be installed (apt install ffmpeg;
 PANOWEAVE_FFMPEG and PANOWEAVE_FFPROBE select other binaries). On a GPU, NVDEC decodes H.264 and HEVC, and the frames
-stay in device memory; see --decoder. Output files .mp4, .m4v, .mov and .mkv are H.264 with the first video's sound.
+stay in device memory; see --decoder. Output files .mp4, .m4v, .mov and .mkv are H.264 with the first video's sound; see --encoder.
 If the first video has more than 8 bits per sample, the output has 10: files are HEVC (Main 10) with the colour tags of
 the first video, such as BT.2020 and PQ or HLG, and Y4M is C420p10. The levels are not linearised or tone-mapped; static
 HDR metadata is not copied. --depth 8 selects 8 bits.
@@ -90,11 +90,10 @@ pub(crate) struct Args {
     /// on the CPU), or auto (nvdec for files that it supports, otherwise ffmpeg).
     #[arg(long, value_enum, value_name = "DECODER", default_value_t)]
     decoder: DecoderName,
-    /// Encoder of .mp4, .m4v, .mov and .mkv output: ffmpeg (libx264 and libx265, on the CPU), or nvenc (on the GPU of
-    /// --device, without a copy of the panoramas to the host). nvenc is untested, because the project has no GPU with
-    /// NVENC; A100, H100 and H200 have none.
-    #[arg(long, value_enum, value_name = "ENCODER", default_value_t)]
-    encoder: EncoderName,
+    /// Encoder of ffmpeg for .mp4, .m4v, .mov and .mkv output. Default: libx264, or libx265 for 10 bits. Those of H.264
+    /// write 8 bits. The ones with _nvenc run on an NVIDIA GPU, and h264_v4l2m2m on boards with such an encoder.
+    #[arg(long, value_name = "NAME", value_parser = encoder())]
+    encoder: Option<VideoEncoder>,
     /// Format of all inputs: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
     /// selects the format.
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -119,8 +118,8 @@ pub(crate) struct Args {
     /// them, otherwise 8.
     #[arg(long, value_name = "BITS", value_parser = ["8", "10"])]
     depth: Option<String>,
-    /// CRF of H.264 or HEVC output (.mp4, .m4v, .mov, .mkv): 0 is lossless and makes the largest file, 51 has the worst
-    /// quality and makes the smallest file. It is the constant quality level of nvenc.
+    /// Quality of encoded output (.mp4, .m4v, .mov, .mkv): the CRF of libx264, libx265 and libsvtav1, and the constant
+    /// quality of others. 0 makes the largest file, which is lossless for libx264 and libx265; 51 makes the smallest.
     #[arg(long, value_name = "N", value_parser = crf, default_value = "20")]
     crf: Crf,
     /// Stops after N frames of output. Default: stitches until the shortest video ends.
@@ -166,23 +165,6 @@ impl DecoderName {
     }
 }
 
-/// The encoder of output files.
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum EncoderName {
-    #[default]
-    Ffmpeg,
-    Nvenc,
-}
-
-impl EncoderName {
-    fn of(self, device: &Device) -> VideoEncoder {
-        match self {
-            Self::Ffmpeg => VideoEncoder::Ffmpeg,
-            Self::Nvenc => VideoEncoder::Nvenc(device.clone()),
-        }
-    }
-}
-
 /// Runs `panoweave video`: writes the video and prints a summary. Returns exit code 130 if a signal ended the video
 /// early.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
@@ -191,6 +173,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let is_stdout = !has_extension && output::is_stdout(&args.output);
     let output = if is_stdout { Path::new(STANDARD) } else { &args.output };
     let medium = Medium::of_output(output, args.output_format.map(Into::into))?;
+    if args.encoder.is_some() && medium != Medium::File {
+        return Err(Failure::Usage(
+            "--encoder applies only to .mp4, .m4v, .mov and .mkv output; remove it",
+        ));
+    }
     let mut inputs = args.inputs(args.reads_ten_bits(&medium)?)?;
     args.sync.check(inputs.len())?;
     args.look.check(inputs.len())?;
@@ -207,8 +194,6 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let stop = interrupt.stop();
     let device = args.device.open()?;
     inputs.iter_mut().for_each(|input| input.decoder = args.decoder.of(&device));
-    video.encoder = args.encoder.of(&device);
-    video.check_encoder()?;
 
     let mut stages = Stages::new();
     let (sources, plan) = stages.run("open", "opening", || {
@@ -253,7 +238,6 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     video.sound = first.sound().map(|sound| sound.clone().starting_at(start));
     interrupt.running();
     let sink = VideoSink::create(&video, size, rate, stop)?;
-    let encoder = sink.encoder();
     let follow = !args.no_colour && args.look.leaves_colours();
     let options = VideoOptions {
         stitch: look,
@@ -293,7 +277,6 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         json["rate"] = rate.to_string().into();
         json["device"] = device.to_string().into();
         json["decoders"] = json!(decoders);
-        json["encoder"] = json!(encoder);
         json["sync"] = json!(synced.map(|synced| synced.json()));
         json["warnings"] = log::warnings().into();
         json["conversions"] = conversions.json();
@@ -308,6 +291,10 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 }
 
 impl Args {
+    fn stores_ten_bits(&self, output: &Medium) -> bool {
+        output.stores_ten_bits() && self.encoder.is_none_or(VideoEncoder::stores_ten_bits)
+    }
+
     /// Returns whether inputs with more than 8 bits are read with 10.
     fn reads_ten_bits(&self, output: &Medium) -> Result<bool, Failure> {
         match self.depth.as_deref() {
@@ -315,10 +302,10 @@ impl Args {
                 "--depth 8 does not go with raw P010, which has 10 bits; remove --depth, or write .nv12 or .y4m",
             )),
             Some("8") => Ok(false),
-            Some(_) if !output.stores_ten_bits() => {
+            Some(_) if !self.stores_ten_bits(output) => {
                 Err(VideoError::Depth { file: self.output.clone() }.into())
             }
-            _ => Ok(output.stores_ten_bits()),
+            _ => Ok(self.stores_ten_bits(output)),
         }
     }
 
@@ -329,7 +316,7 @@ impl Args {
         let pixels = first.format().pixels;
         let bits = match output {
             Medium::Stream(StreamFormat::P010) => 10,
-            _ if self.depth.as_deref() == Some("8") || !output.stores_ten_bits() => 8,
+            _ if self.depth.as_deref() == Some("8") || !self.stores_ten_bits(output) => 8,
             _ => pixels.bits(),
         };
         if bits != pixels.bits() {
@@ -417,8 +404,7 @@ impl Args {
                 }
             }
         }
-        let encoder = VideoEncoder::Ffmpeg;
-        Ok(VideoOutput { encoder, crf: self.crf, ..VideoOutput::new(path, medium) })
+        Ok(VideoOutput { encoder: self.encoder, crf: self.crf, ..VideoOutput::new(path, medium) })
     }
 
     /// Formats the summary of a finished video as one line. `limited` contains how many views of a virtual camera were

@@ -2,10 +2,11 @@
 
 use std::num::{ParseFloatError, ParseIntError};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use glam::{UVec2, Vec3};
 use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use panoweave::io::picture::MAX_SIDE;
-use panoweave::io::video::Crf;
+use panoweave::io::video::{Crf, VideoEncoder};
 use panoweave::ops::features::{MAX_GRADIENT_SIGMA, MAX_WINDOW};
 use panoweave::ops::refine::RefineOptions;
 use panoweave::ops::seam::SeamOptions;
@@ -158,9 +159,17 @@ pub(crate) fn displacement(text: &str) -> Result<f32, ValueError> {
     Ok(limit)
 }
 
-/// Parses the H.264 quality (CRF): a whole number from 0 (lossless) to 51 (worst quality).
+/// Parses the quality of encoded video (CRF): a whole number from 0 (lossless) to 51 (worst quality).
 pub(crate) fn crf(text: &str) -> Result<Crf, ValueError> {
     text.parse().ok().and_then(Crf::new).ok_or(ValueError::Crf)
+}
+
+/// Returns a parser of the name of an encoder.
+pub(crate) fn encoder() -> impl TypedValueParser<Value = VideoEncoder> {
+    PossibleValuesParser::new(VideoEncoder::ALL.map(VideoEncoder::name)).try_map(|name| {
+        let named = VideoEncoder::ALL.into_iter().find(|encoder| encoder.name() == name);
+        named.ok_or("unknown encoder; see --help for the possible values")
+    })
 }
 
 /// Parses the side of the window around a feature, in pixels: an odd number from 3 to `MAX_WINDOW`.

@@ -233,32 +233,11 @@ impl DeviceFrame {
         stream: &Stream,
         planes: &[DevicePlane],
     ) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees that the planes have the sizes of this frame's planes.
-        unsafe { self.copy_corner_to(stream, planes, self.format().size) }
-    }
-
-    /// Copies the top left `size` pixels of this frame to the planes of a frame of another library, and waits for the
-    /// copy.
-    ///
-    /// # Safety
-    /// `size` must be within this frame. The planes must be on the stream's device, and have the number and the sizes
-    /// of the planes of a frame of `size`. Nothing else may access them during the copy.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the stream belongs to another device, or if the copy fails.
-    #[track_caller]
-    pub(crate) unsafe fn copy_corner_to(
-        &self,
-        stream: &Stream,
-        planes: &[DevicePlane],
-        size: UVec2,
-    ) -> Result<(), DeviceError> {
-        let extents = FrameFormat { size, ..self.format() }.planes();
+        let extents = self.format().planes();
         let mut planes = self.rows("copying a frame")?.zip(planes).zip(extents);
         let copied = planes.try_for_each(|((from, to), extent)| {
             let to = RowsMut::Raw { address: to.address, pitch: to.pitch };
-            // SAFETY: the caller guarantees that the target plane has the size `extent`, and that the source plane has
-            // at least this size.
+            // SAFETY: the caller guarantees that both planes have the size `extent`.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }
         });
         // Wait even after an error, because the copy of an earlier plane may still run.

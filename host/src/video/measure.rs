@@ -61,7 +61,7 @@ pub fn stitch_each<E: From<VideoStitchError>>(
     let Some(first) = sources.first() else { return Ok(0) };
     let output = FrameFormat { size: warp.size(), pixels: first.format().pixels };
     let rate = options.rate.unwrap_or(first.rate());
-    let Some(stitcher) = start(device, warp, &mut sources, options, output, None, true)? else {
+    let Some(stitcher) = start(device, warp, &mut sources, options, output, None)? else {
         return Ok(0);
     };
     let mut panoramas = stitcher.panoramas();

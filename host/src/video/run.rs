@@ -146,10 +146,7 @@ pub fn stitch_video(
         Some(refine) => Some(Refining::new(device, &warp, refine, rate)?),
         None => None,
     };
-    // An encoder on the GPU reads the panoramas in device memory.
-    let on_device = sink.takes_device_frames();
-    let started = start(device, warp, &mut sources, options, output, camera, !on_device)?;
-    let Some(stitcher) = started else {
+    let Some(stitcher) = start(device, warp, &mut sources, options, output, camera)? else {
         return Ok(Summary { expected, stopped: true, ..Summary::default() });
     };
     let limit = options.limit.unwrap_or(u64::MAX);
@@ -172,10 +169,8 @@ pub fn stitch_video(
             }
             let gap = gap(rate, summary.written, panorama.timestamp());
             let begin = Instant::now();
-            result = (0..=gap).try_for_each(|_| match panorama.frame() {
-                Some(frame) => sink.write(&frame),
-                None => sink.write_device(panorama.device_frame()),
-            });
+            let Some(frame) = panorama.frame() else { continue };
+            result = (0..=gap).try_for_each(|_| sink.write(&frame));
             summary.stages.write += begin.elapsed();
             if result.is_err() {
                 feeder_end.now();
@@ -259,7 +254,7 @@ pub fn check_depths(sources: &[VideoSource]) -> Result<(), VideoError> {
 }
 
 /// Waits for the first frame of each source, and starts the stitcher for them. Returns `None` if a stop is requested
-/// before all frames arrive. `download` selects whether panoramas are copied to the host.
+/// before all frames arrive.
 pub(super) fn start(
     device: &Device,
     warp: DeviceWarp,
@@ -267,7 +262,6 @@ pub(super) fn start(
     options: &VideoOptions,
     output: FrameFormat,
     camera: Option<&VirtualCamera>,
-    download: bool,
 ) -> Result<Option<Stitcher>, VideoStitchError> {
     let (found, expected) = (sources.len(), warp.sources().len());
     if found != expected {
@@ -295,7 +289,6 @@ pub(super) fn start(
         colour: options.colour,
         blend: options.blend,
         pace: Pace::Wait,
-        download,
         ..LiveOptions::default()
     };
     Ok(Some(match camera {
@@ -344,11 +337,7 @@ impl Drop for Close<'_> {
 
 #[cfg(test)]
 mod tests {
-    use glam::UVec2;
-
     use super::*;
-    use crate::geometry::homography::Homography;
-    use crate::io::video::{FakeNvenc, Medium, StreamFormat, VideoInput, VideoOutput};
 
     #[test]
     fn gaps_are_counted_by_time() {
@@ -358,51 +347,5 @@ mod tests {
                 assert_eq!(gap(rate, n, rate.time(n + missing)), missing, "{n}");
             }
         }
-    }
-
-    /// Stitches a video of 5 frames twice to `sink`.
-    fn stitch(fake: &FakeNvenc, size: UVec2, sink: impl FnOnce(Rate, &Stop) -> VideoSink) {
-        let stop = Stop::default();
-        let input = VideoInput {
-            size: Some(size),
-            rate: "25".parse().ok(),
-            ..VideoInput::new(fake.path("in.nv12"), Medium::Stream(StreamFormat::Nv12))
-        };
-        let source = || VideoSource::open(&input, None, &stop).unwrap();
-        let device = Device::cpu();
-        let stream = device.stream().unwrap();
-        let shift = Homography::parse("1 0 20 0 1 0 0 0 1", "shift").unwrap();
-        let warp = DeviceWarp::render(&stream, &shift.geometry(size, size).unwrap()).unwrap();
-        stream.synchronize().unwrap();
-        let sources = vec![source(), source()];
-        let sink = sink(sources[0].rate(), &stop);
-        let options = VideoOptions::default();
-        let done = stitch_video(&device, warp, sources, sink, &options, |_| {}).unwrap();
-        assert_eq!((done.written, done.filled), (5, 0));
-    }
-
-    #[test]
-    fn nvenc_gets_the_panoramas_in_device_memory() {
-        let Some(fake) = FakeNvenc::new() else { return };
-        let (size, output) = (UVec2::new(40, 30), UVec2::new(60, 30));
-        let bytes = (0..5 * 40 * 45).map(|i: u32| (i * i / 97 % 200 + 20) as u8);
-        std::fs::write(fake.path("in.nv12"), bytes.collect::<Vec<_>>()).unwrap();
-        stitch(&fake, size, |rate, _| {
-            let sink = fake.sink("out.mp4", output, rate);
-            assert!(sink.takes_device_frames());
-            sink
-        });
-        fake.check("stitched");
-        stitch(&fake, size, |rate, stop| {
-            let output_file =
-                VideoOutput::new(fake.path("out.nv12"), Medium::Stream(StreamFormat::Nv12));
-            let sink = VideoSink::create(&output_file, output, rate, stop).unwrap();
-            assert!(!sink.takes_device_frames() && sink.encoder().is_none());
-            sink
-        });
-        let expected = std::fs::read(fake.path("out.nv12")).unwrap();
-        let decoded = fake.run("-i out.mp4 -f rawvideo -pix_fmt nv12 pipe:1");
-        assert_eq!(decoded.len(), 5 * 60 * 45);
-        assert!(decoded == expected);
     }
 }

@@ -50,6 +50,10 @@ fn options_that_do_not_go_together() {
         ("a.y4m a.y4m --fps 0 -o p.y4m", "from 1/1000 to 1000 frames per second"),
         ("a.y4m a.y4m --fps 1/86400 -o p.mp4", "from 1/1000 to 1000 frames per second"),
         ("a.y4m a.y4m --crf 52 -o p.mp4", "from 0 (lossless) to 51"),
+        ("a.y4m a.y4m --encoder mpeg4 -o p.mp4", "[possible values: libx264, libx265, libsvtav1"),
+        ("a.y4m a.y4m --encoder libx264 -o p.y4m", "--encoder applies only to .mp4"),
+        ("a.y4m a.y4m --encoder libsvtav1 -o p.mov", "p.mov: cannot encode with libsvtav1: AV1"),
+        ("a.y4m a.y4m --encoder h264_nvenc --depth 10 -o p.mp4", "p.mp4: cannot store 10 bits"),
         ("a.y4m a.y4m --frames 0 -o p.y4m", "--frames"),
         ("none.y4m a.y4m -o p.y4m", "none.y4m: cannot be read: No such file"),
         ("none.mp4 a.y4m -o p.y4m", "none.mp4: cannot be read: No such file"),
@@ -62,25 +66,6 @@ fn options_that_do_not_go_together() {
         assert!(!folder.path("p.y4m").exists(), "{line}");
     }
     assert!(folder.read("a.y4m").len() > 3000, "the input must stay unchanged");
-}
-
-#[test]
-fn nvenc_needs_a_gpu_and_a_file() {
-    let folder = Folder::new();
-    folder.write("a.y4m", flat("30:1", 0..2));
-    let video = format!("video a.y4m a.y4m {MAP} --encoder nvenc -o");
-    let error = refused(&folder, &format!("{video} p.mp4"));
-    insta::assert_snapshot!(error, @"error: p.mp4: NVENC does not encode this video: the device is the CPU; select a GPU with --device; use --encoder ffmpeg instead");
-    let only_files =
-        "NVENC does not encode this video: it writes only .mp4, .m4v, .mov and .mkv files";
-    for name in ["p.y4m", "p%d.png", "-"] {
-        let error = refused(&folder, &format!("{video} {name}"));
-        assert!(error.contains(only_files), "{name}: {error}");
-        assert!(!folder.path(name).exists(), "{name}");
-    }
-    assert!(!folder.path("p.mp4").exists());
-    let done = folder.words(&format!("video a.y4m a.y4m {MAP} --json -o p.y4m"));
-    assert!(done.json()["encoder"].is_null(), "{done:?}");
 }
 
 /// Tests output names that refer to an input file by another name: a link, standard input or output, or a numbered
@@ -296,7 +281,7 @@ fn depths_that_do_not_go_together() {
     insta::assert_snapshot!(said("deep.y4m a.y4m -o p.y4m"), @"error: a.y4m: the frames have 8 bits per sample, but those of deep.y4m have 10; Y4M and raw videos are not converted, so convert one of them with ffmpeg");
     insta::assert_snapshot!(said("a.y4m a.y4m -o p.p010"), @"error: p.p010: the output has 10 bits per sample, but the frames of a.y4m have 8; write 8 bits (.mp4, .m4v, .mov, .mkv, .y4m, .nv12, .rgba or pictures), or convert the inputs to 10 bits with ffmpeg");
     insta::assert_snapshot!(said("a.y4m a.y4m -o p.p010 --depth 8"), @"error: --depth 8 does not go with raw P010, which has 10 bits; remove --depth, or write .nv12 or .y4m");
-    insta::assert_snapshot!(said(&format!("a.p010 a.p010 {raw} -o p.nv12")), @"error: p.nv12: the output has 8 bits per sample, but the frames of a.p010 have 10; write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without --depth 8), or convert the inputs to 8 bits with ffmpeg");
+    insta::assert_snapshot!(said(&format!("a.p010 a.p010 {raw} -o p.nv12")), @"error: p.nv12: the output has 8 bits per sample, but the frames of a.p010 have 10; write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without --depth 8 or an --encoder of H.264), or convert the inputs to 8 bits with ffmpeg");
     let deep = said("deep.y4m deep.y4m --depth 8 -o p.y4m");
     assert!(
         deep.contains(
@@ -355,6 +340,21 @@ fn instead(folder: &Folder, ffmpeg: &Ffmpeg, what: &str, instead: &str, line: &s
     command.args(format!("video left.mp4 right.mp4 {MAP} {line}").split(' '));
     command.env("PANOWEAVE_FFMPEG", folder.path("other"));
     Done::from(command.output().unwrap())
+}
+
+#[test]
+fn an_encoder_that_does_not_work_is_an_error() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    ffmpeg.pair(&folder, 0.2);
+    let line = "--encoder h264_v4l2m2m -o p.mp4";
+    let lacks = "echo \"[fatal] Unknown encoder 'h264_v4l2m2m'\" >&2; exit 1";
+    let said = failed(&instead(&folder, &ffmpeg, "pipe:0", lacks, line), line);
+    insta::assert_snapshot!(said, @"error: p.mp4: cannot encode with h264_v4l2m2m: Unknown encoder 'h264_v4l2m2m'; install an ffmpeg that has this encoder and the hardware or driver that it needs, select another one with --encoder, or write a .y4m file");
+    // No computer of the project has the device of this encoder.
+    let said = refused(&folder, &format!("video left.mp4 right.mp4 {MAP} {line}"));
+    assert!(said.starts_with("error: p.mp4: cannot encode with h264_v4l2m2m: "), "{said}");
+    assert_eq!(leftovers(&folder), [""; 0]);
 }
 
 /// Simulates a full disk by a limit on the file size: all frames can be written, but not the end of the file. The

@@ -8,7 +8,7 @@ use panoweave::io::picture::Picture;
 use panoweave::io::video::{Medium, Stop, VideoInput, VideoSource};
 use panoweave_tests::data;
 
-use super::{Ffmpeg, MAP, seconds};
+use super::{Ffmpeg, MAP, seconds, y4m};
 use crate::Folder;
 
 fn psnr(a: &[u8], b: &[u8]) -> f64 {
@@ -394,7 +394,7 @@ fn a_ramp_of_ten_bits_survives() {
 
     insta::assert_snapshot!(
         folder.words(&format!("{line} --depth 10 -o p.rgba")).stderr,
-        @"error: p.rgba: cannot store 10 bits; write .mp4, .m4v, .mov, .mkv, .y4m or .p010, or 8 bits"
+        @"error: p.rgba: cannot store 10 bits; write .mp4, .m4v, .mov or .mkv (not with an encoder of H.264), .y4m or .p010, or write 8 bits"
     );
     ffmpeg.pair(&folder, 0.2);
     insta::assert_snapshot!(
@@ -423,6 +423,22 @@ fn levels_are_written_as_they_are_made() {
     assert_eq!(pixels, PixelFormat::Nv12(YuvEncoding::default()));
     assert_eq!(frames.len(), 6);
     assert!(frames.concat() == folder.read("p.nv12"));
+}
+
+#[test]
+fn each_encoder_writes_its_codec() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    folder.write("a.y4m", y4m(96, 64, "30:1", &vec![vec![90; 96 * 64]; 5]));
+    for (encoder, codec, tag) in
+        [("libx264", "h264", "avc1"), ("libx265", "hevc", "hvc1"), ("libsvtav1", "av1", "av01")]
+    {
+        folder.quiet(&format!("video a.y4m a.y4m {MAP} --encoder {encoder} -o p.mp4"));
+        let probe = ffmpeg.probe(&folder, "p.mp4");
+        let found = ["codec_name", "codec_tag_string", "pix_fmt"].map(|name| &probe.video()[name]);
+        assert_eq!(found, [codec, tag, "yuv420p"], "{encoder}");
+        assert_eq!(probe.frames(), 5, "{encoder}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{fmt, io};
 use glam::UVec2;
 use thiserror::Error;
 
-use super::{NoNvdec, NvdecError, NvencError, VideoLimitError};
+use super::{NoNvdec, NvdecError, VideoLimitError};
 use crate::device::DeviceError;
 use crate::frame::{FrameError, FrameFormat, PixelFormat, RateError};
 use crate::io::picture::{MAX_SIDE, PictureError};
@@ -92,18 +92,20 @@ pub enum VideoError {
         /// ffmpeg's last messages.
         said: String,
     },
-    /// The installed ffmpeg was built without the encoder for the output.
+    /// ffmpeg was built without the encoder for the output, or the encoder does not start.
     #[error(
-        "{}: ffmpeg has no encoder {encoder}; install a build that includes it, such as Debian's package, or write a .y4m file", file.display()
+        "{}: cannot encode with {encoder}: {reason}; install an ffmpeg that has this encoder and the hardware or driver that it needs, select another one with --encoder, or write a .y4m file", file.display()
     )]
     NoEncoder {
         /// The path of the video.
         file: PathBuf,
         /// The name of the encoder in ffmpeg.
         encoder: &'static str,
+        /// The cause, in words.
+        reason: String,
     },
-    /// The medium of the output stores only 8 bits per sample.
-    #[error("{}: cannot store 10 bits; write .mp4, .m4v, .mov, .mkv, .y4m or .p010, or 8 bits", file.display())]
+    /// The medium of the output, or its encoder, stores only 8 bits per sample.
+    #[error("{}: cannot store 10 bits; write .mp4, .m4v, .mov or .mkv (not with an encoder of H.264), .y4m or .p010, or write 8 bits", file.display())]
     Depth {
         /// The path of the video.
         file: PathBuf,
@@ -161,14 +163,6 @@ pub enum VideoError {
         file: PathBuf,
         /// The error of the decoder.
         source: Box<NvdecError>,
-    },
-    /// NVENC was requested, but does not encode the video, or failed.
-    #[error("{}: NVENC does not encode this video: {source}; use --encoder ffmpeg instead", file.display())]
-    Nvenc {
-        /// The path of the video.
-        file: PathBuf,
-        /// The error of the encoder.
-        source: Box<NvencError>,
     },
     /// A frame could not be copied from the device.
     #[error("{}: cannot copy a frame from the device: {source}", file.display())]
@@ -453,10 +447,6 @@ impl VideoError {
                 NvdecError::Device(error) => Some(error),
                 _ => None,
             },
-            Self::Nvenc { source, .. } => match &**source {
-                NvencError::Device(error) => Some(error),
-                _ => None,
-            },
             _ => None,
         }
     }
@@ -471,7 +461,6 @@ impl VideoError {
             | Self::Extension { .. }
             | Self::NoReader { .. }
             | Self::OutputDepth { .. }
-            | Self::Nvenc { .. }
             | Self::TooSmall { .. }
             | Self::TooLarge { .. } => true,
             Self::Ffmpeg { work, .. } | Self::TimedOut { work, .. } => {
@@ -487,7 +476,7 @@ fn other_output(bits: u8) -> &'static str {
     if bits > 8 {
         "write 8 bits (.mp4, .m4v, .mov, .mkv, .y4m, .nv12, .rgba or pictures), or convert the inputs to 10 bits with ffmpeg"
     } else {
-        "write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without --depth 8), or convert the inputs to 8 bits with ffmpeg"
+        "write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without --depth 8 or an --encoder of H.264), or convert the inputs to 8 bits with ffmpeg"
     }
 }
 

@@ -1,24 +1,20 @@
 //! Reads and writes videos, frame by frame.
 //!
 //! A video is one of three media ([`Medium`]):
-//! - an encoded file, which the child process `ffmpeg` reads or writes, and which NVDEC can decode and NVENC encode,
+//! - an encoded file, which the child process `ffmpeg` reads or writes, and which NVDEC can decode,
 //! - a stream of Y4M, NV12, P010 or RGBA frames in a file or a pipe,
 //! - a sequence of picture files.
 //!
 //! [`VideoSource`] reads and [`VideoSink`] writes all three media. The memory use does not depend on the length of a
 //! video.
 
-mod code_points;
 mod constant_rate;
-mod context;
 mod error;
 mod ffmpeg;
 mod frame;
-mod gpu_encoder;
 mod limits;
 mod medium;
 mod nvdec;
-mod nvenc;
 #[doc(hidden)]
 pub mod parsers;
 mod pattern;
@@ -31,15 +27,12 @@ mod stream;
 mod y4m;
 
 pub use error::{FfmpegTask, VideoError};
-pub use ffmpeg::{Crf, Sound, TenBit};
+pub use ffmpeg::{Crf, Sound, TenBit, VideoEncoder};
 pub use frame::{DecodedFrame, VideoFrame};
 pub use limits::{VideoLimitError, VideoLimits};
 pub use medium::{Medium, STANDARD, StreamFormat};
 pub use nvdec::{NoNvdec, NvdecError, VideoDecoder};
-pub use nvenc::{NvencError, NvencStatus, VideoEncoder};
 pub use pattern::Pattern;
-#[cfg(test)]
-pub(crate) use sink::tests::Fake as FakeNvenc;
 pub use sink::{VideoOutput, VideoSink};
 pub use source::{VideoInput, VideoSource};
 pub use stop::Stop;

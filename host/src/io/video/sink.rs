@@ -12,13 +12,10 @@ use std::{io, thread};
 
 use glam::UVec2;
 
-use super::ffmpeg::{Crf, Encoder, Sound, TenBit, encodes};
-use super::gpu_encoder::GpuEncoder;
+use super::ffmpeg::{Crf, Encoder, Encoding, Sound, TenBit, VideoEncoder, encodes};
 use super::medium::{STANDARD, customary, shown};
-use super::nvenc::{self, Functions, NvencError, Settings, VideoEncoder};
 use super::{Medium, Stop, StreamFormat, VideoError, pictures, stream, y4m};
-use crate::device::Device;
-use crate::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat, Range, Rate};
+use crate::frame::{Frame, FrameFormat, PixelFormat, Range, Rate, YuvEncoding};
 use crate::io::replace::check_writable;
 use crate::io::video::read_frame::LOOK;
 
@@ -29,47 +26,23 @@ pub struct VideoOutput {
     pub path: PathBuf,
     /// The medium of the video: encoded file, stream or picture sequence.
     pub medium: Medium,
-    /// The encoder of an encoded file. Other media require [`VideoEncoder::Ffmpeg`].
-    pub encoder: VideoEncoder,
+    /// The encoder of an encoded file: `None` selects libx264, or libx265 for 10 bits. Other media require
+    /// `None`.
+    pub encoder: Option<VideoEncoder>,
     /// The quality of an encoded file. Other media ignore it.
     pub crf: Crf,
     /// The sound to add to an encoded file. Other media ignore it.
     pub sound: Option<Sound>,
-    /// The properties of a 10-bit video, or `None` for 8 bits. Encoded files are then HEVC (Main 10) instead of H.264,
-    /// and Y4M streams are `C420p10`.
+    /// The properties of a 10-bit video, or `None` for 8 bits. Y4M streams of 10 bits are `C420p10`.
     pub ten_bit: Option<TenBit>,
 }
 
 impl VideoOutput {
-    /// Returns the options for `path` with 8 bits per sample, the default quality, no sound, and ffmpeg as the encoder.
+    /// Returns the options for `path` with 8 bits per sample, the default quality and no sound.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, medium: Medium) -> Self {
-        let (path, encoder, crf) = (path.into(), VideoEncoder::default(), Crf::default());
-        Self { path, medium, encoder, crf, sound: None, ten_bit: None }
-    }
-
-    /// Checks that the encoder can be used for this medium and on this computer. Call this before expensive
-    /// preparations; [`VideoSink::create`] also checks it, and that the GPU supports the size and the depth of the
-    /// video.
-    ///
-    /// # Errors
-    /// Returns [`VideoError::Nvenc`] if NVENC is required, and the medium is not a file, the device is not a GPU, or
-    /// the driver does not have NVENC.
-    pub fn check_encoder(&self) -> Result<(), VideoError> {
-        self.nvenc().map(|_| ())
-    }
-
-    /// Returns NVENC's functions and its device, or `None` if ffmpeg encodes the video.
-    fn nvenc(&self) -> Result<Option<(&'static Functions, &Device)>, VideoError> {
-        let VideoEncoder::Nvenc(device) = &self.encoder else { return Ok(None) };
-        let functions = match self.medium {
-            Medium::File => nvenc::functions(device),
-            Medium::Stream(_) | Medium::Pictures(_) => Err(NvencError::NoFile),
-        };
-        let file = || shown(&self.path, "stdout");
-        let functions = functions
-            .map_err(|source| VideoError::Nvenc { file: file(), source: source.into() })?;
-        Ok(Some((functions, device)))
+        let (path, crf) = (path.into(), Crf::default());
+        Self { path, medium, encoder: None, crf, sound: None, ten_bit: None }
     }
 }
 
@@ -82,7 +55,6 @@ pub struct VideoSink {
 
 enum Writer {
     Encoder(Box<Encoder>),
-    GpuEncoder(Box<GpuEncoder>),
     /// A stream whose output file is created when the first frame is written. `header` is `Some` for Y4M.
     Planned {
         path: PathBuf,
@@ -98,7 +70,7 @@ impl VideoSink {
     /// Starts writing a video with frames of `size` pixels.
     ///
     /// # Errors
-    /// Returns [`VideoError`] if the size, the extension, the depth or the encoder is not supported, if the temporary
+    /// Returns [`VideoError`] if the size, the extension or the depth is not supported, if the temporary
     /// file of an encoded video cannot be created, or if ffmpeg cannot be started.
     pub fn create(
         output: &VideoOutput,
@@ -106,19 +78,10 @@ impl VideoSink {
         rate: Rate,
         stop: &Stop,
     ) -> Result<Self, VideoError> {
-        Self::with_nvenc(output, size, rate, stop, output.nvenc()?)
-    }
-
-    /// Starts writing a video, which NVENC encodes if its functions and its device are given.
-    pub(super) fn with_nvenc(
-        output: &VideoOutput,
-        size: UVec2,
-        rate: Rate,
-        stop: &Stop,
-        nvenc: Option<(&'static Functions, &Device)>,
-    ) -> Result<Self, VideoError> {
         let name = shown(&output.path, "stdout");
-        if output.ten_bit.is_some() && !output.medium.stores_ten_bits() {
+        let VideoOutput { encoder, crf, ten_bit, .. } = *output;
+        let is_deep = encoder.is_none_or(VideoEncoder::stores_ten_bits);
+        if ten_bit.is_some() && !(is_deep && output.medium.stores_ten_bits()) {
             return Err(VideoError::Depth { file: name });
         }
         let format = format(&output.medium, size, output.ten_bit);
@@ -127,19 +90,12 @@ impl VideoSink {
             Medium::File if size.min_element() < 2 => {
                 return Err(VideoError::TooSmall { file: name, size });
             }
-            Medium::File if let Some((library, device)) = nvenc => {
-                let (sound, quality) = (output.sound.clone(), output.crf.value());
-                let tags = output.ten_bit.unwrap_or_default().tags;
-                let settings = Settings { format, rate, quality, tags };
-                let encoder = GpuEncoder::start(library, device, &name, settings, sound, stop)?;
-                Writer::GpuEncoder(Box::new(encoder))
-            }
             Medium::File if !encodes(size) => {
                 return Err(VideoError::TooLarge { file: name, size });
             }
             Medium::File => {
-                let (sound, ten_bit) = (output.sound.clone(), output.ten_bit);
-                let encoder = Encoder::start(&name, size, rate, output.crf, sound, ten_bit, stop)?;
+                let (encoding, sound) = (Encoding { encoder, crf, ten_bit }, output.sound.clone());
+                let encoder = Encoder::start(&name, size, rate, encoding, sound, stop)?;
                 Writer::Encoder(Box::new(encoder))
             }
             Medium::Stream(stream) => {
@@ -163,27 +119,10 @@ impl VideoSink {
         self.format
     }
 
-    /// Returns whether frames in device memory are written without a copy to the host. If not,
-    /// [`write_device`](Self::write_device) is slower than [`write`](Self::write).
-    #[must_use]
-    pub fn takes_device_frames(&self) -> bool {
-        matches!(self.writer, Writer::GpuEncoder(_))
-    }
-
     /// Returns the video's name for messages.
     #[must_use]
     pub fn name(&self) -> &Path {
         &self.name
-    }
-
-    /// Returns the name of the encoder of a file, `ffmpeg` or `nvenc`, or `None` for other media.
-    #[must_use]
-    pub fn encoder(&self) -> Option<&'static str> {
-        match self.writer {
-            Writer::Encoder(_) => Some("ffmpeg"),
-            Writer::GpuEncoder(_) => Some("nvenc"),
-            _ => None,
-        }
     }
 
     /// Checks the size and the pixel format of a frame. The writers rely on both.
@@ -194,28 +133,6 @@ impl VideoSink {
         }
         let (file, expected) = (self.name.clone(), self.format);
         Err(VideoError::FrameFormat { file, found, expected })
-    }
-
-    /// Writes the next frame of the video from device memory, and waits until the frame can be reused. The device must
-    /// have finished the frame.
-    ///
-    /// # Errors
-    /// Returns [`VideoError::FrameFormat`] if the frame does not have the size or the pixel format of the video; its
-    /// matrix and range are not compared. The sink stays usable. Returns other errors if the frame cannot be copied or
-    /// writing fails; after these, no more frames can be written.
-    pub fn write_device(&mut self, frame: &DeviceFrame) -> Result<(), VideoError> {
-        self.check(frame.format())?;
-        if let Writer::GpuEncoder(encoder) = &mut self.writer {
-            return encoder.write_device(frame);
-        }
-        let format = frame.format();
-        let mut bytes = vec![0; format.bytes()];
-        let copied = frame.device().stream().and_then(|stream| frame.download(&stream, &mut bytes));
-        copied.map_err(|source| VideoError::Download {
-            file: self.name.clone(),
-            source: Box::new(source),
-        })?;
-        self.write(&Frame::of_tight(format, &bytes))
     }
 
     /// Writes the next frame of the video.
@@ -235,7 +152,6 @@ impl VideoSink {
         }
         let written = match &mut self.writer {
             Writer::Encoder(encoder) => return encoder.write(frame),
-            Writer::GpuEncoder(encoder) => return encoder.write(frame),
             Writer::Pictures(pictures) => return pictures.write(frame),
             Writer::Planned { .. } => Ok(()),
             Writer::Y4m(writer) => writer.write(frame),
@@ -251,7 +167,6 @@ impl VideoSink {
     pub fn finish(self) -> Result<(), VideoError> {
         match self.writer {
             Writer::Encoder(encoder) => encoder.finish(),
-            Writer::GpuEncoder(encoder) => encoder.finish(),
             Writer::Pictures(pictures) => {
                 pictures.finish();
                 Ok(())
@@ -264,7 +179,10 @@ impl VideoSink {
 /// Returns the format that frames of `size` pixels must have to be written to `medium`.
 fn format(medium: &Medium, size: UVec2, ten_bit: Option<TenBit>) -> FrameFormat {
     let pixels = match medium {
-        Medium::File => return Encoder::format(size, ten_bit),
+        Medium::File => match ten_bit {
+            Some(TenBit { encoding, .. }) => PixelFormat::P010(encoding),
+            None => PixelFormat::Nv12(YuvEncoding::default()),
+        },
         Medium::Stream(StreamFormat::Y4m) => match ten_bit {
             Some(TenBit { encoding, .. }) => PixelFormat::P010(customary(size, encoding.range)),
             None => PixelFormat::Nv12(customary(size, Range::Limited)),
@@ -308,4 +226,32 @@ fn unwritable(file: &Path, source: io::Error) -> VideoError {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests {
+    use super::*;
+
+    /// Writers rely on the size and the planes of their frames.
+    #[test]
+    fn frames_of_another_format_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let size = UVec2::new(4, 2);
+        for name in ["a.y4m", "a.nv12", "a.rgba", "a%d.png"] {
+            let path = folder.path().join(name);
+            let output = VideoOutput::new(&path, Medium::of_output(&path, None).unwrap());
+            let rate = Rate::new(30, 1).unwrap();
+            let mut sink = VideoSink::create(&output, size, rate, &Stop::default()).unwrap();
+            let own = sink.format();
+            let wrong = [
+                FrameFormat { size: size * 2, ..own },
+                FrameFormat::p010(4, 2, YuvEncoding::default()),
+            ];
+            for format in wrong {
+                let bytes = format.black();
+                let error = sink.write(&Frame::tight(format, &bytes).unwrap()).unwrap_err();
+                assert!(matches!(error, VideoError::FrameFormat { .. }), "{name}: {error}");
+            }
+            let bytes = own.black();
+            sink.write(&Frame::tight(own, &bytes).unwrap()).unwrap();
+            sink.finish().unwrap();
+        }
+    }
+}

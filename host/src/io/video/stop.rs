@@ -62,7 +62,6 @@ impl Stop {
 pub(super) fn kill(child: &mut Child) {
     if matches!(child.try_wait(), Ok(None)) {
         // The child has not been reaped, so no other process has its number.
-        #[cfg(target_os = "linux")]
         if let Some(group) = rustix::process::Pid::from_raw(child.id() as i32) {
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }

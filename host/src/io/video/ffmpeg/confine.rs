@@ -3,173 +3,91 @@
 //! - A file is opened as a local file in one of the [`FORMATS`]. Formats that name other files or addresses are not
 //!   among them. So a playlist that is called `a.mp4` can neither show other videos nor open a connection.
 //! - A frame has at most the number of pixels that [`MaxPixels`] allows, whatever size the file states.
-//! - On Linux, a child has no network if the system allows it, at most 16 GiB of memory, and writes no core dump.
-//! - On Linux, a child is killed when this process ends, even by `kill -9`.
+//! - A child has no network if the system allows it, at most 16 GiB of memory, and writes no core dump.
 //!
 //! The environment variable `PANOWEAVE_FFMPEG_NETWORK` with the value 1 leaves the network to children, for a program
 //! in `PANOWEAVE_FFMPEG` that needs it.
 
-use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command};
-use std::sync::OnceLock;
-use std::sync::mpsc::{Sender, channel};
-use std::thread;
+use std::process::Command;
 
 use glam::UVec2;
+use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::url;
-use crate::io::video::{VideoLimitError, VideoLimits};
+use crate::io::video::VideoLimitError;
 
 /// The formats that are read, by the names of ffmpeg's demuxers. Music is among them, because its cover is a picture
 /// and its refusal has a better message.
 const FORMATS: &str = "3g2,3gp,aac,apng,asf,av1,avi,dv,flac,flv,gif,h263,h264,hevc,ivf,m4a,m4v,matroska,mj2,mjpeg,mov,\
                        mp3,mp4,mpeg,mpegts,mpegvideo,mxf,nut,obu,ogg,vc1,wav,webm,yuv4mpegpipe";
 
-/// The number of pixels by which the limit of ffmpeg exceeds that of the user until the size of the video is known. A
-/// decoder rounds the sides of frames up to multiples of 16 to 128, and ffmpeg checks the rounded size.
+/// The number of pixels by which the limit of ffmpeg exceeds that of the user. A decoder rounds the sides of frames up to
+/// multiples of 16 to 128, and ffmpeg checks the rounded size. The size that a file states is checked exactly.
 const ROUNDING: u64 = 1 << 23;
 
-/// The largest number to whose multiples decoders round the sides of frames up.
-const MULTIPLE: u64 = 128;
+/// The maximum number of bytes of a child's data. A frame of 8K video with 10 bits has 100 MB, and a decoder with 32
+/// threads holds about 50 of them.
+const MEMORY: u64 = 16 << 30;
 
-/// The maximum that ffmpeg accepts.
-const MOST: u64 = i64::MAX as u64;
-
-/// The maximum numbers of pixels of the frames that ffmpeg decodes. ffmpeg checks each frame, because frames can be
-/// larger than the size that the file states.
+/// The user's maximum number of pixels of a frame. ffmpeg checks each frame that it decodes, because frames can be larger
+/// than the size that the file states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MaxPixels {
-    /// The user's limit.
-    limit: u64,
-    /// The index of the stream with the video and the maximum for it, if its size is known.
-    video: Option<(u32, u64)>,
-}
+pub(super) struct MaxPixels(pub(super) u64);
 
 impl MaxPixels {
-    /// Returns the maximum for a file whose streams are unknown.
-    pub(super) fn of_file(limits: &VideoLimits) -> Self {
-        Self { limit: limits.pixels, video: None }
-    }
-
-    /// Returns the maximum for a file whose video has the index `index` and frames of `size`.
-    pub(super) fn of_video(limits: &VideoLimits, index: u32, size: UVec2) -> Self {
-        let [x, y] = size.to_array().map(|side| u64::from(side).next_multiple_of(MULTIPLE));
-        let most = limits.pixels.max(x.saturating_mul(y)).min(MOST);
-        Self { limit: limits.pixels, video: Some((index, most)) }
-    }
-
-    /// Returns the maximum for streams other than the video.
-    fn any(self) -> u64 {
-        self.limit.saturating_add(ROUNDING).min(MOST)
-    }
-
-    /// Adds the maximum to the options of an input. The last option that applies to a stream counts.
-    fn add(self, command: &mut Command) {
-        command.args(["-max_pixels", &self.any().to_string()]);
-        if let Some((index, most)) = self.video {
-            command.args([format!("-max_pixels:{index}"), most.to_string()]);
-        }
+    /// Returns ffmpeg's limit.
+    fn most(self) -> u64 {
+        self.0.saturating_add(ROUNDING).min(i64::MAX as u64)
     }
 
     /// Returns the error for a frame that ffmpeg did not decode because it is too large, if the lines of its messages
-    /// mention one. Ignores other streams if the index of the video is known.
+    /// mention one.
     pub(super) fn exceeded(self, lines: &[String]) -> Option<VideoLimitError> {
-        let most = self.video.map_or(self.any(), |(_, most)| most);
-        let end = format!(" exceeds specified max pixel count {most}, ");
+        let end = format!(" exceeds specified max pixel count {}, ", self.most());
         let size = |line: &String| {
             let (before, _) = line.split_once(&end)?;
             let (x, y) = before.rsplit(' ').next()?.split_once('x')?;
             Some(UVec2::new(x.parse().ok()?, y.parse().ok()?))
         };
         let size = lines.iter().find_map(size)?;
-        Some(VideoLimitError::Frame { size, limit: self.limit })
+        Some(VideoLimitError::Frame { size, limit: self.0 })
     }
 }
 
 /// Adds an input file to the arguments of ffmpeg or ffprobe.
 pub(super) fn input(command: &mut Command, path: &Path, pixels: MaxPixels) {
-    pixels.add(command);
+    command.args(["-max_pixels", &pixels.most().to_string()]);
     let lists = ["-protocol_whitelist", "file", "-format_whitelist", FORMATS];
     command.args(lists).arg("-i").arg(url(path));
 }
 
-/// Starts a confined child.
-///
-/// The kernel kills a child when the thread that started it ends. So one thread, which never ends, starts all of them.
-pub(super) fn spawn(mut command: Command) -> io::Result<Child> {
-    type Request = (Command, Sender<io::Result<Child>>);
-    static STARTER: OnceLock<Option<Sender<Request>>> = OnceLock::new();
-    let starter = STARTER.get_or_init(|| {
-        let (requests, waiting) = channel::<Request>();
-        let start = move || {
-            for (mut command, answer) in waiting {
-                // The receiver waits for the answer.
-                let _ = answer.send(command.spawn());
-            }
-        };
-        thread::Builder::new().name("ffmpeg".into()).spawn(start).ok().map(|_| requests)
-    });
-    system::confine(&mut command);
-    let (answer, answered) = channel();
-    let asked = starter.as_ref().is_some_and(|starter| starter.send((command, answer)).is_ok());
-    let none = || io::Error::other("the thread that starts programs could not be started");
-    if asked { answered.recv().unwrap_or_else(|_| Err(none())) } else { Err(none()) }
-}
-
-#[cfg(target_os = "linux")]
-mod system {
-    use std::os::unix::process::CommandExt;
-    use std::process::Command;
-
-    use rustix::process::{
-        Resource, Rlimit, Signal, getpid, getppid, getrlimit, getuid,
-        set_parent_process_death_signal, setrlimit,
+/// Limits the child that `command` starts.
+pub(super) fn confine(command: &mut Command) {
+    let network = std::env::var_os("PANOWEAVE_FFMPEG_NETWORK").is_some_and(|value| value == "1");
+    // Another user namespace gives an ordinary user the right to leave the network. The superuser has this right, and
+    // would lose others in another user namespace.
+    let apart = match getuid().is_root() {
+        true => UnshareFlags::NEWNET,
+        false => UnshareFlags::NEWUSER | UnshareFlags::NEWNET,
     };
-    use rustix::thread::{UnshareFlags, unshare_unsafe};
-
-    /// The maximum number of bytes of a child's data. A frame of 8K video with 10 bits has 100 MB, and a decoder with
-    /// 32 threads holds about 50 of them.
-    const MEMORY: u64 = 16 << 30;
-
-    pub(super) fn confine(command: &mut Command) {
-        let network =
-            std::env::var_os("PANOWEAVE_FFMPEG_NETWORK").is_some_and(|value| value == "1");
-        // Another user namespace gives an ordinary user the right to leave the network. The superuser has this right,
-        // and would lose others in another user namespace.
-        let apart = match getuid().is_root() {
-            true => UnshareFlags::NEWNET,
-            false => UnshareFlags::NEWUSER | UnshareFlags::NEWNET,
-        };
-        let parent = getpid();
-        let before_exec = move || {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The parent may have ended before this call.
-            if getppid() != Some(parent) {
-                return Err(std::io::ErrorKind::Interrupted.into());
-            }
-            for (resource, most) in [(Resource::Core, 0), (Resource::Data, MEMORY)] {
-                // A smaller limit that the user has set stays.
-                let most = getrlimit(resource).maximum.map_or(most, |set| set.min(most));
-                setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
-            }
-            if !network {
-                // Ignore the error of a system that does not allow it.
-                // SAFETY: the child has one thread and shares no memory with others.
-                let _ = unsafe { unshare_unsafe(apart) };
-            }
-            Ok(())
-        };
-        // SAFETY: the closure only makes system calls. It neither allocates nor takes locks.
-        unsafe { command.pre_exec(before_exec) };
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod system {
-    use std::process::Command;
-
-    pub(super) fn confine(_: &mut Command) {}
+    let before_exec = move || {
+        for (resource, most) in [(Resource::Core, 0), (Resource::Data, MEMORY)] {
+            // A smaller limit that the user has set stays.
+            let most = getrlimit(resource).maximum.map_or(most, |set| set.min(most));
+            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+        }
+        if !network {
+            // Ignore the error of a system that does not allow it.
+            // SAFETY: the child has one thread and shares no memory with others.
+            let _ = unsafe { unshare_unsafe(apart) };
+        }
+        Ok(())
+    };
+    // SAFETY: the closure only makes system calls. It neither allocates nor takes locks.
+    unsafe { command.pre_exec(before_exec) };
 }
 
 #[cfg(test)]
@@ -177,29 +95,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_frames_of_the_video_exceed_its_limit() {
-        let limits = VideoLimits { pixels: 5000, ..VideoLimits::default() };
-        let file = MaxPixels::of_file(&limits);
-        let small = MaxPixels::of_video(&limits, 2, UVec2::new(40, 30));
-        let wide = MaxPixels::of_video(&limits, 2, UVec2::new(130, 30));
-        for (pixels, most) in [(file, 5000 + ROUNDING), (small, 128 * 128), (wide, 256 * 128)] {
-            let line = |most: u64| {
-                let start = "[png] [IMGUTILS] Picture size 16000x9000";
-                format!("{start} exceeds specified max pixel count {most}, see the documentation")
-            };
-            let lines = |mosts: &[u64]| mosts.iter().map(|&most| line(most)).collect::<Vec<_>>();
-            assert_eq!(pixels.exceeded(&lines(&[])), None);
-            assert_eq!(pixels.exceeded(&lines(&[most + 1, most - 1])), None);
-            let error = pixels.exceeded(&lines(&[most + 1, most])).unwrap();
-            let size = UVec2::new(16000, 9000);
-            assert_eq!(error, VideoLimitError::Frame { size, limit: 5000 });
-        }
-        let most = VideoLimits { pixels: u64::MAX, ..limits };
-        for pixels in [MaxPixels::of_file(&most), MaxPixels::of_video(&most, 0, UVec2::ONE)] {
-            let mut command = Command::new("ffmpeg");
-            pixels.add(&mut command);
-            let values = command.get_args().skip(1).step_by(2);
-            assert!(values.into_iter().all(|value| value == "9223372036854775807"));
-        }
+    fn messages_state_the_frame_that_is_too_large() {
+        let line = "[png] [IMGUTILS] Picture size 16000x9000 exceeds specified max pixel count 8393608, see";
+        let exceeded = |limit| MaxPixels(limit).exceeded(&[String::new(), line.into()]);
+        let size = UVec2::new(16000, 9000);
+        assert_eq!(exceeded(5000), Some(VideoLimitError::Frame { size, limit: 5000 }));
+        assert_eq!(exceeded(5001), None);
+        assert_eq!(MaxPixels(u64::MAX).most(), i64::MAX as u64);
     }
 }

@@ -1,52 +1,99 @@
-//! Encodes frames to an H.264 video file with libx264, or 10-bit frames to HEVC (Main 10) with libx265. Also puts
-//! pictures that are already encoded into a file.
+//! The options with which ffmpeg encodes frames.
 //!
 //! 4:2:0 chroma needs even sides, so the last column or row of a panorama with an odd side is dropped.
 //!
-//! The colour tags of HEVC are those of the caller. Static HDR metadata, such as the mastering display, is not written.
+//! The colour tags are those of the caller. Static HDR metadata, such as the mastering display, is not written.
 
-use std::path::Path;
 use std::process::Command;
 
 use glam::UVec2;
 
-use super::Sound;
-use super::output::OutputFile;
 use super::range_and_matrix;
-use crate::frame::{ColourTags, Frame, FrameFormat, Range, Rate, YuvEncoding};
-use crate::io::video::code_points::CodePoints;
-use crate::io::video::stream::write_raw;
-use crate::io::video::{Stop, VideoError};
+use crate::frame::{ColourTags, Primaries, Range, Rate, Transfer, YuvEncoding, YuvMatrix};
 
-/// The names of the H.264 and the HEVC encoder in ffmpeg.
-const ENCODERS: [&str; 2] = ["libx264", "libx265"];
+/// An encoder of ffmpeg.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VideoEncoder {
+    name: &'static str,
+    pub(super) codec: Codec,
+    /// The options for constant quality. `CRF` stands for the [`Crf`], and `LEVEL` for a CRF of at least 1, because 0
+    /// selects the default quality of encoders that are not lossless.
+    quality: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Codec {
+    H264,
+    Hevc,
+    Av1,
+}
+
+const NVENC: &str = "-rc vbr -b:v 0 -cq LEVEL";
+
+impl VideoEncoder {
+    /// All encoders. The first one is the default for 8 bits, and the second one for 10 bits.
+    pub const ALL: [Self; 7] = [
+        Self::new("libx264", Codec::H264, "-crf CRF"),
+        // libx265 has its own log, and a CRF of 0 is not lossless in HEVC.
+        Self::new(
+            "libx265",
+            Codec::Hevc,
+            "-crf CRF -x265-params log-level=error:lossless=LOSSLESS",
+        ),
+        Self::new("libsvtav1", Codec::Av1, "-crf LEVEL"),
+        Self::new("h264_nvenc", Codec::H264, NVENC),
+        Self::new("hevc_nvenc", Codec::Hevc, NVENC),
+        Self::new("av1_nvenc", Codec::Av1, NVENC),
+        Self::new("h264_v4l2m2m", Codec::H264, "-qmin LEVEL -qmax LEVEL"),
+    ];
+
+    const fn new(name: &'static str, codec: Codec, quality: &'static str) -> Self {
+        Self { name, codec, quality }
+    }
+
+    /// Returns ffmpeg's name of the encoder.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Returns whether 10-bit video can be encoded. Few players show H.264 of 10 bits, so it has 8.
+    #[must_use]
+    pub fn stores_ten_bits(self) -> bool {
+        self.codec != Codec::H264
+    }
+}
 
 /// Returns the options that tag the video, with each chroma sample in the centre of four pixels.
 fn tagged(encoding: YuvEncoding, tags: ColourTags) -> [&'static str; 10] {
-    let points = CodePoints::of(encoding, tags);
+    let (matrix, own_primaries, own_transfer) = match encoding.matrix {
+        YuvMatrix::Bt601 => ("smpte170m", "smpte170m", "smpte170m"),
+        YuvMatrix::Bt709 => ("bt709", "bt709", "bt709"),
+        YuvMatrix::Bt2020 => ("bt2020nc", "bt709", "bt2020-10"),
+    };
     [
         "-color_range",
         if encoding.range == Range::Full { "pc" } else { "tv" },
         "-colorspace",
-        points.matrix.name,
+        matrix,
         "-color_primaries",
-        points.primaries.name,
+        match tags.primaries {
+            Primaries::Bt709 => own_primaries,
+            Primaries::Bt2020 => "bt2020",
+        },
         "-color_trc",
-        points.transfer.name,
+        match tags.transfer {
+            Transfer::Bt709 => own_transfer,
+            Transfer::Pq => "smpte2084",
+            Transfer::Hlg => "arib-std-b67",
+        },
         "-chroma_sample_location",
         "center",
     ]
 }
 
-/// Adds the option for the tag of HEVC that players of MP4 and MOV expect, instead of ffmpeg's default, `hev1`.
-fn tag_hevc(command: &mut Command, container: &str) {
-    if container != "matroska" {
-        command.args(["-tag:v", "hvc1"]);
-    }
-}
-
-/// The constant rate factor (CRF), which sets the quality of H.264 and HEVC video. It is 0 to 51: 0 is lossless, and 51
-/// is the worst quality. Adding 6 roughly halves the file size.
+/// The constant rate factor (CRF), which sets the quality of encoded video. It is 0 to 51: 0 is the best quality, which
+/// is lossless for libx264 and libx265. Adding 6 roughly halves the file size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crf(u8);
 
@@ -55,12 +102,6 @@ impl Crf {
     #[must_use]
     pub fn new(value: u8) -> Option<Self> {
         (value <= 51).then_some(Self(value))
-    }
-
-    /// Returns the factor.
-    #[must_use]
-    pub fn value(self) -> u8 {
-        self.0
     }
 }
 
@@ -80,97 +121,57 @@ pub struct TenBit {
     pub tags: ColourTags,
 }
 
+/// The properties of an encoded video besides its frames.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::io::video) struct Encoding {
+    pub(in crate::io::video) encoder: Option<VideoEncoder>,
+    pub(in crate::io::video) crf: Crf,
+    pub(in crate::io::video) ten_bit: Option<TenBit>,
+}
+
 /// Returns whether ffmpeg accepts frames of this size (`av_image_check_size`).
 pub(in crate::io::video) fn encodes(size: UVec2) -> bool {
     let [x, y] = size.to_array().map(|side| u64::from(side) + 128);
     x * y < i32::MAX as u64 / 8
 }
 
-/// An ffmpeg process that encodes frames to a file.
-pub(in crate::io::video) struct Encoder(OutputFile);
-
-impl Encoder {
-    /// Returns the format that frames must have for a panorama of `size` pixels.
-    pub(in crate::io::video) fn format(size: UVec2, ten_bit: Option<TenBit>) -> FrameFormat {
-        match ten_bit {
-            Some(TenBit { encoding, .. }) => FrameFormat::p010(size.x, size.y, encoding),
-            None => FrameFormat::nv12(size.x, size.y, YuvEncoding::default()),
-        }
+impl Encoding {
+    pub(super) fn encoder(&self) -> VideoEncoder {
+        self.encoder.unwrap_or(VideoEncoder::ALL[usize::from(self.ten_bit.is_some())])
     }
 
-    /// Starts an ffmpeg process that encodes frames from a pipe to a temporary file.
-    pub(in crate::io::video) fn start(
-        output: &Path,
-        size: UVec2,
-        rate: Rate,
-        crf: Crf,
-        sound: Option<Sound>,
-        ten_bit: Option<TenBit>,
-        stop: &Stop,
-    ) -> Result<Self, VideoError> {
-        let TenBit { encoding, tags } = ten_bit.unwrap_or_default();
+    /// Adds the options of the raw frames that ffmpeg reads from a pipe, and of the encoder. `container` is ffmpeg's
+    /// name of the file format.
+    pub(super) fn add(&self, command: &mut Command, container: &str, size: UVec2, rate: Rate) {
+        let (encoder, Crf(crf)) = (self.encoder(), self.crf);
+        let TenBit { encoding, tags } = self.ten_bit.unwrap_or_default();
         let tagged = tagged(encoding, tags);
-        let (input, stored, encoder) = match ten_bit {
-            None => ("nv12", "yuv420p", ENCODERS[0]),
-            Some(_) => ("p010le", "yuv420p10le", ENCODERS[1]),
+        // NVENC has no planar format of 10 bits.
+        let (input, stored) = match self.ten_bit {
+            None => ("nv12", "yuv420p"),
+            Some(_) => ("p010le", "yuv420p10le|p010le"),
         };
         // ffmpeg does not know the range of raw frames, so it would convert full range to limited range.
         let [from, to] = ["in", "out"].map(|side| range_and_matrix(side, encoding));
-        let filters = format!("crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0,scale=iw:ih{from}{to}");
-        OutputFile::start(output, rate, encoder, sound, stop, |command, container| {
-            command
-                .args(["-f", "rawvideo", "-pix_fmt", input])
-                .args(&tagged[..4])
-                .arg("-s")
-                .arg(format!("{}x{}", size.x, size.y))
-                .args(["-framerate", &rate.to_string(), "-i", "pipe:0"])
-                .args(["-vf", &filters, "-pix_fmt", stored])
-                .args(["-c:v", encoder, "-crf", &crf.0.to_string()])
-                .args(tagged);
-            if ten_bit.is_some() {
-                // libx265 has its own log. A CRF of 0 is not lossless in HEVC.
-                let lossless = if crf.0 == 0 { ":lossless=1" } else { "" };
-                command
-                    .args(["-profile:v", "main10", "-x265-params"])
-                    .arg(format!("log-level=error{lossless}"));
-                tag_hevc(command, container);
-            }
-        })
-        .map(Self)
-    }
-
-    pub(in crate::io::video) fn write(&mut self, frame: &Frame<'_>) -> Result<(), VideoError> {
-        self.0.write(1, |input| write_raw(input, frame))
-    }
-
-    /// Waits until ffmpeg has encoded all frames, and completes the file.
-    pub(in crate::io::video) fn finish(self) -> Result<(), VideoError> {
-        self.0.finish()
-    }
-}
-
-/// Starts an ffmpeg process that copies encoded pictures from a pipe to a temporary file. `codec` is `h264` or `hevc`,
-/// in Annex B of its standard. The pictures are in display order, so their timestamps follow from `rate`.
-pub(in crate::io::video) fn mux(
-    output: &Path,
-    codec: &'static str,
-    rate: Rate,
-    sound: Option<Sound>,
-    stop: &Stop,
-) -> Result<OutputFile, VideoError> {
-    OutputFile::start(output, rate, "copy", sound, stop, |command, container| {
-        command.args([
-            "-f",
-            codec,
-            "-framerate",
-            &rate.to_string(),
-            "-i",
-            "pipe:0",
-            "-c:v",
-            "copy",
-        ]);
-        if codec == "hevc" {
-            tag_hevc(command, container);
+        let crop = "crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0";
+        let quality = encoder.quality.replace("CRF", &crf.to_string());
+        let quality = quality.replace("LEVEL", &crf.max(1).to_string());
+        let quality = quality.replace("LOSSLESS", if crf == 0 { "1" } else { "0" });
+        command
+            .args(["-f", "rawvideo", "-pix_fmt", input])
+            .args(&tagged[..4])
+            .arg("-s")
+            .arg(format!("{}x{}", size.x, size.y))
+            .args(["-framerate", &rate.to_string(), "-i", "pipe:0"])
+            .args(["-vf", &format!("{crop},scale=iw:ih{from}{to},format={stored}")])
+            .args(["-c:v", encoder.name])
+            .args(quality.split(' '))
+            .args(tagged)
+            // The log level of libsvtav1: errors.
+            .env("SVT_LOG", "1");
+        // Players of MP4 and MOV expect this tag of HEVC instead of ffmpeg's default, `hev1`.
+        if encoder.codec == Codec::Hevc && container != "matroska" {
+            command.args(["-tag:v", "hvc1"]);
         }
-    })
+    }
 }

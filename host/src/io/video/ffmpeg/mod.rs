@@ -24,9 +24,9 @@ use std::process::Command;
 
 use confine::{MaxPixels, input};
 pub(super) use decode::Decoder;
-pub use encode::{Crf, TenBit};
-pub(super) use encode::{Encoder, encodes, mux};
-pub(super) use output::OutputFile;
+pub use encode::{Crf, TenBit, VideoEncoder};
+pub(super) use encode::{Encoding, encodes};
+pub(super) use output::Encoder;
 pub(super) use packets::{Packets, TransportStream};
 pub(super) use probe::{Probe, parse, probe};
 pub(super) use process::{EXIT_LIMIT, Killer};

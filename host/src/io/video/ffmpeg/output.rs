@@ -1,6 +1,6 @@
 //! Writes encoded files with ffmpeg, and adds the sound of another file.
 //!
-//! 1. A first ffmpeg process encodes or copies the frames to a temporary file in the folder of the output. The duration
+//! 1. A first ffmpeg process encodes the frames to a temporary file in the folder of the output. The duration
 //!    of the video is known only when this process ends.
 //! 2. If sound was requested, a second ffmpeg process adds sound of this duration. It copies the sound, or encodes it
 //!    as AAC if the container does not support its codec. A single ffmpeg process with `-shortest` would be simpler,
@@ -14,20 +14,26 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 
+use glam::UVec2;
 use tempfile::TempPath;
 
-use super::process::Child;
+use super::encode::{Codec, Encoding, VideoEncoder};
+use super::process::{Child, quote};
 use super::{FFMPEG, Sound, ffmpeg, url};
-use crate::frame::Rate;
+use crate::frame::{Frame, Rate};
 use crate::io::video::medium::container;
+use crate::io::video::stream::write_raw;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 use crate::io::{Unfinished, temporary_beside};
 
 /// The text that ffmpeg prints if it cannot write the end of the output file.
 const NO_END: &str = "Error writing trailer";
 
+/// The texts that ffmpeg prints if it lacks the encoder, or if the encoder does not start.
+const NO_ENCODER: [&str; 2] = ["Unknown encoder", "Error while opening encoder"];
+
 /// An ffmpeg process that writes an encoded file, and the temporary file that it writes.
-pub(in crate::io::video) struct OutputFile {
+pub(in crate::io::video) struct Encoder {
     child: Child,
     /// The pipe to ffmpeg, or `None` after the last frame or an error.
     input: Option<ChildStdin>,
@@ -38,8 +44,7 @@ pub(in crate::io::video) struct OutputFile {
     output: PathBuf,
     /// The name of the container in ffmpeg.
     format: &'static str,
-    /// The name of the encoder in ffmpeg.
-    encoder: &'static str,
+    encoder: VideoEncoder,
     /// The temporary file with the encoded frames.
     pictures: TempPath,
     /// The registration of `pictures` in the list of files that are removed if the program ends early.
@@ -50,25 +55,30 @@ pub(in crate::io::video) struct OutputFile {
     stop: Stop,
 }
 
-impl OutputFile {
-    /// Starts an ffmpeg process that reads a pipe and writes a temporary file. `options` adds the options of the input
-    /// and the encoder, and receives the name of the container.
-    pub(super) fn start(
+impl Encoder {
+    /// Starts an ffmpeg process that encodes frames from a pipe to a temporary file.
+    pub(in crate::io::video) fn start(
         output: &Path,
+        size: UVec2,
         rate: Rate,
-        encoder: &'static str,
+        encoding: Encoding,
         sound: Option<Sound>,
         stop: &Stop,
-        options: impl FnOnce(&mut Command, &'static str),
     ) -> Result<Self, VideoError> {
         let format =
             container(output).ok_or_else(|| VideoError::Extension { file: output.to_owned() })?;
+        let encoder = encoding.encoder();
+        if encoder.codec == Codec::Av1 && format == "mov" {
+            let (file, encoder) = (output.to_owned(), encoder.name());
+            let reason = "AV1 is not stored in .mov files".into();
+            return Err(VideoError::NoEncoder { file, encoder, reason });
+        }
         let unwritable = |source| VideoError::Unwritable { file: output.to_owned(), source };
         let (unfinished, pictures, target) = temporary_beside(output).map_err(unwritable)?;
         let pictures = pictures.into_temp_path();
         let mut command = overwriting();
         command.arg("-xerror");
-        options(&mut command, format);
+        encoding.add(&mut command, format, size, rate);
         command
             .args(["-f", format])
             .arg(url(&pictures))
@@ -93,17 +103,13 @@ impl OutputFile {
         })
     }
 
-    /// Calls `write` with the pipe to ffmpeg, for `frames` frames.
-    pub(in crate::io::video) fn write(
-        &mut self,
-        frames: u64,
-        write: impl FnOnce(&mut ChildStdin) -> io::Result<()>,
-    ) -> Result<(), VideoError> {
+    /// Passes a frame to ffmpeg.
+    pub(in crate::io::video) fn write(&mut self, frame: &Frame<'_>) -> Result<(), VideoError> {
         let written = match &mut self.input {
-            Some(input) => write(input),
+            Some(input) => write_raw(input, frame),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         };
-        self.written += frames;
+        self.written += 1;
         written.map_err(|source| {
             self.input = None;
             // Prefer the error of ffmpeg, because its message explains why it stopped reading.
@@ -144,15 +150,22 @@ impl OutputFile {
     }
 
     fn ended(&self) -> Result<(), VideoError> {
-        self.child.wait(None).map_err(|error| match error {
-            VideoError::Ffmpeg { file, said, .. } if said.contains("Unknown encoder") => {
-                VideoError::NoEncoder { file, encoder: self.encoder }
-            }
+        self.child.wait(None).map_err(|error| {
             // An exit code means that ffmpeg was not killed.
-            VideoError::Ffmpeg { status, .. } if status.code().is_some() => {
-                FFMPEG.check(&self.output, &self.stop).err().unwrap_or(error)
+            if !matches!(&error, VideoError::Ffmpeg { status, .. } if status.code().is_some()) {
+                return error;
             }
-            other => other,
+            let lines = self.child.lines();
+            let is_of_encoder = |line: &String| NO_ENCODER.iter().any(|text| line.contains(text));
+            match lines.iter().position(is_of_encoder) {
+                Some(last) => VideoError::NoEncoder {
+                    file: self.output.clone(),
+                    encoder: self.encoder.name(),
+                    // Later lines report the consequences.
+                    reason: quote(&lines[..=last]),
+                },
+                None => FFMPEG.check(&self.output, &self.stop).err().unwrap_or(error),
+            }
         })
     }
 

@@ -1,6 +1,7 @@
 //! Starts ffmpeg and ffprobe as child processes, and collects the end of their stderr for error messages.
 //!
-//! A child is killed and reaped when its last handle is dropped, so that no child outlives its job.
+//! A child is killed and reaped when its last handle is dropped, so that no child outlives its job. If this process is
+//! killed, its pipes are closed, which ends the children.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::confine::spawn;
+use super::confine::confine;
 use crate::io::video::stop::kill;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
 use crate::lock::lock;
@@ -139,17 +140,14 @@ impl Child {
         let file = file.to_owned();
         tracing::debug!("{command:?}");
         command.process_group(0).stderr(Stdio::piped());
-        let command = std::mem::replace(command, Command::new(&program));
-        let mut child = match spawn(command) {
+        confine(command);
+        let variable = tool.variable;
+        let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let variable = tool.variable;
                 return Err(VideoError::NoFfmpeg { file, program, variable });
             }
-            Err(source) => {
-                let variable = tool.variable;
-                return Err(VideoError::Start { file, program, variable, source });
-            }
+            Err(source) => return Err(VideoError::Start { file, program, variable, source }),
         };
         let said = Mutex::new(Said::listen(child.stderr.take()));
         let child = Arc::new(Mutex::new(child));
@@ -167,16 +165,12 @@ impl Child {
         lock(&self.0.child).stdin.take()
     }
 
-    pub(super) fn stdout(&self) -> Option<ChildStdout> {
-        lock(&self.0.child).stdout.take()
-    }
-
     /// Returns stdout, which must be a pipe that was not taken before.
     ///
     /// # Errors
     /// Returns [`VideoError::Unreadable`] otherwise.
     pub(super) fn output(&self) -> Result<ChildStdout, VideoError> {
-        self.stdout().ok_or_else(|| VideoError::Unreadable {
+        lock(&self.0.child).stdout.take().ok_or_else(|| VideoError::Unreadable {
             file: self.0.file.clone(),
             source: io::ErrorKind::BrokenPipe.into(),
         })
@@ -293,12 +287,13 @@ impl Child {
     pub(super) fn lines(&self) -> Vec<String> {
         let said = lock(&self.0.said);
         let _ = said.more.recv_timeout(LAST_WORDS);
-        said.lines()
+        lines(&said.text())
     }
 
     /// Returns the complete lines in the last [`KEPT`] bytes that the child has written to stderr so far.
     pub(super) fn lines_so_far(&self) -> Vec<String> {
-        lock(&self.0.said).complete_lines()
+        let text = lock(&self.0.said).text();
+        text.rsplit_once('\n').map_or(Vec::new(), |(complete, _)| lines(complete))
     }
 }
 
@@ -331,14 +326,6 @@ impl Said {
                 .spawn(move || keep(stderr, &kept, &open));
         }
         Self { kept, more }
-    }
-
-    fn lines(&self) -> Vec<String> {
-        lines(&self.text())
-    }
-
-    fn complete_lines(&self) -> Vec<String> {
-        self.text().rsplit_once('\n').map_or(Vec::new(), |(complete, _)| lines(complete))
     }
 
     fn text(&self) -> String {
@@ -411,7 +398,7 @@ fn without_address(line: &str) -> String {
 }
 
 /// Returns the last [`QUOTED`] lines, joined by `; `.
-fn quote(lines: &[String]) -> String {
+pub(super) fn quote(lines: &[String]) -> String {
     lines[lines.len().saturating_sub(QUOTED)..].join("; ")
 }
 

@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_short, c_ulong, c_void};
 use std::ptr;
 use std::rc::Rc;
 
-use cust_raw::driver_sys::CUresult;
+use cust_raw::driver_sys::{self as sys, CUresult};
 use glam::UVec2;
 
 use super::library::{
@@ -19,7 +19,6 @@ use super::library::{
 use crate::device::{Device, DeviceError, Stream};
 use crate::frame::{DevicePlane, FrameFormat};
 use crate::io::video::constant_rate::TICKS;
-use crate::io::video::context::Entered;
 use crate::io::video::frame::{DecodedFrame, FramePool};
 
 /// The number of pictures that the parser holds back before it displays them, so that several are being decoded while
@@ -436,7 +435,27 @@ fn check(function: &'static str, code: CUresult) -> Result<(), NvdecError> {
     code.to_result().map_err(|code| NvdecError::Call { function, code })
 }
 
-/// Makes the context of a GPU current until the guard is dropped.
+/// A guard that keeps the context of a GPU current on this thread. For the CPU, it does nothing.
+pub(super) struct Entered {
+    pushed: bool,
+}
+
 pub(super) fn enter(device: &Device) -> Result<Entered, NvdecError> {
-    Entered::new(device).map_err(|code| NvdecError::Call { function: "cuCtxPushCurrent", code })
+    let context = device.as_context();
+    let pushed = !context.is_null();
+    if pushed {
+        // SAFETY: the context exists as long as the device.
+        check("cuCtxPushCurrent", unsafe { sys::cuCtxPushCurrent_v2(context) })?;
+    }
+    Ok(Entered { pushed })
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if self.pushed {
+            let mut popped = ptr::null_mut();
+            // SAFETY: `enter` has pushed a context on this thread, and the result is a local variable.
+            let _ = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) };
+        }
+    }
 }

@@ -58,14 +58,18 @@ impl VideoSource {
                 limits.check_size(probe.size).map_err(over)?;
                 limits.check_duration(probe.duration).map_err(over)?;
                 let other = input.rate.or(preferred.rate.filter(|_| probe.varies));
-                if other.is_none() {
-                    probe.warn_of_uneven_rate(&input.path);
-                }
                 let rate = match (probe.rate, other) {
                     // Frames at a constant rate keep their times only if they are not converted.
                     (Some(own), Some(other)) if probe.varies => other.multiple(own),
                     (own, other) => own.or(other).ok_or_else(no_rate)?,
                 };
+                if probe.varies && other.is_none() {
+                    tracing::warn!(
+                        "{}: the frame rate varies; the video is read at its average of {:.2} frames per second, so frames may be lost or repeated; set a frame rate to keep them",
+                        input.path.display(),
+                        rate.per_second()
+                    );
+                }
                 let own = || {
                     let deep = input.ten_bit && probe.bits() > 8;
                     let format = if deep { PixelFormat::P010 } else { PixelFormat::Nv12 };

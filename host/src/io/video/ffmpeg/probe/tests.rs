@@ -4,6 +4,7 @@ use panoweave_tests::skip::{Need, skip};
 
 use super::super::FFMPEG;
 use super::*;
+use crate::frame::{Range, YuvMatrix};
 
 fn probe(stream: &str) -> Probe {
     let pixels = if stream.contains("pix_fmt") { "" } else { r#""pix_fmt": "yuv420p", "# };
