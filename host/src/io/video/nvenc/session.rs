@@ -42,7 +42,7 @@ pub(in crate::io::video) struct Session {
     open: bool,
 }
 
-// SAFETY: an encoder can be used on any thread, one at a time.
+// SAFETY: an encoder can be used on any thread, one at a time, and all methods that use it take `&mut self`.
 unsafe impl Send for Session {}
 
 /// The buffers of a frame.
