@@ -1,7 +1,7 @@
 //! Benchmarks the resampling of 256 and 8192 batches. Each batch has 500 source and 250 target times, with 32 values
 //! per time, in bf16, f32 and f16. The bench compares our kernels with a copy, and with the kernels of the original
-//! system, reimplemented in Rust and in CUDA C++ (`benches/cuda/resample.cu`, if `PANOWEAVE_REFERENCE_PTX` names a
-//! folder with `resample.ptx`). It then measures bf16 in 32 to 2048 batches.
+//! system, reimplemented in CUDA C++ (`benches/cuda/resample.cu`), if `PANOWEAVE_REFERENCE_PTX` names a folder with
+//! `resample.ptx`. It then measures bf16 in 32 to 2048 batches.
 //!
 //! Evenly spaced targets need the values of every source time, so the kernel must read all values once. Targets at
 //! arbitrary positions, in random or ascending order, need about 63 % of the values. The copy reads half of the needed
@@ -10,7 +10,6 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
 use half::{bf16, f16};
-use kernels_gpu::resample::{ResamplePersistentBf16, ResamplePersistentF32};
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::ops::resample::{Resampler, Resampling, Sampled};
 use panoweave_bench_report::record::Size;
@@ -23,7 +22,7 @@ const SOURCES: u32 = 500;
 const TARGETS: u32 = 250;
 /// The number of values per source time.
 const WIDTH: u32 = 32;
-/// The number of persistent blocks per multiprocessor: as many as its 2048 threads allow.
+/// The number of blocks of the original system per multiprocessor: as many as its 2048 threads allow.
 const RESIDENT: u32 = 2048 / BLOCK_THREADS;
 
 /// Declares a CUDA C++ kernel, whose body is in the PTX.
@@ -51,7 +50,7 @@ original!(original_resample_bf16, bf16);
 original!(original_resample_f32, f32);
 original!(original_resample_f16, f16);
 
-/// A function that launches a kernel of the original system, as reimplemented in Rust or CUDA C++.
+/// A function that launches a kernel of the original system.
 type Launch<V> = fn(&Stream, &LaunchConfig, Resampling<'_, V>, &mut Buffer<u64>);
 
 macro_rules! launch {
@@ -186,16 +185,10 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn values<V: Sampled<Time = f32>>(
-        &mut self,
-        of: &str,
-        persistent: Option<Launch<V>>,
-        original: Launch<V>,
-    ) {
+    fn values<V: Sampled<Time = f32>>(&mut self, of: &str, original: Launch<V>) {
         for placed in Targets::ALL {
             for (batches, sets) in [(256, SETS), (8192, 1)] {
-                let designs = [("persistent", persistent), ("c++", Some(original))];
-                self.batches(of, placed, batches, sets, designs);
+                self.batches(of, placed, batches, sets, original);
             }
         }
     }
@@ -206,7 +199,7 @@ impl Bench<'_> {
         placed: Targets,
         batches: u32,
         sets: usize,
-        designs: [(&str, Option<Launch<V>>); 2],
+        original: Launch<V>,
     ) {
         let device = self.device;
         let stream = device.stream().expect("a stream");
@@ -233,27 +226,22 @@ impl Bench<'_> {
                 rust / copy
             );
         }
-        let resident = device.cuda_info().map_or(1, |info| info.multiprocessors) * RESIDENT;
-        let blocks = batches.min(resident);
-        let config = LaunchConfig::cover(blocks * BLOCK_THREADS, 1, [BLOCK_THREADS, 1])
-            .with_dynamic_shared(SOURCES * size_of::<f32>() as u32);
-        for ((name, launch), device) in designs.into_iter().zip([Some(device), self.reference]) {
-            let (Some(launch), Some(device)) = (launch, device) else { continue };
+        if let Some(device) = self.reference {
+            let resident = device.cuda_info().map_or(1, |info| info.multiprocessors) * RESIDENT;
+            let blocks = batches.min(resident);
+            let config = LaunchConfig::cover(blocks * BLOCK_THREADS, 1, [BLOCK_THREADS, 1])
+                .with_dynamic_shared(SOURCES * size_of::<f32>() as u32);
             let stream = device.stream().expect("a stream");
             let mut fault = Buffer::from_slice(&stream, &[FINE]).expect("a fault");
-            launch(&stream, &config, sets[0].resampling(), &mut fault);
-            check(name, &sets[0].result(&stream), &expected);
-            let launch = |set: usize| {
-                launch(&stream, &config, sets[set % count].resampling(), &mut fault);
-            };
-            let time = match name {
-                "c++" => bench_original(&mut group, name, &stream, launch),
-                _ => bench(&mut group, name, &stream, launch),
-            };
+            original(&stream, &config, sets[0].resampling(), &mut fault);
+            check("c++", &sets[0].result(&stream), &expected);
+            let time = bench_original(&mut group, "c++", &stream, |set| {
+                original(&stream, &config, sets[set % count].resampling(), &mut fault);
+            });
             if let (Some(rust), Some(time)) = (rust, time) {
                 let times = time / rust;
                 println!(
-                    "{of}, {batches} batches: {name}, the original design, takes {time:.1} µs, {times:.1} times"
+                    "{of}, {batches} batches: the original design takes {time:.1} µs, {times:.1} times"
                 );
             }
         }
@@ -265,13 +253,9 @@ fn benches(criterion: &mut Criterion) {
     let Some(device) = gpu("resample") else { return };
     let reference = reference("resample");
     let mut bench = Bench { criterion, device: &device, reference: reference.as_ref() };
-    bench.values::<bf16>(
-        "bf16",
-        Some(launch!(ResamplePersistentBf16)),
-        launch!(OriginalResampleBf16),
-    );
-    bench.values::<f32>("f32", Some(launch!(ResamplePersistentF32)), launch!(OriginalResampleF32));
-    bench.values::<f16>("f16", None, launch!(OriginalResampleF16));
+    bench.values::<bf16>("bf16", launch!(OriginalResampleBf16));
+    bench.values::<f32>("f32", launch!(OriginalResampleF32));
+    bench.values::<f16>("f16", launch!(OriginalResampleF16));
 }
 
 /// Measures our resampling kernel with 32 to 2048 batches.

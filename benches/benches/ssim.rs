@@ -1,19 +1,19 @@
 //! Benchmarks SSIM and PSNR of two 3840×2160 pictures. The bench compares our fused kernels with a copy, and with the
-//! two kernels of the original system, one for rows and one for columns, reimplemented in Rust and in CUDA C++
-//! (`benches/cuda/ssim.cu`, if `PANOWEAVE_REFERENCE_PTX` names a folder with `ssim.ptx`). It then measures the fused
+//! two kernels of the original system, one for rows and one for columns, reimplemented in CUDA C++
+//! (`benches/cuda/ssim.cu`), if `PANOWEAVE_REFERENCE_PTX` names a folder with `ssim.ptx`. It then measures the fused
 //! kernels on 10-bit and colour pictures, and at sizes from 720p to 8K.
 //!
 //! The copy moves as many bytes as both pictures have. The fused kernels are limited by arithmetic: about 120
 //! instructions per pixel.
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use cuda_std::prelude::*;
 use glam::{UVec2, uvec2};
-use kernels_gpu::ssim::{SsimColumns, SsimRowsU8};
 use panoweave::device::{Buffer, Image, LaunchConfig, Stream};
 use panoweave::ops::ssim::{Compared, Comparer, SsimError};
 use panoweave_benches::{Group, SETS, SIZES, bench, bench_copy, bench_original, gpu, reference};
 use shared_types::Rgba8;
-use shared_types::ssim::{MARGIN, ONE, SUMS, SsimParams, TWO_PASS_BLOCK};
+use shared_types::ssim::{MARGIN, ONE, SUMS, SsimParams};
 
 const SIZE: UVec2 = uvec2(3840, 2160);
 
@@ -39,6 +39,45 @@ fn pair<T: bytemuck::Pod>(
     })
 }
 
+/// Declares the CUDA C++ kernel of the first pass, whose body is in the PTX. It filters a, b, a², b² and ab along the rows
+/// into five planes, and adds up the squared differences.
+///
+/// # Safety
+/// Blocks must have 16×8 threads, and the grid must cover the pictures, which have one size. The planes must have as
+/// many rows, and [`MARGIN`] columns less. `sums` must have [`SUMS`] elements.
+#[kernel(launch_bounds(128))]
+#[expect(unused_variables, reason = "the body of the kernel is in the PTX")]
+unsafe fn ssim_rows_u8(
+    a: View<u8>,
+    b: View<u8>,
+    mean_a: ViewMut<f32>,
+    mean_b: ViewMut<f32>,
+    square_a: ViewMut<f32>,
+    square_b: ViewMut<f32>,
+    product: ViewMut<f32>,
+    sums: SliceMut<u64>,
+) {
+}
+
+/// Declares the CUDA C++ kernel of the second pass, whose body is in the PTX. It filters the five planes along the
+/// columns and adds up the SSIM.
+///
+/// # Safety
+/// Blocks must have 16×8 threads, and the grid must cover the planes, which have one size. `sums` must have [`SUMS`]
+/// elements.
+#[kernel(launch_bounds(128))]
+#[expect(unused_variables, reason = "the body of the kernel is in the PTX")]
+unsafe fn ssim_columns(
+    mean_a: View<f32>,
+    mean_b: View<f32>,
+    square_a: View<f32>,
+    square_b: View<f32>,
+    product: View<f32>,
+    params: SsimParams,
+    sums: SliceMut<u64>,
+) {
+}
+
 /// Device memory for the original system's SSIM in two passes: five planes that the pass along rows writes and the
 /// pass along columns reads, and the sums.
 struct TwoPass {
@@ -54,16 +93,19 @@ impl TwoPass {
     }
 
     fn submit(&mut self, stream: &Stream, [a, b]: &[Image<u8>; 2]) {
-        let config = LaunchConfig::cover(SIZE.x, SIZE.y, TWO_PASS_BLOCK);
+        let config = LaunchConfig::cover(SIZE.x, SIZE.y, [16, 8]);
         let (a, b, sums) = (a.view(), b.view(), self.sums.view_mut());
         let [mean_a, mean_b, square_a, square_b, product] =
             self.planes.each_mut().map(Image::view_mut);
         let rows = SsimRowsU8 { a, b, mean_a, mean_b, square_a, square_b, product, sums };
-        stream.launch(&config, &rows).expect("the rows");
+        // SAFETY: the blocks have 16×8 threads and cover the pictures. All pictures have the size `SIZE`, the planes fit
+        // it, and there are `SUMS` sums.
+        unsafe { stream.launch_unchecked(&config, &rows) }.expect("the rows");
         let [mean_a, mean_b, square_a, square_b, product] = self.planes.each_ref().map(Image::view);
         let (params, sums) = (SsimParams::new(8, 1), self.sums.view_mut());
         let columns = SsimColumns { mean_a, mean_b, square_a, square_b, product, params, sums };
-        stream.launch(&config, &columns).expect("the columns");
+        // SAFETY: as for the rows.
+        unsafe { stream.launch_unchecked(&config, &columns) }.expect("the columns");
     }
 
     fn ssim(&self, stream: &Stream) -> f64 {
@@ -98,26 +140,17 @@ fn benches(criterion: &mut Criterion) {
     let [a, b] = &pairs[0];
     comparer.submit(&stream, Compared::Luma8(a.view(), b.view()), None).expect("a pair");
     let found = comparer.take().expect("a result").expect("a result").ssim;
-    let check = |name: &str, stream: &Stream| {
-        let mut passes = TwoPass::new(stream);
-        passes.submit(stream, &pairs[0]);
-        let ssim = passes.ssim(stream);
-        assert!((ssim - found).abs() < 5e-5, "{name}: {ssim}, and fused {found}");
-        passes
-    };
-    let print = |name: &str, time: Option<f64>| {
-        if let (Some(time), Some(fused)) = (time, fused) {
-            println!("{name}: {time:.1} µs, {:.1} times the fused kernel", time / fused);
-        }
-    };
-    let mut passes = check("two passes", &stream);
-    let time = bench(&mut group, "two passes", &stream, |set| passes.submit(&stream, &pairs[set]));
-    print("two passes", time);
     if let Some(reference) = reference("ssim") {
         let stream = reference.stream().expect("a stream");
-        let mut passes = check("c++", &stream);
+        let mut passes = TwoPass::new(&stream);
+        passes.submit(&stream, &pairs[0]);
+        let ssim = passes.ssim(&stream);
+        assert!((ssim - found).abs() < 5e-5, "c++: {ssim}, and fused {found}");
         let launch = |set: usize| passes.submit(&stream, &pairs[set]);
-        print("c++", bench_original(&mut group, "c++", &stream, launch));
+        let time = bench_original(&mut group, "c++", &stream, launch);
+        if let (Some(time), Some(fused)) = (time, fused) {
+            println!("c++: {time:.1} µs, {:.1} times the fused kernel", time / fused);
+        }
     }
     group.finish();
     if let (Some(fused), Some(copy)) = (fused, copy) {

@@ -1,14 +1,13 @@
 //! Parses the command line and calls the subcommand. This file defines only the options that all subcommands share;
 //! each subcommand's module defines its own options.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use crate::commands::{
     calibrate, compare, completions, features, info, man, quality, rig, stitch, trajectory, video,
     warp,
 };
-use crate::options::old_warp::modernise;
 use crate::options::refine;
 use crate::output::interrupt::{self, Interrupt};
 use crate::output::{log, report};
@@ -56,7 +55,6 @@ struct Cli {
 enum Command {
     Stitch(stitch::Args),
     Video(video::Args),
-    #[command(alias = "lut")]
     Warp(warp::Args),
     Calibrate(calibrate::Args),
     Rig(rig::Args),
@@ -71,7 +69,7 @@ enum Command {
 
 /// Parses the command line, runs the subcommand, and returns the program's exit code.
 pub(crate) fn main() -> ExitCode {
-    let arguments = modernise(std::env::args_os());
+    let arguments: Vec<OsString> = std::env::args_os().collect();
     if let Err(failure) = refine::check(&arguments) {
         return report::failure(&failure, asks_for_json());
     }

@@ -10,7 +10,7 @@
 //! Before the first source time, the result is the first row; after the last, it is the last row. Interpolation uses
 //! f64 for f64 values, and f32 for all other types.
 //!
-//! The fast kernels divide a batch among blocks of up to [`TARGETS`] targets each. If there are few batches, blocks
+//! A kernel divides a batch among blocks of up to [`TARGETS`] targets each. If there are few batches, blocks
 //! have fewer targets. A block stages the batch's times in shared memory. Each thread finds the position of one target
 //! by bisection. Then all threads write the rows: a piece has up to 16 bytes, adjacent threads write adjacent pieces,
 //! and a thread has two pieces in flight. The kernels check the times that they load; an atomic minimum selects the
@@ -18,8 +18,7 @@
 //! values, the rows that evenly spaced targets would need.
 //!
 //! Cost: each needed row is read from memory about once, because caches serve the other reads; the kernel is bound by
-//! memory. The persistent kernels are the previous design, with one block per batch and one element at a time. The
-//! benchmarks compare the fast kernels with them.
+//! memory.
 
 use cuda_std::prelude::*;
 use cuda_std::{GpuHalf, LINE_BYTES};
@@ -338,7 +337,7 @@ impl<V: Value> Batches<V> {
     }
 
     #[device]
-    fn fast(self) {
+    fn resample(self) {
         let Part { batch, first, count } = self.part();
         let Self { times, values, targets, out, fault } = self;
         let t = thread::thread_idx_x();
@@ -400,59 +399,18 @@ impl<V: Value> Batches<V> {
             piece = on(other);
         }
     }
-
-    #[device]
-    fn persistent(self) {
-        let Self { times, values, targets, out, fault } = self;
-        if !self.is_sound() {
-            return;
-        }
-        let width = values.width();
-        let mut batch = thread::block_idx_x();
-        while batch < times.height() {
-            // SAFETY: all threads of the block reach this call. A barrier separates it from earlier and later reads of
-            // the times.
-            let staged = unsafe { stage(times, batch, true, fault) };
-            thread::sync_threads();
-            let mut target = thread::thread_idx_x();
-            while target < targets.width() {
-                // SAFETY: the target is inside its batch, and there is at least one time. Only this thread writes the
-                // row of the output.
-                unsafe {
-                    let time = targets.load(target, batch);
-                    if !time.is_time() {
-                        tell(fault, fault_code(batch, ResampleFault::Target, target));
-                    }
-                    let (row, share) = staged.find(times.width(), time);
-                    let next = (row + 1).min(times.width() - 1);
-                    let from = batch * times.width();
-                    let mut column = 0;
-                    while column < width {
-                        let (a, b) =
-                            (values.load(column, from + row), values.load(column, from + next));
-                        out.store(column, batch * targets.width() + target, a.lerp(b, share));
-                        column += 1;
-                    }
-                }
-                target += BLOCK_THREADS;
-            }
-            thread::sync_threads();
-            batch += thread::grid_dim_x();
-        }
-    }
 }
 
 /// Defines a resampling kernel for one type of values.
 macro_rules! resample {
-    ($(#[$doc:meta])* $name:ident, $design:ident, $value:ty, $time:ty, $blocks:literal) => {
+    ($(#[$doc:meta])* $name:ident, $value:ty, $time:ty) => {
         $(#[$doc])*
         ///
         /// Each row of `times` and of `targets` is a batch. `values` has a row for each time, and `out` has a row for
         /// each target, batch by batch. `fault` receives the smallest [`fault_code`] that occurs. The kernel does
-        /// nothing if sizes do not match, blocks are not [`BLOCK_THREADS`], or, for the fast kernels, a batch has too
-        /// few blocks for its targets. If a time is invalid, results are wrong, but are still computed from values of
+        /// nothing if sizes do not match, blocks are not [`BLOCK_THREADS`], or a batch has too few blocks for its targets. If a time is invalid, results are wrong, but are still computed from values of
         /// the same batch.
-        #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(2), dims(1))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 6), barriers(2), dims(1))]
         pub fn $name(
             times: View<$time>,
             values: View<$value>,
@@ -460,44 +418,36 @@ macro_rules! resample {
             out: ViewMut<$value>,
             fault: SliceMut<u64>,
         ) {
-            Batches { times, values, targets, out, fault }.$design();
+            Batches { times, values, targets, out, fault }.resample();
         }
     };
 }
 
 resample! {
     /// Resamples `f64` values in double precision, one number at a time.
-    resample_f64, fast, f64, f64, 6
+    resample_f64, f64, f64
 }
 resample! {
     /// Resamples `f32` values, one number at a time.
-    resample_f32, fast, f32, f32, 6
+    resample_f32, f32, f32
 }
 resample! {
     /// Resamples `f32` values, four numbers at a time.
-    resample_f32x4, fast, F32x4, f32, 6
+    resample_f32x4, F32x4, f32
 }
 resample! {
     /// Resamples `bf16` values, one number at a time.
-    resample_bf16, fast, bf16, f32, 6
+    resample_bf16, bf16, f32
 }
 resample! {
     /// Resamples `bf16` values, eight numbers at a time.
-    resample_bf16x8, fast, Half8<bf16>, f32, 6
+    resample_bf16x8, Half8<bf16>, f32
 }
 resample! {
     /// Resamples `f16` values, one number at a time.
-    resample_f16, fast, f16, f32, 6
+    resample_f16, f16, f32
 }
 resample! {
     /// Resamples `f16` values, eight numbers at a time.
-    resample_f16x8, fast, Half8<f16>, f32, 6
-}
-resample! {
-    /// Resamples `f32` values with the previous design, one block per batch, for comparison.
-    resample_persistent_f32, persistent, f32, f32, 4
-}
-resample! {
-    /// Resamples `bf16` values with the previous design, one block per batch, for comparison.
-    resample_persistent_bf16, persistent, bf16, f32, 4
+    resample_f16x8, Half8<f16>, f32
 }

@@ -36,12 +36,6 @@ pub const BLOCK_COLUMNS: u32 = (BLOCK_THREADS - MARGIN) / RUN * RUN;
 
 const _: () = assert!(ROW_THREADS * RUN >= BLOCK_COLUMNS);
 
-/// The threads per block (x, y) of the two-pass kernels.
-pub const TWO_PASS_BLOCK: [u32; 2] = [16, 8];
-
-/// The total number of threads per block of the two-pass kernels, for launch bounds.
-pub const TWO_PASS_THREADS: u32 = TWO_PASS_BLOCK[0] * TWO_PASS_BLOCK[1];
-
 /// The fixed-point value of an SSIM of 1 in [`Sums::ssim`]. Integer sums do not depend on the order of additions.
 pub const ONE: f32 = (1 << 30) as f32;
 

@@ -58,7 +58,7 @@ bench)
     ./panoweave-bench-report bench/record.jsonl --out bench --table BENCHMARKS.md || failed=1 ;;
 demo)
     ./demo demo-out && ./panoweave stitch inputs/left.png inputs/right.png \
-        --rig inputs/rig.toml --gain-right 1.389 -o demo-out/stitched.png || failed=1 ;;
+        --rig inputs/rig.toml --gain 1 --gain 1.389 -o demo-out/stitched.png || failed=1 ;;
 soak)
     ./soak --minutes "${2:-10}" --device cuda:0 --json soak.json || failed=1 ;;
 sanitize)

@@ -36,7 +36,6 @@ pub struct Run {
     /// The commit from which the benches were built, followed by `+` if the source files had uncommitted changes.
     pub commit: Option<String>,
     /// The product name of the GPU or the processor.
-    #[serde(alias = "gpu")]
     pub device: String,
     /// The number of threads, if the device is a processor.
     pub threads: Option<u32>,

@@ -20,7 +20,7 @@ use crate::options::mask::Masks;
 use crate::options::recipe::Recipe;
 use crate::options::refine::Refining;
 use crate::options::shape::Shape;
-use crate::options::stitching::{COLOURS, Stitching};
+use crate::options::stitching::Stitching;
 use crate::options::warp::{Plan, WarpSource};
 use crate::output;
 use crate::output::colour;
@@ -34,7 +34,7 @@ Examples:
   panoweave stitch l.jpg r.jpg -o pano.png
   panoweave stitch a.jpg b.jpg c.jpg d.jpg -o pano.jpg --crop
   panoweave stitch l.jpg r.jpg --rig rig.toml -o pano.png
-  panoweave stitch l.jpg r.jpg --homography h.txt -o pano.jpg --gain-right 1.2
+  panoweave stitch l.jpg r.jpg --homography h.txt -o pano.jpg --gain 1 --gain 1.2
   panoweave stitch l.jpg r.jpg --homography h.txt -o pano.jpg --match-colour --feather 40
   panoweave stitch l.png r.png --warp rig.safetensors -o pano.png --device cuda:0 --json
   panoweave stitch l.png r.png --warp planes/ --size 5700x1900 -o pano.png --flip
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     device: DeviceName,
     /// Corrects the colours of the pictures so that they match in the overlaps. This is the default unless --warp,
     /// --rig, --homography, a gain or a gamma is given.
-    #[arg(long, conflicts_with_all = COLOURS)]
+    #[arg(long, conflicts_with_all = ["gain", "gamma"])]
     match_colour: bool,
     /// Does not match the colours of the pictures. This is the default with --warp, --rig, --homography, a gain or a
     /// gamma.
@@ -384,13 +384,7 @@ impl Inputs {
     }
 }
 
-/// Returns the fractions of the panorama that the cameras cover as JSON. For two inputs, the JSON also has the
-/// fractions of the two cameras as `left` and `right`.
+/// Returns the fractions of the panorama that the cameras cover as JSON.
 fn described(Coverage { any, cameras, overlap }: &Coverage, inputs: &Inputs) -> Value {
-    let cameras = inputs.spread(cameras);
-    let mut json = json!({ "any": any, "overlap": overlap, "cameras": cameras });
-    if let [left, right] = cameras[..] {
-        (json["left"], json["right"]) = (left.into(), right.into());
-    }
-    json
+    json!({ "any": any, "overlap": overlap, "cameras": inputs.spread(cameras) })
 }

@@ -8,7 +8,6 @@ pub(crate) mod inputs;
 pub(crate) mod lookup;
 pub(crate) mod mask;
 pub(crate) mod max_pixels;
-pub(crate) mod old_warp;
 pub(crate) mod recipe;
 pub(crate) mod refine;
 pub(crate) mod shape;

@@ -11,21 +11,17 @@ use crate::options::lookup::LookupOption;
 use crate::options::values::{camera_number, gain, gamma};
 use crate::output::failure::Failure;
 
-/// The clap IDs of the options for gains and gammas. None of them may be given together with `--match-colour`.
-pub(crate) const COLOURS: [&str; 6] =
-    ["gain", "gamma", "gain_left", "gain_right", "gamma_left", "gamma_right"];
-
 /// The options for gains, gammas, flip, edge boost and lookup.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stitching {
     /// Factor by which the levels of a picture are multiplied: one number from 0 to 1000, or three such numbers for
     /// red, green and blue. Repeat the option once per camera, in the order of the cameras. Default: 1.
-    #[arg(long, value_name = "R,G,B", value_parser = gain, conflicts_with_all = ["gain_left", "gain_right"])]
+    #[arg(long, value_name = "R,G,B", value_parser = gain)]
     gain: Vec<Vec3>,
     /// Gamma of a picture: the exponent applied to its levels, which are scaled to 0 to 1, after the gain. A value
     /// below 1 brightens the picture, a value above 1 darkens it. Greater than 0 and at most 100. Repeat the option
     /// once per camera, in the order of the cameras. Default: 1.
-    #[arg(long, value_name = "G", value_parser = gamma, conflicts_with_all = ["gamma_left", "gamma_right"])]
+    #[arg(long, value_name = "G", value_parser = gamma)]
     gamma: Vec<f32>,
     /// Keeps highlights where a gain is not 1, given by --gain or found by colour matching. A gain above 1 compresses
     /// the levels above 90 % of white instead of clipping those above white, so that bright skies keep their hue and
@@ -33,18 +29,6 @@ pub(crate) struct Stitching {
     /// `planes`. Matching the colours of still pictures keeps highlights without this option.
     #[arg(long)]
     keep_highlights: bool,
-    /// For two cameras: --gain of the left picture. Default: 1.
-    #[arg(long, value_name = "R,G,B", value_parser = gain)]
-    gain_left: Option<Vec3>,
-    /// For two cameras: --gain of the right picture. Default: 1.
-    #[arg(long, value_name = "R,G,B", value_parser = gain)]
-    gain_right: Option<Vec3>,
-    /// For two cameras: --gamma of the left picture. Default: 1.
-    #[arg(long, value_name = "G", value_parser = gamma)]
-    gamma_left: Option<f32>,
-    /// For two cameras: --gamma of the right picture. Default: 1.
-    #[arg(long, value_name = "G", value_parser = gamma)]
-    gamma_right: Option<f32>,
     /// Method to compute the powers for a gamma other than 1. `exact` is the reference. The result of `fast` differs
     /// from `exact` by at most one of 256 levels. `table` interpolates in a table. For gains up to 2 and gammas from
     /// 0.8 to 1.2, this adds an error of at most 0.6 levels to the result of `exact`.
@@ -73,12 +57,6 @@ enum PowerChoice {
     Table,
 }
 
-/// Returns the value of a camera: from the list with a value per camera or, for two cameras, from the option of its
-/// side.
-fn of<T: Copy>(list: &[T], sides: [Option<T>; 2], camera: usize) -> Option<T> {
-    list.get(camera).copied().or(sides.get(camera).copied().flatten())
-}
-
 impl Stitching {
     /// Checks that gains and gammas are given once per camera, if at all. Call this before the pictures are opened.
     pub(crate) fn check(&self, cameras: usize) -> Result<(), Failure> {
@@ -90,13 +68,6 @@ impl Stitching {
         if let Some(anchor) = self.anchor.filter(|anchor| *anchor > cameras) {
             return Err(Failure::Anchor { anchor, cameras });
         }
-        let sides = [self.gain_left, self.gain_right].iter().any(Option::is_some)
-            || [self.gamma_left, self.gamma_right].iter().any(Option::is_some);
-        if sides && cameras != 2 {
-            return Err(Failure::Usage(
-                "--gain-left, --gain-right, --gamma-left and --gamma-right are for two cameras; give --gain and --gamma once per camera",
-            ));
-        }
         if cameras > MAX_CAMERAS && !(self.gain.is_empty() && self.gamma.is_empty()) {
             return Err(Failure::Usage(
                 "--gain and --gamma support at most 16 cameras; remove them, or use --match-colour instead",
@@ -107,11 +78,9 @@ impl Stitching {
 
     /// Returns the colour correction of each camera.
     fn colours(&self) -> Colours {
-        let gains = [self.gain_left, self.gain_right];
-        let gammas = [self.gamma_left, self.gamma_right];
         let colour = |camera: usize| Colour {
-            gain: of(&self.gain, gains, camera).unwrap_or(Vec3::ONE),
-            gamma: of(&self.gamma, gammas, camera).unwrap_or(1.0),
+            gain: self.gain.get(camera).copied().unwrap_or(Vec3::ONE),
+            gamma: self.gamma.get(camera).copied().unwrap_or(1.0),
             ..Colour::IDENTITY
         };
         let colours = Colours::of((0..MAX_CAMERAS).map(colour).collect::<Vec<_>>());

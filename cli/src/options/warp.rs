@@ -32,7 +32,7 @@ pub(crate) struct WarpSource {
 struct Source {
     /// Warp file, which contains the source coordinates and weights of every panorama pixel. `panoweave warp` writes
     /// such files. PATH can also be a folder with six raw planes; then --size is required.
-    #[arg(long, alias = "lut", value_name = "PATH")]
+    #[arg(long, value_name = "PATH")]
     warp: Option<PathBuf>,
     /// Rig file (TOML) that describes the size and projection of the panorama, and the lens and direction of each
     /// camera. `panoweave calibrate` writes such files.

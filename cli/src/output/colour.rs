@@ -31,9 +31,8 @@ pub(crate) fn photometry(found: &Photometry) -> Option<String> {
     (!parts.is_empty()).then(|| format!("also corrected: {}\n", parts.join("; ")))
 }
 
-/// Formats the colour corrections as one line. If `complete`, it contains the command line options for this correction,
-/// such as `--gain-left` or, for more than two pictures, `--gain`. Otherwise, or for more pictures than these options
-/// support, it contains only the gains.
+/// Formats the colour corrections as one line. If `complete`, it contains the options `--gain` and `--gamma` for this
+/// correction. Otherwise, or for more pictures than these options support, it contains only the gains.
 pub(crate) fn text(colours: &[Colour], complete: bool) -> String {
     let gain = |Colour { gain, .. }: &Colour| gain.to_array().map(|g| format!("{g:.3}")).join(",");
     let keep = if colours.iter().any(|of| of.has_shoulder(&Vignette::NONE)) {
@@ -45,15 +44,6 @@ pub(crate) fn text(colours: &[Colour], complete: bool) -> String {
         return format!(
             "colours: gains {}\n",
             colours.iter().map(gain).collect::<Vec<_>>().join(" and ")
-        );
-    }
-    if let [left, right] = colours {
-        return format!(
-            "colours: --gain-left {} --gain-right {} --gamma-left {:.3} --gamma-right {:.3}{keep}\n",
-            gain(left),
-            gain(right),
-            left.gamma,
-            right.gamma
         );
     }
     let mut options: Vec<_> = colours.iter().map(|of| format!("--gain {}", gain(of))).collect();

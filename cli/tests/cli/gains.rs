@@ -168,24 +168,6 @@ fn the_colours_of_more_cameras_than_the_options_hold_are_matched() {
 }
 
 #[test]
-fn the_options_of_two_cameras_are_short_forms() {
-    let folder = Folder::new();
-    let stitch = |options: &str| {
-        folder.quiet(&format!(
-            "stitch left.png right.png --rig rig.toml --device cpu -o p.png {options}"
-        ));
-        folder.read("p.png")
-    };
-    let plain = stitch("");
-    let sides = stitch("--gain-left 0.5 --gain-right 1.2,1,0.8 --gamma-right 0.8");
-    assert_ne!(sides, plain);
-    assert_eq!(stitch("--gain 0.5 --gain 1.2,1,0.8 --gamma 1 --gamma 0.8"), sides);
-    // A short form and a list can be mixed if one is for gains and the other for gammas.
-    assert_eq!(stitch("--gain 0.5 --gain 1.2,1,0.8 --gamma-right 0.8"), sides);
-    assert_eq!(stitch("--gain 1 --gain 1"), plain);
-}
-
-#[test]
 fn printed_colours_can_be_given_again() {
     let folder = folder();
     let said = folder.quiet(&format!("{STITCH} --match-colour"));
@@ -205,16 +187,11 @@ fn gains_for_another_number_of_cameras_are_rejected() {
     let folder = folder();
     let quality = "quality a.png b.png c.png --rig rig.toml --device cpu";
     let video = format!("{VIDEO} -o p.rgba");
-    let sides = "are for two cameras; give --gain and --gamma once per camera";
     for line in [STITCH, &video, quality] {
         for (options, said) in [
             ("--gain 2", "--gain: given 1 time for 3 cameras; give the option once per camera"),
             ("--gain 1 --gain 1 --gain 1 --gain 1", "--gain: given 4 times for 3 cameras"),
             ("--gamma 2 --gamma 1", "--gamma: given 2 times for 3 cameras"),
-            ("--gain-left 2", sides),
-            ("--gamma-right 1", sides),
-            ("--gain 2 --gain-left 2", "cannot be used with"),
-            ("--gamma 2 --gamma-right 2", "cannot be used with"),
             ("--gain 1,2 --gain 1 --gain 1", "three numbers as R,G,B"),
             ("--gain 1 --gain 1 --gain 1001", "from 0 to 1000"),
             ("--gamma 1 --gamma 0 --gamma 1", "greater than 0 and at most 100"),

@@ -33,7 +33,7 @@ fn check(done: &Done, line: &str) {
 fn option_values() {
     let folder = Folder::new();
     let stitch = "stitch left.png right.png -o o.png --device cpu";
-    let lut = "warp -o o.safetensors --device cpu";
+    let warp = "warp -o o.safetensors --device cpu";
     let cases = [
         (format!("{stitch} --warp planes --size 0x0"), "1 to 32768 pixels"),
         (format!("{stitch} --warp planes --size 99999999x1"), "1 to 32768 pixels"),
@@ -46,21 +46,21 @@ fn option_values() {
         (format!("{stitch} --warp planes --size=-6x4"), "such as 3840x2160"),
         (format!("{stitch} --warp planes --size 6.5x4"), "such as 3840x2160"),
         (format!("{stitch} --warp planes --size 6x4x2"), "such as 3840x2160"),
-        (format!("{lut} --homography shift.txt --left-size 0x5 --right-size 5x5"), "1 to 16384"),
+        (format!("{warp} --homography shift.txt --left-size 0x5 --right-size 5x5"), "1 to 16384"),
         (
-            format!("{lut} --homography shift.txt --left-size 5x5 --right-size 5x16385"),
+            format!("{warp} --homography shift.txt --left-size 5x5 --right-size 5x16385"),
             "1 to 16384",
         ),
-        (format!("{stitch} --rig rig.toml --gain-left nan"), "from 0 to 1000"),
-        (format!("{stitch} --rig rig.toml --gain-left inf"), "from 0 to 1000"),
-        (format!("{stitch} --rig rig.toml --gain-left=-1"), "from 0 to 1000"),
-        (format!("{stitch} --rig rig.toml --gain-right 1,2"), "three numbers as R,G,B"),
-        (format!("{stitch} --rig rig.toml --gain-right 1,2,3,4"), "three numbers as R,G,B"),
-        (format!("{stitch} --rig rig.toml --gain-right 1,,3"), "from 0 to 1000"),
-        (format!("{stitch} --rig rig.toml --gain-right 1,1,1e9"), "from 0 to 1000"),
-        (format!("{stitch} --rig rig.toml --gamma-left 0"), "greater than 0 and at most 100"),
-        (format!("{stitch} --rig rig.toml --gamma-left NaN"), "greater than 0 and at most 100"),
-        (format!("{stitch} --rig rig.toml --gamma-right x"), "greater than 0 and at most 100"),
+        (format!("{stitch} --rig rig.toml --gain nan"), "from 0 to 1000"),
+        (format!("{stitch} --rig rig.toml --gain inf"), "from 0 to 1000"),
+        (format!("{stitch} --rig rig.toml --gain=-1"), "from 0 to 1000"),
+        (format!("{stitch} --rig rig.toml --gain 1,2"), "three numbers as R,G,B"),
+        (format!("{stitch} --rig rig.toml --gain 1,2,3,4"), "three numbers as R,G,B"),
+        (format!("{stitch} --rig rig.toml --gain 1,,3"), "from 0 to 1000"),
+        (format!("{stitch} --rig rig.toml --gain 1,1,1e9"), "from 0 to 1000"),
+        (format!("{stitch} --rig rig.toml --gamma 0"), "greater than 0 and at most 100"),
+        (format!("{stitch} --rig rig.toml --gamma NaN"), "greater than 0 and at most 100"),
+        (format!("{stitch} --rig rig.toml --gamma x"), "greater than 0 and at most 100"),
         (format!("{stitch} --rig rig.toml --power medium"), "possible values: exact, fast, table"),
         (format!("{stitch} --rig rig.toml --refine=0"), "from 1 to 256"),
         (format!("{stitch} --rig rig.toml --refine=257"), "from 1 to 256"),
@@ -113,7 +113,7 @@ fn option_combinations() {
     let folder = Folder::new();
     folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
     let stitch = "stitch left.png right.png -o o.png --device cpu";
-    let lut = "warp -o o.safetensors --device cpu";
+    let warp = "warp -o o.safetensors --device cpu";
     let cases = [
         (String::new(), "requires a subcommand"),
         ("sew".to_owned(), "unrecognized subcommand"),
@@ -125,15 +125,15 @@ fn option_combinations() {
         (format!("{stitch} --warp planes"), "give --size WxH"),
         (format!("{stitch} --warp rig.safetensors --size 64x32"), "stores its own size"),
         (format!("{stitch} --rig rig.toml -v -q"), "cannot be used with"),
-        (lut.to_owned(), "--rig <FILE>|--homography <FILE>|--import <DIR>"),
+        (warp.to_owned(), "--rig <FILE>|--homography <FILE>|--import <DIR>"),
         ("warp --rig rig.toml".to_owned(), "--output"),
-        (format!("{lut} --rig rig.toml --left left.png"), "cannot be used with"),
-        (format!("{lut} --rig rig.toml --right-size 4x4"), "cannot be used with"),
-        (format!("{lut} --homography shift.txt --size 4x4"), "cannot be used with"),
-        (format!("{lut} --homography shift.txt --left left.png"), "--right-size WxH"),
-        (format!("{lut} --homography shift.txt --right-size 4x4"), "--left-size WxH"),
-        (format!("{lut} --import planes --left left.png --right right.png"), "give --size WxH"),
-        (format!("{lut} --import planes --size 64x32 --left left.png"), "--right-size WxH"),
+        (format!("{warp} --rig rig.toml --left left.png"), "cannot be used with"),
+        (format!("{warp} --rig rig.toml --right-size 4x4"), "cannot be used with"),
+        (format!("{warp} --homography shift.txt --size 4x4"), "cannot be used with"),
+        (format!("{warp} --homography shift.txt --left left.png"), "--right-size WxH"),
+        (format!("{warp} --homography shift.txt --right-size 4x4"), "--left-size WxH"),
+        (format!("{warp} --import planes --left left.png --right right.png"), "give --size WxH"),
+        (format!("{warp} --import planes --size 64x32 --left left.png"), "--right-size WxH"),
         ("warp --rig rig.toml inspect rig.safetensors".to_owned(), "cannot be used with"),
         ("warp inspect".to_owned(), "<FILE>"),
     ];
@@ -153,7 +153,7 @@ fn files_that_cannot_be_read() {
     folder.write("nan.txt", "1 0 0 0 nan 0 0 0 1");
     folder.write("flat.txt", "1 1 0 1 1 0 0 0 1");
     let two = "left.png right.png -o o.png --device cpu";
-    let lut = "warp -o o.safetensors --device cpu";
+    let warp = "warp -o o.safetensors --device cpu";
     let cases = [
         (
             "stitch none.png right.png --rig rig.toml -o o.png".to_owned(),
@@ -182,13 +182,13 @@ fn files_that_cannot_be_read() {
             "lut_left_x.bin: the file has 8192 bytes, but a plane of 64×33 pixels needs 8448",
         ),
         (format!("stitch {two} --warp . --size 64x32"), "lut_left_x.bin: the file is missing"),
-        (format!("{lut} --import none --size 4x4 --left-size 4x4 --right-size 4x4"), "missing"),
+        (format!("{warp} --import none --size 4x4 --left-size 4x4 --right-size 4x4"), "missing"),
         (
-            format!("{lut} --import left.png --size 4x4 --left-size 4x4 --right-size 4x4"),
+            format!("{warp} --import left.png --size 4x4 --left-size 4x4 --right-size 4x4"),
             "cannot be read",
         ),
         (
-            format!("{lut} --homography shift.txt --left empty --right-size 4x4"),
+            format!("{warp} --homography shift.txt --left empty --right-size 4x4"),
             "empty: not a picture",
         ),
         ("warp inspect none".to_owned(), "none: cannot be read"),
@@ -218,7 +218,7 @@ fn files_that_cannot_be_written() {
     folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
     std::fs::create_dir(folder.path("folder.png")).unwrap();
     let stitch = "stitch left.png right.png --rig rig.toml --device cpu -o";
-    let lut = "warp --rig rig.toml --device cpu -o";
+    let warp = "warp --rig rig.toml --device cpu -o";
     let cases = [
         (format!("{stitch} pano"), "the name must end in .png, .jpg or .jpeg"),
         (format!("{stitch} pano.tiff"), "the name must end in"),
@@ -228,12 +228,12 @@ fn files_that_cannot_be_written() {
         (format!("{stitch} ./left.png"), "it is an input too"),
         (format!("{stitch} planes/../right.png"), "it is an input too"),
         (format!("{stitch} rig.toml"), "it is an input too"),
-        (format!("{lut} rig.toml"), "it is an input too"),
-        (format!("{lut} none/o"), "the folder none does not exist"),
-        (format!("{lut} planes"), "it is a folder"),
-        (format!("{lut} /dev/null"), "it is not a regular file"),
-        (format!("{lut} o.safetensors --export left.png"), "cannot be written"),
-        (format!("{lut} new --export new"), "two outputs have this name"),
+        (format!("{warp} rig.toml"), "it is an input too"),
+        (format!("{warp} none/o"), "the folder none does not exist"),
+        (format!("{warp} planes"), "it is a folder"),
+        (format!("{warp} /dev/null"), "it is not a regular file"),
+        (format!("{warp} o.safetensors --export left.png"), "cannot be written"),
+        (format!("{warp} new --export new"), "two outputs have this name"),
         (
             "warp --import planes --size 64x32 --left left.png --right right.png -o o --export ./planes"
                 .to_owned(),

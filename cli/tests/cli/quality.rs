@@ -338,7 +338,7 @@ fn what_cannot_be_measured() {
         ("- - --rig rig.toml", "usage", "only one of the videos"),
         ("p.png --warp map.st --feather 3", "usage", "give --blend seam too"),
         ("p.png --warp map.st --blend seam", "usage", "only if the panorama is stitched first"),
-        ("p.png --warp map.st --gain-left 2", "usage", "only if the panorama is stitched first"),
+        ("p.png --warp map.st --gain 2", "usage", "only if the panorama is stitched first"),
         ("p.png --warp map.st --no-colour", "usage", "only if the panorama is stitched first"),
         ("p.png --warp map.st --fps 10", "usage", "require videos, but these are pictures"),
         ("missing.png --warp map.st", "input", "missing.png: cannot be read"),

@@ -87,9 +87,10 @@ fn json_has_everything() {
     }
     // The panorama has 65 × 32 pixels. Each camera covers 1200 of them, and both cameras overlap in 15 × 28 of them.
     let share = |count: f64| count / (65.0 * 32.0);
-    for (name, count) in [("left", 1200.0), ("right", 1200.0), ("overlap", 420.0), ("any", 1980.0)]
-    {
-        let found = json["coverage"][name].as_f64().unwrap();
+    let counts =
+        [("/cameras/0", 1200.0), ("/cameras/1", 1200.0), ("/overlap", 420.0), ("/any", 1980.0)];
+    for (name, count) in counts {
+        let found = json["coverage"].pointer(name).unwrap().as_f64().unwrap();
         assert!((found - share(count)).abs() < 1e-12, "{name}: {json}");
     }
 }
@@ -108,19 +109,19 @@ fn options_reach_the_kernel() {
     turned.reverse();
     assert_eq!(turned, plain);
 
-    assert_eq!(stitch("--gain-left 1 --gain-right 1,1,1 --gamma-left 1"), plain);
-    let black = stitch("--gain-left 0 --gain-right 0,0,0");
+    assert_eq!(stitch("--gain 1 --gain 1,1,1 --gamma 1 --gamma 1"), plain);
+    let black = stitch("--gain 0 --gain 0,0,0");
     assert!(black.iter().all(|&pixel| pixel == Rgba8::BLACK));
-    let red = stitch("--gain-left 1,0,0 --gain-right 1,0,0");
+    let red = stitch("--gain 1,0,0 --gain 1,0,0");
     assert!(red.iter().zip(&plain).all(|(red, plain)| *red == Rgba8::opaque(plain.r, 0, 0)));
     // A gain for the left camera must not change pixels that only the right camera covers.
-    let left_dark = stitch("--gain-left 0");
+    let left_dark = stitch("--gain 0 --gain 1");
     let middle = |row: usize, x: usize| row * 64 + x;
     assert_eq!(left_dark[middle(16, 8)], Rgba8::BLACK);
     assert_eq!(left_dark[middle(16, 55)], plain[middle(16, 55)]);
 
-    let fast = stitch("--gamma-left 0.5 --gamma-right 0.5");
-    let exact = stitch("--gamma-left 0.5 --gamma-right 0.5 --power exact");
+    let fast = stitch("--gamma 0.5 --gamma 0.5");
+    let exact = stitch("--gamma 0.5 --gamma 0.5 --power exact");
     let mut brighter = 0;
     for ((fast, exact), plain) in fast.iter().zip(&exact).zip(&plain) {
         assert!(fast.g.abs_diff(exact.g) <= 1);
@@ -186,7 +187,7 @@ fn a_picture_inside_another_one_needs_no_warning() {
     usage("--blend seam --feather 0", "from 1 to 1000");
     usage("--blend seam --levels 3", "give --blend multiband too");
     usage("--blend multiband --levels 7", "7 is not in 1..=6");
-    usage("--match-colour --gain-left 1.2", "cannot be used with");
+    usage("--match-colour --gain 1.2", "cannot be used with");
 }
 
 /// Two pictures of equal content but different brightness: multiband blending makes the step smaller.

@@ -30,13 +30,9 @@ fn seal(file: &[u8]) -> Option<Vec<u8>> {
     let mut header: Map<String, Value> = serde_json::from_slice(json).ok()?;
     let metadata = header.get_mut("__metadata__")?.as_object_mut()?;
     let text = |key: &str| metadata.get(key).and_then(Value::as_str);
-    let sources = match (text("left"), text("right")) {
-        (Some(left), Some(right)) => format!("{left} {right}"),
-        _ => text("sources")?.to_owned(),
-    };
     let error = text("mesh_error").map_or(String::new(), |error| format!("{error} "));
-    let sealed =
-        format!("{sources} {} {error}{}", text("projection")?, text("rig").unwrap_or_default());
+    let rig = text("rig").unwrap_or_default();
+    let sealed = format!("{} {} {error}{rig}", text("sources")?, text("projection")?);
     let mut sum = crc32fast::Hasher::new();
     sum.update(tensors);
     sum.update(sealed.as_bytes());

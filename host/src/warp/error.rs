@@ -39,7 +39,7 @@ pub enum WarpError {
     #[error("{}: a safetensors file, but not a panoweave warp (its metadata has no format = \"panoweave-warp\")", file.display())]
     NotAWarp { file: PathBuf },
     /// The version of the file format is not supported.
-    #[error("{}: warp file version {found:?}; this program reads versions {expected}: make the warp again with this program", file.display())]
+    #[error("{}: warp file version {found:?}; this program reads version {expected}: make the warp again with this program", file.display())]
     Version { file: PathBuf, found: String, expected: &'static str },
     /// An entry of the metadata is missing or invalid.
     #[error("{}: metadata {key} is {found}; it must be {expected}", file.display())]

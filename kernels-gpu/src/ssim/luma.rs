@@ -84,13 +84,3 @@ pub(super) type Batch = [[u32; 2]; LINES as usize];
 
 /// The lumas of the pixels of a [`Batch`].
 pub(super) type Lumas = [[i32; 2]; LINES as usize];
-
-/// Returns the luma of pixel `(x, y)`.
-///
-/// # Safety
-/// The caller must ensure `x < width` and `y < height`.
-#[device]
-pub(super) unsafe fn load_luma<P: Pixel>(view: View<P>, x: u32, y: u32) -> i32 {
-    // SAFETY: the caller guarantees that `(x, y)` is inside the picture.
-    P::luma(unsafe { view.load(x, y) }.bits())
-}

@@ -1,4 +1,4 @@
-//! SSIM and squared differences of two pictures, in one pass or in two.
+//! SSIM and squared differences of two pictures, in one pass.
 //!
 //! SSIM compares mean μ, variance σ² and covariance σab of both pictures a and b under a Gaussian window, at every
 //! pixel whose window is inside the pictures, with constants C1 and C2 (Wang, Bovik, Sheikh and Simoncelli, 2004):
@@ -28,18 +28,12 @@
 //! The mean SSIM differs from a computation in f64 by 5e-7 for noise and gradients, and by 4e-6 for photographs 60
 //! levels apart. The reason is that variances are differences of large f32 numbers. Where both pictures are flat and
 //! more than 50 levels apart, the error is up to 1.3e-4 per pixel.
-//!
-//! The two-pass kernels are the previous design: five moments, 16×8 pixels per block, and planes in memory between the
-//! passes. The benchmarks compare the fused kernels with them.
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod cpu;
 mod luma;
 mod totals;
-mod two_pass;
 mod window;
-
-pub use two_pass::*;
 
 use cuda_std::ColumnView;
 use cuda_std::prelude::*;

@@ -81,23 +81,6 @@ impl Totals {
         }
     }
 
-    /// Adds the sums of all threads to `sums`.
-    ///
-    /// # Safety
-    /// All threads of the block must call it, in complete warps. `sums` must have [`SUMS`] elements.
-    #[device]
-    pub(super) unsafe fn add_to(self, sums: SliceMut<u64>) {
-        // SAFETY: the caller guarantees complete warps and `SUMS` elements in `sums`.
-        unsafe {
-            let own = self.over_warp();
-            if warp::lane_id() == 0 {
-                unroll!(SUMS as usize, |i| {
-                    u64::atomic_add(sums.atomic(i as u32), own[i]);
-                });
-            }
-        }
-    }
-
     /// Adds the sums of the block's threads to `running`. Of all `blocks` blocks, the one that finishes last writes the
     /// totals to `sums` and resets `running` to zeros for the next launch.
     ///

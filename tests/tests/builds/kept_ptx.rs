@@ -1,8 +1,9 @@
-//! Checks that a build of the kernels in another folder produces exactly the PTX stored in `host/ptx/`. `ptxas`, if
-//! found, must assemble the stored PTX for every GPU that it claims.
+//! Checks that a build of the kernels in another folder produces exactly the PTX stored in `host/ptx/`, and that the
+//! library launches each of the kernels. `ptxas`, if found, must assemble the stored PTX for every GPU that it claims.
 //!
 //! Register counts depend on the version of `ptxas`, so they are compared only if the versions are equal.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -77,6 +78,33 @@ fn copy_sources(from: &Path, to: &Path) {
             copy_sources(&from, &to);
         } else {
             fs::copy(&from, &to).unwrap_or_else(|e| panic!("{}: {e}", from.display()));
+        }
+    }
+}
+
+/// A kernel without a caller takes space in the PTX of every program. Code that only measures or tests a kernel is no
+/// caller. A launch names the type that `#[kernel]` derives from the kernel's name: `Pack` for `pack`.
+#[test]
+fn the_library_launches_every_kernel() {
+    let mut text = String::new();
+    read_sources(&root().join("host/src"), &mut text);
+    let words: BTreeSet<_> = text.split(|c: char| !c.is_alphanumeric()).collect();
+    let kernels = &report(&root().join("host/ptx/kernels.json")).archs[0].kernels;
+    let is_idle = |name: &&str| {
+        let parts = name.split('_').map(|part| part[..1].to_uppercase() + &part[1..]);
+        !words.contains(&*parts.collect::<String>())
+    };
+    let idle: Vec<_> = kernels.iter().map(|kernel| &*kernel.name).filter(is_idle).collect();
+    assert!(kernels.len() > 100 && idle.is_empty(), "no code in `host/src` launches {idle:?}");
+}
+
+/// Appends the text of all files in a folder.
+fn read_sources(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry of it").path();
+        match path.is_dir() {
+            true => read_sources(&path, text),
+            false => *text += &fs::read_to_string(&path).expect("a source file"),
         }
     }
 }

@@ -102,7 +102,7 @@ struct Source {
     #[arg(long, value_name = "DIR")]
     import: Option<PathBuf>,
     /// Warp file to copy, in order to add a mesh to the copy (--mesh) or to export the planes (--export).
-    #[arg(long, alias = "lut", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     warp: Option<PathBuf>,
 }
 

@@ -45,14 +45,14 @@ fn raw_frames_are_stitched_like_pictures() {
         pair[0].save(folder.path("l.png")).unwrap();
         pair[1].save(folder.path("r.png")).unwrap();
         folder.quiet(&format!(
-            "stitch l.png r.png {MAP} --blend feather --lookup mesh --flip --gain-right 1.5 -o p.png"
+            "stitch l.png r.png {MAP} --blend feather --lookup mesh --flip --gain 1 --gain 1.5 -o p.png"
         ));
         expected.extend(rgba(&folder.picture("p.png")));
     }
     folder.write("l.rgba", left);
     folder.write("r.raw", right);
     let line = format!(
-        "video l.rgba r.raw --input-format rgba --input-size 40x30 --fps 25 {MAP} --flip --gain-right 1.5 -o p.rgba"
+        "video l.rgba r.raw --input-format rgba --input-size 40x30 --fps 25 {MAP} --flip --gain 1 --gain 1.5 -o p.rgba"
     );
     let said = folder.quiet(&line);
     assert!(said.starts_with("p.rgba: 3 frames of 65×32 pixels, "), "{said}");
@@ -417,5 +417,5 @@ fn colours_follow_the_light_unless_told_not_to() {
     let off = first.iter().zip(&last).map(|(a, b)| a.abs_diff(*b)).max();
     assert!(off <= Some(1), "{off:?} levels from the first frame to the last");
     assert_eq!(gains("--no-colour"), [1.0, 1.0]);
-    assert_eq!(gains("--gain-left 0.5"), [0.5, 1.0]);
+    assert_eq!(gains("--gain 0.5 --gain 1"), [0.5, 1.0]);
 }

@@ -38,7 +38,8 @@ enum Storage {
     Locked { data: *mut u8, device: Device, counted: Token },
 }
 
-// SAFETY: the buffer is the only owner of its memory.
+// SAFETY: the buffer is the only owner of its memory. The bound `Pod` is enough without `Send`: safe code could make any
+// value of a `Pod` type from bytes on the other thread.
 unsafe impl<T: Pod> Send for Pinned<T> {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Pod> Sync for Pinned<T> {}

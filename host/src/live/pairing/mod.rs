@@ -480,5 +480,3 @@ mod property_tests;
 mod step_tests;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod two_cameras;

@@ -1,8 +1,7 @@
-//! Tests of two cameras: the rules, and the equality with the pairing of `two_cameras`.
+//! Tests of the rules, most of them with two cameras.
 
 use std::ops::Range;
 
-use super::two_cameras::TwoCameras;
 use super::*;
 
 pub(super) const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -280,53 +279,5 @@ fn every_frame_is_returned_once() {
         out.sort_unstable();
         frames.sort_unstable();
         assert_eq!(out, frames, "seed {seed}");
-    }
-}
-
-/// Two cameras of equal rates, with jitter, lost frames, bursts, frames out of order, clocks that are set back, and
-/// deliveries of several frames at once. Every call returns the same as the pairing of `two_cameras`.
-#[test]
-fn two_cameras_pair_as_before() {
-    for seed in 0..500_u64 {
-        let mut random = fastrand::Rng::with_seed(seed);
-        let (tolerance, most) = (random.u64(1..40), random.usize(1..5));
-        let (mut now, mut before) =
-            (simple(2, MS(tolerance), most), TwoCameras::new(MS(tolerance), most));
-        let steady = random.bool();
-        let frame_time = random.u64(4..50);
-        let jitter = frame_time * random.u64(0..30) / 100;
-        let mut at = [0_u64, random.u64(0..frame_time)];
-        for value in 0..400_u64 {
-            // The camera that is behind delivers next, most of the time.
-            let behind = usize::from(at[1] < at[0]);
-            let camera = if random.u8(..10) < 7 { behind } else { random.usize(..2) };
-            let time = match random.u16(..1000) {
-                // A frame out of order, and a burst of two frames.
-                1..10 => at[camera].saturating_sub(random.u64(0..20)),
-                10..30 => at[camera] + 1,
-                change => {
-                    at[camera] = match change {
-                        0 => at[camera].saturating_sub(random.u64(0..3000)),
-                        30..60 => at[camera] + frame_time * random.u64(2..5),
-                        _ if steady => at[camera] + frame_time,
-                        _ => at[camera] + random.u64(1..=2 * frame_time),
-                    };
-                    at[camera] + if steady { random.u64(0..=jitter) } else { 0 }
-                }
-            };
-            let time = MS(time);
-            assert_eq!(now.is_full(camera, time), before.is_full(camera, time), "seed {seed}");
-            let (new, old) = (now.push(camera, time, value), before.push(camera, time, value));
-            let sets: Vec<_> = new.sets.iter().map(|set| (pair(set), set.time)).collect();
-            let old_sets: Vec<_> =
-                old.pair.iter().map(|&(left, right, at)| (Some((left, right)), at)).collect();
-            assert_eq!(now.cameras[1].resampled, None, "seed {seed} frame {value}");
-            assert_eq!(
-                (sets, new.alone, new.waits),
-                (old_sets, old.alone, old.waits),
-                "seed {seed} frame {value}"
-            );
-        }
-        assert_eq!(now.clear(), before.clear(), "seed {seed}");
     }
 }

@@ -341,6 +341,4 @@ fn difference(a: Colours, b: Colours) -> f64 {
 }
 
 #[cfg(test)]
-mod cameras;
-#[cfg(test)]
 mod tests;

@@ -28,13 +28,12 @@
 //! | key | value |
 //! |---|---|
 //! | `format` | `panoweave-warp` |
-//! | `version` | `1`; with a mesh `2`, so that readers without mesh support reject the file; `3` with or without a mesh for more than two cameras |
-//! | `left`, `right` | for two cameras: width and height of the source pictures in pixels, such as `3840x2160` |
-//! | `sources` | for more cameras: width and height of each source picture, such as `3840x2160 1920x1080 1920x1080` |
+//! | `version` | `1` |
+//! | `sources` | width and height of each source picture in pixels, such as `3840x2160 1920x1080` |
 //! | `projection` | `planar`, `cylindrical`, `equirectangular` or `unknown` |
 //! | `rig` | optional: the text of the rig or homography from which the warp was made |
 //! | `mesh_error` | with a mesh: its maximum deviation along either axis in source pixels, such as `0.03125` |
-//! | `checksum` | eight hex digits: CRC-32 of all tensors' bytes in order, then of the text `{sources} {projection} {rig}`, or with a mesh `{sources} {projection} {mesh_error} {rig}`, where `{sources}` is the sizes of all sources, separated by spaces |
+//! | `checksum` | eight hex digits: CRC-32 of all tensors' bytes in order, then of the text `{sources} {projection} {rig}`, or with a mesh `{sources} {projection} {mesh_error} {rig}` |
 
 mod read;
 
@@ -54,12 +53,8 @@ use crate::warp::{Plane, Warp, WarpError};
 
 /// The value of the metadata key `format`.
 pub(crate) const FORMAT: &str = "panoweave-warp";
-/// The value of the metadata key `version` for a file without a mesh.
+/// The value of the metadata key `version`.
 pub(crate) const VERSION: &str = "1";
-/// The value of the metadata key `version` for a file with a mesh.
-pub(crate) const MESH_VERSION: &str = "2";
-/// The value of the metadata key `version` for a file with more than two cameras.
-pub(crate) const CAMERAS_VERSION: &str = "3";
 
 /// The maximum length of the header's JSON in bytes. Its largest part is the text of the rig, which has a few
 /// kilobytes.
@@ -102,34 +97,20 @@ impl Warp {
             Ok(())
         });
         let Ok(()) = done;
-        let sizes: Vec<_> = self.sources().iter().map(|&size| size_text(size)).collect();
-        let sources = sizes.join(" ");
+        let sources = sources_text(self.sources());
         let projection = self.projection().map_or("unknown", ProjectionName::as_str);
         let error = self.mesh().map(|mesh| mesh.error().to_string());
         crc.update(sealed_text(&sources, projection, error.as_deref(), self.rig()).as_bytes());
-        let version = match &sizes[..] {
-            [_, _] if error.is_some() => MESH_VERSION,
-            [_, _] => VERSION,
-            _ => CAMERAS_VERSION,
-        };
         let mut metadata = HashMap::from(
             [
                 ("format", FORMAT),
-                ("version", version),
+                ("version", VERSION),
+                ("sources", &sources),
                 ("projection", projection),
                 ("checksum", &format!("{:08x}", crc.finalize())),
             ]
             .map(|(key, value)| (key.to_owned(), value.to_owned())),
         );
-        match &sizes[..] {
-            [left, right] => {
-                metadata.insert("left".to_owned(), left.clone());
-                metadata.insert("right".to_owned(), right.clone());
-            }
-            _ => {
-                metadata.insert("sources".to_owned(), sources);
-            }
-        }
         if let Some(error) = error {
             metadata.insert("mesh_error".to_owned(), error);
         }
@@ -144,8 +125,9 @@ impl Warp {
         };
         let UVec2 { x, y } = self.size();
         let shape = vec![y as usize, x as usize];
-        let mut tensors: Vec<_> = Plane::all(sizes.len())
-            .map(|plane| tensor(&plane.name(sizes.len()), Dtype::F32, shape.clone()))
+        let cameras = self.sources().len();
+        let mut tensors: Vec<_> = Plane::all(cameras)
+            .map(|plane| tensor(&plane.name(cameras), Dtype::F32, shape.clone()))
             .collect();
         if let Some(mesh) = self.mesh() {
             tensors.extend(MeshPart::ALL.into_iter().zip(mesh.counts()).map(|(part, count)| {
@@ -168,9 +150,9 @@ impl Warp {
     }
 }
 
-/// Returns a size as text for the metadata, such as `3840x2160`.
-pub(crate) fn size_text(size: UVec2) -> String {
-    format!("{}x{}", size.x, size.y)
+/// Returns sizes as text for the metadata, such as `3840x2160 1920x1080`.
+pub(crate) fn sources_text(sizes: &[UVec2]) -> String {
+    sizes.iter().map(|size| format!("{}x{}", size.x, size.y)).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the text that the checksum covers in addition to the tensors.

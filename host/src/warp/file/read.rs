@@ -20,9 +20,7 @@ use shared_types::stitch::MAX_CAMERAS;
 use crate::geometry::rig::ProjectionName;
 use crate::io::text::open_regular;
 use crate::warp::bytes::{CHUNK, numbers_of};
-use crate::warp::file::{
-    CAMERAS_VERSION, FORMAT, HEADER_LIMIT, MESH_VERSION, VERSION, sealed_text, size_text,
-};
+use crate::warp::file::{FORMAT, HEADER_LIMIT, VERSION, sealed_text, sources_text};
 use crate::warp::mesh::{MeshPart, Unpacked, is_length};
 use crate::warp::{Mesh, Plane, Warp, WarpError, check_sizes};
 
@@ -152,9 +150,9 @@ fn read_metadata(
         return Err(WarpError::NotAWarp { file: path.to_owned() });
     }
     let version = metadata.get("version").map_or("", String::as_str);
-    if ![VERSION, MESH_VERSION, CAMERAS_VERSION].contains(&version) {
+    if version != VERSION {
         let (file, found) = (path.to_owned(), version.to_owned());
-        return Err(WarpError::Version { file, found, expected: "1 to 3" });
+        return Err(WarpError::Version { file, found, expected: VERSION });
     }
     let wrong = |key: &'static str, expected| WarpError::Metadata {
         file: path.to_owned(),
@@ -163,23 +161,17 @@ fn read_metadata(
         expected,
     };
     let size_of = |text: &str| {
-        let sides =
-            text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
-        // Accept only text that `size_text` could have written. For example, reject "+5x05", because `size_text` writes
-        // "5x5".
-        sides.map(UVec2::from).filter(|size| size_text(*size) == text)
+        let (width, height) = text.split_once('x')?;
+        Some(UVec2::new(width.parse().ok()?, height.parse().ok()?))
     };
-    let text = |key| metadata.get(key).map_or("", String::as_str);
-    let source = |key| size_of(text(key)).ok_or_else(|| wrong(key, "a size such as 3840x2160"));
-    let sources = if version == CAMERAS_VERSION {
-        let sizes: Option<Vec<_>> = text("sources").split(' ').map(size_of).collect();
-        let several = |sizes: &Vec<_>| (3..=MAX_CAMERAS).contains(&sizes.len());
-        sizes.filter(several).ok_or_else(|| {
-            wrong("sources", "3 to 16 sizes, such as 3840x2160 1920x1080 1920x1080")
-        })?
-    } else {
-        vec![source("left")?, source("right")?]
-    };
+    let text = metadata.get("sources").map_or("", String::as_str);
+    // Accept only text that `sources_text` could have written. For example, reject "+5x05 5x5".
+    let valid =
+        |sizes: &Vec<_>| (2..=MAX_CAMERAS).contains(&sizes.len()) && sources_text(sizes) == text;
+    let sources: Option<Vec<_>> = text.split(' ').map(size_of).collect();
+    let sources = sources
+        .filter(valid)
+        .ok_or_else(|| wrong("sources", "2 to 16 sizes, such as 3840x2160 1920x1080"))?;
     let projection = match metadata.get("projection").map(String::as_str) {
         Some("planar") => Some(ProjectionName::Planar),
         Some("cylindrical") => Some(ProjectionName::Cylindrical),
@@ -189,17 +181,14 @@ fn read_metadata(
             return Err(wrong("projection", "planar, cylindrical, equirectangular or unknown"));
         }
     };
-    let has_mesh = version == MESH_VERSION
-        || version == CAMERAS_VERSION && metadata.contains_key("mesh_error");
-    let mesh_error = if has_mesh {
-        let text = metadata.get("mesh_error");
-        // Accept only a text that `save` could have written, as for the sizes.
-        let error =
-            text.and_then(|text| text.parse().ok().filter(|e: &f32| e.to_string() == *text));
-        let error = error.filter(|error| is_length(*error));
-        Some(error.ok_or_else(|| wrong("mesh_error", "a positive number, such as 0.03125"))?)
-    } else {
-        None
+    let mesh_error = match metadata.get("mesh_error") {
+        None => None,
+        Some(text) => {
+            // Accept only a text that `save` could have written, as for the sizes.
+            let error = text.parse().ok().filter(|e: &f32| e.to_string() == *text);
+            let error = error.filter(|error| is_length(*error));
+            Some(error.ok_or_else(|| wrong("mesh_error", "a positive number, such as 0.03125"))?)
+        }
     };
     let digits = metadata.get("checksum").filter(|t| t.len() == 8 && !t.starts_with('+'));
     let checksum = digits.and_then(|text| u32::from_str_radix(text, 16).ok());
@@ -333,10 +322,10 @@ fn read_tensors(
             at += bytes.len();
         }
     }
-    let sizes: Vec<_> = header.sources.iter().map(|&size| size_text(size)).collect();
+    let sources = sources_text(&header.sources);
     let projection = header.projection.map_or("unknown", ProjectionName::as_str);
     let error = header.mesh.as_ref().map(|mesh| mesh.error.to_string());
-    let sealed = sealed_text(&sizes.join(" "), projection, error.as_deref(), header.rig.as_deref());
+    let sealed = sealed_text(&sources, projection, error.as_deref(), header.rig.as_deref());
     crc.update(sealed.as_bytes());
     // If the checksum is wrong, report it rather than an invalid number: the number is probably invalid because the
     // file is damaged.

@@ -474,7 +474,7 @@ fn lines_of_memory_are_fetched_ahead() {
             let wait = entry.body.find("griddepcontrol.wait").unwrap_or(usize::MAX);
             let before = |at: Option<usize>| at.is_some_and(|at| at < wait);
             match name {
-                _ if name.starts_with("resample_") && !name.contains("persistent") => {
+                _ if name.starts_with("resample_") => {
                     assert_eq!(fetches, 3, "{name}");
                     assert!(before(entry.body.rfind("prefetch")), "{name}");
                 }

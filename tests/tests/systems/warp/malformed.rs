@@ -33,10 +33,9 @@ pub(crate) fn assemble(header: &[u8], planes: &[u8]) -> Vec<u8> {
 /// Sets the checksum in the header to the correct value for the header's metadata and the planes.
 pub(crate) fn seal(header: &mut Value, planes: &[u8]) {
     let m = &header["__metadata__"];
-    let mut text =
-        ["left", "right", "projection", "rig"].map(|k| m[k].as_str().unwrap_or("")).to_vec();
+    let mut text = ["sources", "projection", "rig"].map(|k| m[k].as_str().unwrap_or("")).to_vec();
     if let Some(error) = m["mesh_error"].as_str() {
-        text.insert(3, error);
+        text.insert(2, error);
     }
     let mut crc = crc32fast::Hasher::new();
     crc.update(planes);
@@ -144,16 +143,19 @@ fn wrong_metadata() {
     for format in [None, Some("pt")] {
         assert_variant!(metadata("format", format), WarpError::NotAWarp { .. });
     }
-    for version in [None, Some("0"), Some("4"), Some("1.0")] {
+    for version in [None, Some("0"), Some("2"), Some("1.0")] {
         assert_variant!(metadata("version", version), WarpError::Version { .. });
     }
-    for size in [None, Some("40"), Some("40x"), Some("-40x30"), Some("+40x30"), Some("40x30x3")] {
-        assert_variant!(metadata("left", size), WarpError::Metadata { key: "left", .. });
-        assert_variant!(metadata("right", size), WarpError::Metadata { key: "right", .. });
+    assert_variant!(metadata("sources", None), WarpError::Metadata { key: "sources", .. });
+    for size in ["40", "40x", "-40x30", "+40x30", "40x30x3", ""] {
+        for sizes in [format!("{size} 36x28"), format!("40x30 {size}")] {
+            let error = metadata("sources", Some(&sizes));
+            assert_variant!(error, WarpError::Metadata { key: "sources", .. });
+        }
     }
     for size in ["0x30", "40x99999"] {
         assert_variant!(
-            metadata("left", Some(size)),
+            metadata("sources", Some(&format!("{size} 36x28"))),
             WarpError::Plane { error: PlaneError::SourceSize { .. }, .. }
         );
     }
@@ -167,7 +169,8 @@ fn wrong_metadata() {
         assert_variant!(metadata("checksum", sum), WarpError::Metadata { key: "checksum", .. });
     }
     // After these changes, the metadata is valid but does not match the checksum, which also covers the metadata.
-    for (key, value) in [("left", "41x30"), ("projection", "planar"), ("rig", "# another")] {
+    for (key, value) in [("sources", "41x30 36x28"), ("projection", "planar"), ("rig", "# another")]
+    {
         assert_variant!(metadata(key, Some(value)), WarpError::Checksum { .. });
     }
     assert_variant!(metadata("rig", None), WarpError::Checksum { .. });

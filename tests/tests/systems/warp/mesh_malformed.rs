@@ -29,38 +29,22 @@ fn the_helpers_make_a_valid_file() {
 #[test]
 fn wrong_metadata() {
     let folder = Folder::new();
-    for text in [
-        None,
-        Some(""),
-        Some("0"),
-        Some("-0.03125"),
-        Some("+0.03125"),
-        Some("0.031250"),
-        Some("3.125e-2"),
-        Some("NaN"),
-        Some("inf"),
-        Some("1/32"),
-    ] {
-        let error = error(&folder, |parts| {
-            let map = parts.header["__metadata__"].as_object_mut().unwrap();
-            match text {
-                Some(text) => map.insert("mesh_error".to_owned(), json!(text)),
-                None => map.remove("mesh_error"),
-            };
-        });
+    let texts = ["", "0", "-0.03125", "+0.03125", "0.031250", "3.125e-2", "NaN", "inf", "1/32"];
+    for text in texts {
+        let error =
+            error(&folder, |parts| parts.header["__metadata__"]["mesh_error"] = json!(text));
         assert_variant!(error, WarpError::Metadata { key: "mesh_error", .. });
     }
     // The checksum covers the mesh's error bound, so changing only the bound is an error.
     let mut parts = VALID.clone();
     parts.header["__metadata__"]["mesh_error"] = json!("0.5");
     assert_variant!(folder.error(&parts.bytes()), WarpError::Checksum { .. });
-    // A file of version 1 must not contain a mesh, and a file of version 2 must contain one.
-    let first = error(&folder, |parts| parts.header["__metadata__"]["version"] = json!("1"));
-    assert_variant!(first, WarpError::UnexpectedTensor { .. });
-    let fourth = error(&folder, |parts| parts.header["__metadata__"]["version"] = json!("4"));
-    assert_variant!(fourth, WarpError::Version { expected: "1 to 3", .. });
+    // A file has a mesh if and only if it states the mesh's error bound.
+    let unstated = error(&folder, |parts| {
+        parts.header["__metadata__"].as_object_mut().unwrap().remove("mesh_error");
+    });
+    assert_variant!(unstated, WarpError::UnexpectedTensor { .. });
     let (mut header, data) = crate::warp::malformed::parts(&sample());
-    header["__metadata__"]["version"] = json!("2");
     header["__metadata__"]["mesh_error"] = json!("0.5");
     let without = folder.error(&Parts { header, data }.sealed());
     assert_variant!(without, WarpError::MeshMissing { name: "mesh_layers", .. });

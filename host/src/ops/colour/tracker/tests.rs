@@ -1,10 +1,12 @@
-//! Tests of the colour tracker with planted differences of brightness.
+//! Tests of the colour tracker with planted differences of brightness: the time to converge, and the size of steps.
+
+use std::f32::consts::TAU;
 
 use panoweave_tests::random::Random;
 use shared_types::colour::ColourSums;
 
 use super::*;
-use crate::ops::colour::{EstimateLimits, estimate};
+use crate::ops::colour::{ColourMatcher, Edge, EstimateLimits, estimate};
 
 /// Returns the estimate for two cameras whose pictures are gray with these means.
 fn seen(left: f32, right: f32) -> Option<Colours> {
@@ -262,4 +264,88 @@ fn rejects_settings_out_of_range() {
     assert_eq!(refused(|s| s.dead_band = -1.0), SettingsError::DeadBand(-1.0));
     let message = refused(|s| s.max_step = 256.0).to_string();
     assert_eq!(message, "colour: `max_step` is 256 levels; it must be 0.01 to 255");
+}
+
+/// Returns the edges of a ring of cameras whose pictures are gray with these means, with noise of the given amount.
+fn ring(means: &[f32], noise: f32, random: &mut Random) -> Vec<Edge> {
+    let edge = |a: usize| {
+        let b = (a + 1) % means.len();
+        let mut sum = |i: usize| [means[i] * 2e4 * random.between(1.0 - noise, 1.0 + noise); 4];
+        let sums = ColourSums { left: sum(a), right: sum(b), weight: 2e4 };
+        Edge::new([a, b], &sums, &EstimateLimits::default()).unwrap()
+    };
+    (0..means.len()).map(edge).collect()
+}
+
+/// Multiplies the brightness of one of `cameras` equal cameras in a ring by `ratio`. Returns the number of frames until
+/// 5 % of the difference is left between any two cameras, in the worst case of the frame of the change. Estimates
+/// arrive 3 frames after their pictures.
+fn ring_frames_to_converge(cameras: usize, ratio: f32) -> usize {
+    let mut means = vec![50.0; cameras];
+    means[cameras / 2] *= ratio;
+    let run = |phase: usize| {
+        let mut matcher = ColourMatcher::new(cameras, EstimateLimits::default(), None);
+        let mut tracker = ColourTracker::default();
+        let edges = ring(&means, 0.0, &mut Random::new(1));
+        (0..1000).find(|frame| {
+            if *frame >= 3 && (frame - 3 + phase).is_multiple_of(EVERY as usize) {
+                tracker.observe(matcher.observe(&edges).map(Colours::of));
+            }
+            let colours = tracker.advance();
+            let levels =
+                || means.iter().zip(colours.iter()).map(|(mean, c)| level(*c, 0, (*mean).into()));
+            let spread = levels().fold(0.0, f64::max) - levels().fold(255.0, f64::min);
+            spread < 0.05 * 50.0 * f64::from(ratio - 1.0).abs()
+        })
+    };
+    (0..EVERY as usize).map(|phase| run(phase).unwrap_or(usize::MAX)).max().unwrap()
+}
+
+/// These are the numbers of the table in the documentation of `ColourTracker`.
+#[test]
+fn a_camera_of_a_ring_is_corrected_within_the_stated_time() {
+    for (cameras, frames) in [(3, [118, 96]), (4, [133, 105]), (8, [156, 118]), (16, [168, 124])] {
+        assert_eq!([0.5, 2.0].map(|ratio| ring_frames_to_converge(cameras, ratio)), frames);
+    }
+    for cameras in 5..16 {
+        assert!(ring_frames_to_converge(cameras, 0.5) <= 168, "{cameras} cameras");
+    }
+}
+
+/// While the exposures of all cameras of a ring drift, and noise changes each estimate, no output level of any camera
+/// changes by more than one level per frame, and neighbours stay within 3 levels.
+#[test]
+fn a_drifting_ring_stays_matched_in_small_steps() {
+    for cameras in [3, 6, 16] {
+        let mut random = Random::new(cameras as u64);
+        let phases: Vec<f32> = (0..cameras).map(|_| random.between(0.0, TAU)).collect();
+        let mut matcher = ColourMatcher::new(cameras, EstimateLimits::default(), None);
+        let mut tracker = ColourTracker::default();
+        let (mut before, mut worst) = (Colours::IDENTITY, 0.0_f64);
+        // Each camera becomes brighter and darker by 40 % once a minute.
+        for frame in 0..3600_u32 {
+            let mean =
+                |phase: &f32| 60.0 * 1.4_f32.powf((frame as f32 / 1800.0 * TAU + phase).sin());
+            let means: Vec<f32> = phases.iter().map(mean).collect();
+            if frame.is_multiple_of(EVERY) {
+                let edges = ring(&means, 0.005, &mut random);
+                tracker.observe(matcher.observe(&edges).map(Colours::of));
+            }
+            let now = tracker.advance();
+            for (before, now) in before.iter().zip(now.iter()) {
+                // `largest_change` is tested against sampled input levels.
+                assert!(largest_change(*before, *now) <= 0.99);
+            }
+            before = now;
+            if frame > 200 {
+                let step = |i: usize| {
+                    let other = (i + 1) % cameras;
+                    (level(now[i], 0, means[i].into()) - level(now[other], 0, means[other].into()))
+                        .abs()
+                };
+                worst = (0..cameras).map(step).fold(worst, f64::max);
+            }
+        }
+        assert!(worst < 3.0, "{cameras} cameras: {worst}");
+    }
 }
