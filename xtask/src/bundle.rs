@@ -54,8 +54,7 @@ bench)
     if [ -z "$PANOWEAVE_REFERENCE_PTX" ] && cuda/compile.sh bench/ptx; then
         export PANOWEAVE_REFERENCE_PTX="$PWD/bench/ptx"
     fi
-    for b in benches/${2:-*}; do echo "== $b"; "$b" --bench || failed=1; done
-    ./panoweave-bench-report bench/record.jsonl --out bench --table BENCHMARKS.md || failed=1 ;;
+    for b in benches/${2:-*}; do echo "== $b"; "$b" --bench || failed=1; done ;;
 demo)
     ./demo demo-out && ./panoweave stitch inputs/left.png inputs/right.png \
         --rig inputs/rig.toml --gain-right 1.389 -o demo-out/stitched.png || failed=1 ;;
@@ -110,12 +109,12 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     {
         put(&file, &folder.join("benches").join(name))?;
     }
-    for package in [PROGRAM, &["panoweave-soak", "--bins"], &["panoweave-bench-report", "--bins"]] {
+    for package in [PROGRAM, &["panoweave-soak", "--bins"]] {
         for (name, file) in build(&[&["build", "--package"], package].concat())? {
             put(&file, &folder.join(name))?;
         }
     }
-    let programs = ["panoweave", "demo", "soak", "panoweave-bench-report"].map(PathBuf::from);
+    let programs = ["panoweave", "demo", "soak"].map(PathBuf::from);
     let tests = TESTS.iter().map(|test| Path::new("tests").join(test));
     for executable in tests.chain(programs) {
         if !folder.join(&executable).exists() {
@@ -137,7 +136,6 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
         }
     };
     cargo::run(Command::new(demo).arg(folder.join("inputs")).args(["--device", "cpu"]))?;
-    put(&root().join("BENCHMARKS.md"), &folder.join("BENCHMARKS.md"))?;
     fs::write(folder.join("commit"), bench::commit())?;
     let built = triple.map_or_else(cargo::host, |triple| Ok(triple.to_owned()))?;
     let contents = dependencies::of(PACKAGES, "normal,dev", &built)?;
@@ -179,7 +177,6 @@ const PROGRAM: &[&str] =
 /// The packages whose executables the bundle contains.
 const PACKAGES: &[&str] = &[
     "panoweave",
-    "panoweave-bench-report",
     "panoweave-benches",
     "panoweave-cli",
     "panoweave-soak",
