@@ -15,7 +15,6 @@ use serde_json::Value;
 use crate::Result;
 use crate::bench;
 use crate::cargo::{self, cargo, output, root, target};
-use crate::{dependencies, licences};
 
 /// The test executables that use a GPU. The bundle contains no other tests.
 const TESTS: &[&str] = &["alone", "systems", "typed"];
@@ -137,12 +136,6 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     };
     cargo::run(Command::new(demo).arg(folder.join("inputs")).args(["--device", "cpu"]))?;
     fs::write(folder.join("commit"), bench::commit())?;
-    let built = triple.map_or_else(cargo::host, |triple| Ok(triple.to_owned()))?;
-    let contents = dependencies::of(PACKAGES, "normal,dev", &built)?;
-    fs::write(folder.join("third-party-licences.txt"), licences::texts(&contents)?)?;
-    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        put(&root().join(licence), &folder.join(licence))?;
-    }
     // Add the sources of the reference kernels, which `run.sh bench` compiles if it finds a CUDA compiler.
     for entry in fs::read_dir(root().join("benches/cuda"))? {
         let entry = entry?;
@@ -173,16 +166,6 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
 /// Arguments for `cargo build --package` that build the programs `panoweave` and `demo`.
 const PROGRAM: &[&str] =
     &["panoweave-cli", "--package", "panoweave-examples", "--bin", "panoweave", "--bin", "demo"];
-
-/// The packages whose executables the bundle contains.
-const PACKAGES: &[&str] = &[
-    "panoweave",
-    "panoweave-benches",
-    "panoweave-cli",
-    "panoweave-soak",
-    "panoweave-tests",
-    "stable-cust",
-];
 
 /// The target triple and the linker of a build for another architecture.
 pub(crate) struct Cross {
