@@ -12,8 +12,7 @@ use cuda_std::prelude::*;
 use half::{bf16, f16};
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::ops::resample::{Resampler, Resampling, Sampled};
-use panoweave_bench_report::record::Size;
-use panoweave_benches::{Group, SETS, bench, bench_copy, bench_original, gpu, reference};
+use panoweave_benches::{Group, SETS, Size, bench, bench_copy, bench_original, gpu, reference};
 use shared_types::resample::{BLOCK_THREADS, FINE, Number};
 
 /// The number of source times per batch.
@@ -209,7 +208,7 @@ impl Bench<'_> {
         let bytes = sets[0].bytes(&stream);
         let of = format!("{of}, {}", placed.name());
 
-        let size = Size::Batches(batches);
+        let size = Size(format!("{batches} batches"));
         let mut group = Group::new(self.criterion, device, "resample", &of, size, bytes);
         let copy = bench_copy(&mut group, &stream, bytes);
         let mut resampler = Resampler::new(&stream).expect("a resampler");
@@ -265,7 +264,7 @@ fn sizes(criterion: &mut Criterion) {
     let mut resampler = Resampler::new(&stream).expect("a resampler");
     for batches in [32, 64, 512, 2048] {
         let first = Set::<bf16>::new(&stream, batches, Targets::Even, 0);
-        let (size, bytes) = (Size::Batches(batches), first.bytes(&stream));
+        let (size, bytes) = (Size(format!("{batches} batches")), first.bytes(&stream));
         let mut group =
             Group::new(criterion, &device, "resample", "bf16, even", size, bytes).briefly();
         let others = 1..group.sets() as u32;

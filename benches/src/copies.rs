@@ -26,19 +26,6 @@ fn check(result: sys::CUresult) {
     result.to_result().expect("the driver");
 }
 
-/// Returns the primary CUDA context of a GPU, and makes the context current on this thread.
-///
-/// # Panics
-/// Panics if the device is not a GPU, or the driver fails.
-#[must_use]
-pub fn enter(device: &Device) -> Context {
-    let ordinal = device.cuda_info().expect("a GPU").ordinal;
-    let gpu = cust::device::Device::get_device(ordinal).expect("the GPU");
-    let context = Context::new(gpu).expect("its context");
-    set_current(&context);
-    context
-}
-
 fn set_current(context: &Context) {
     // SAFETY: `context` keeps the GPU's primary context alive.
     check(unsafe { sys::cuCtxSetCurrent(context.as_raw()) });
@@ -57,7 +44,10 @@ impl Copies {
         let [left, right, out] = formats;
         let set = |_| Ok([pinned(left)?, pinned(right)?, pinned(out)?]);
         let host = (0..SETS).map(set).collect::<Result<_, DeviceError>>()?;
-        let context = enter(device);
+        let ordinal = device.cuda_info().expect("a GPU").ordinal;
+        let gpu = cust::device::Device::get_device(ordinal).expect("the GPU");
+        let context = Context::new(gpu).expect("its context");
+        set_current(&context);
         let mut copies = Self { stream: [std::ptr::null_mut(); 2], device: [0; 3], host, context };
         for stream in &mut copies.stream {
             // SAFETY: The driver writes the stream's handle to `stream`. The device's context is current.

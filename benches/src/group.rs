@@ -6,7 +6,7 @@ use std::time::Duration;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput};
 use panoweave::device::{Device, Event, Image, Stream};
-use panoweave_bench_report::record::{Line, Role, Row, Size, Timer, Work};
+use panoweave_bench_report::{Line, Role, Row};
 
 use crate::{SETS, record};
 
@@ -25,30 +25,42 @@ const ROUND: u64 = 192 << 20;
 pub struct Group<'a> {
     criterion: BenchmarkGroup<'a, WallTime>,
     device: Device,
-    work: Work,
+    system: String,
+    work: String,
+    size: String,
+    bytes: u64,
     sets: usize,
 }
 
+/// The amount of work, such as `5700×1900` or `256 batches`.
+pub struct Size(pub String);
+
+impl From<[u32; 2]> for Size {
+    fn from([width, height]: [u32; 2]) -> Self {
+        Self(format!("{width}×{height}"))
+    }
+}
+
 impl<'a> Group<'a> {
-    /// Creates a group for the operation `of` of the system `system`, such as `7 taps` of `convolve`. `bytes` is the
+    /// Creates a group for the operation `work` of the system `system`, such as `7 taps` of `convolve`. `bytes` is the
     /// minimum number of bytes that the operation must read and write.
     pub fn new(
         criterion: &'a mut Criterion,
         device: &Device,
         system: &str,
-        of: &str,
+        work: &str,
         size: impl Into<Size>,
         bytes: u64,
     ) -> Self {
-        let size = size.into();
-        let name = format!("{system}/{of}/{size}/{device}");
+        let Size(size) = size.into();
+        let name = format!("{system}/{work}/{size}/{device}");
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Bytes(bytes)).sample_size(SAMPLES).nresamples(2000);
         // All samples have the same number of launches.
         group.sampling_mode(SamplingMode::Flat);
         group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_millis(600));
-        let work = Work { system: system.to_owned(), of: of.to_owned(), size, bytes };
-        Self { criterion: group, device: device.clone(), work, sets: SETS }
+        let (system, work) = (system.to_owned(), work.to_owned());
+        Self { criterion: group, device: device.clone(), system, work, size, bytes, sets: SETS }
     }
 
     /// Shortens the measurement, for work that is measured at several sizes. Also adapts the number of buffer sets to
@@ -58,7 +70,7 @@ impl<'a> Group<'a> {
         self.criterion
             .warm_up_time(Duration::from_millis(150))
             .measurement_time(Duration::from_millis(300));
-        self.sets = ROUND.div_ceil(self.work.bytes.max(1)).clamp(2, 96) as usize;
+        self.sets = ROUND.div_ceil(self.bytes.max(1)).clamp(2, 96) as usize;
         self
     }
 
@@ -84,7 +96,7 @@ impl<'a> Group<'a> {
         &mut self,
         variant: &str,
         role: Role,
-        timer: Timer,
+        by_clock: bool,
         bytes: u64,
         mut run: impl FnMut(u64) -> Duration,
     ) -> Option<f64> {
@@ -106,9 +118,19 @@ impl<'a> Group<'a> {
         // `cargo test` runs each bench only once. A single time is not a measurement, so do not record it.
         let [min_us, .., max_us] = times[..] else { return None };
         let median_us = f64::midpoint(times[(times.len() - 1) / 2], times[times.len() / 2]);
-        let work = Work { bytes, ..self.work.clone() };
-        let (variant, samples) = (variant.to_owned(), times.len() as u32);
-        let row = Row { work, variant, role, timer, median_us, min_us, max_us, samples };
+        let row = Row {
+            system: self.system.clone(),
+            work: self.work.clone(),
+            size: self.size.clone(),
+            bytes,
+            variant: variant.to_owned(),
+            role,
+            by_clock,
+            median_us,
+            min_us,
+            max_us,
+            samples: times.len() as u32,
+        };
         record::append(&self.device, Line::Row(row));
         Some(median_us)
     }
@@ -125,7 +147,7 @@ impl<'a> Group<'a> {
     ) -> Option<f64> {
         let sets = self.sets;
         let mut least = None;
-        self.measure(variant, role, Timer::Events, bytes, |launches| {
+        self.measure(variant, role, false, bytes, |launches| {
             let least = *least.get_or_insert_with(|| {
                 // Do not measure the first launches, which build data such as a mesh.
                 time(stream, sets, sets as u64, &mut launch);
@@ -174,7 +196,7 @@ pub fn bench(
     stream: &Stream,
     launch: impl FnMut(usize),
 ) -> Option<f64> {
-    group.measure_launches(name, Role::Ours, group.work.bytes, stream, launch)
+    group.measure_launches(name, Role::Ours, group.bytes, stream, launch)
 }
 
 /// Measures a kernel of the original system, reimplemented in CUDA C++, like [`bench()`]. The report compares our
@@ -189,7 +211,7 @@ pub fn bench_original(
     stream: &Stream,
     launch: impl FnMut(usize),
 ) -> Option<f64> {
-    group.measure_launches(name, Role::Original, group.work.bytes, stream, launch)
+    group.measure_launches(name, Role::Original, group.bytes, stream, launch)
 }
 
 /// Measures a copy that reads `bytes / 2` bytes and writes as many, like [`bench()`]. Its time is the lower bound for
@@ -218,7 +240,7 @@ pub fn bench_by_clock(
     name: &str,
     run: impl FnMut(u64) -> Duration,
 ) -> Option<f64> {
-    group.measure(name, Role::Ours, Timer::Clock, group.work.bytes, run)
+    group.measure(name, Role::Ours, true, group.bytes, run)
 }
 
 /// Measures an implementation by another library, like [`bench_by_clock`].
@@ -230,7 +252,7 @@ pub fn bench_peer_by_clock(
     name: &str,
     run: impl FnMut(u64) -> Duration,
 ) -> Option<f64> {
-    group.measure(name, Role::Peer, Timer::Clock, group.work.bytes, run)
+    group.measure(name, Role::Peer, true, group.bytes, run)
 }
 
 /// Measures only the copies that some work needs, like [`bench_by_clock`]. The time of the copies is a lower bound for
@@ -243,5 +265,5 @@ pub fn bench_copies_by_clock(
     name: &str,
     run: impl FnMut(u64) -> Duration,
 ) -> Option<f64> {
-    group.measure(name, Role::Copy, Timer::Clock, group.work.bytes, run)
+    group.measure(name, Role::Copy, true, group.bytes, run)
 }

@@ -1,18 +1,12 @@
-//! Code that the benches share: the home rig, a warp with a straight overlap, noisy frames, timing with device events
-//! ([`Group`]), and the record of measurements, which `panoweave-bench-report` turns into an HTML page.
-//!
-//! Four modules are for the benches of live stitching: [`copies`] measures the bus, [`crowd`] runs many stitchers at
-//! once, [`host`] measures the host's resources, and [`search`] finds the largest number of pairs that a machine
-//! sustains.
+//! Code that the benches share: the home rig, a warp with a straight overlap, noisy frames, copies over the bus
+//! ([`copies`]), timing with device events ([`Group`]), and the record of measurements, which
+//! `panoweave-bench-report` turns into tables.
 
 pub mod copies;
-pub mod crowd;
 mod group;
-pub mod host;
 mod machine;
 pub mod opencv;
-pub mod record;
-pub mod search;
+mod record;
 
 use std::path::Path;
 
@@ -26,7 +20,7 @@ use panoweave::geometry::rig::{CameraMatrix, Rig, RigError};
 use panoweave::warp::Warp;
 
 pub use group::{
-    Group, bench, bench_by_clock, bench_copies_by_clock, bench_copy, bench_original,
+    Group, Size, bench, bench_by_clock, bench_copies_by_clock, bench_copy, bench_original,
     bench_peer_by_clock, time,
 };
 
@@ -169,27 +163,6 @@ pub fn gpu(bench: &str) -> Option<Device> {
         }
         Err(e) => panic!("the GPU cannot be used: {e}"),
     }
-}
-
-/// Returns all usable GPUs. Prints a line for each GPU that does not work and is left out. If [`gpu`] returns `None`,
-/// returns an empty vector.
-///
-/// # Panics
-/// Panics if the first GPU does not work.
-#[must_use]
-pub fn gpus(bench: &str) -> Vec<Device> {
-    let Some(first) = gpu(bench) else { return Vec::new() };
-    let count = Device::cuda_devices().map_or(1, |all| all.len() as u32);
-    // Open the GPUs in parallel, because the driver takes seconds to compile the kernels for each.
-    let others: Vec<_> = std::thread::scope(|scope| {
-        let open = |ordinal| scope.spawn(move || Device::cuda(ordinal));
-        let opening: Vec<_> = (1..count).map(open).collect();
-        opening.into_iter().map(|device| device.join().expect("opening a GPU")).collect()
-    });
-    let usable = others
-        .into_iter()
-        .filter_map(|device| device.inspect_err(|e| println!("{bench}: skipping a GPU: {e}")).ok());
-    std::iter::once(first).chain(usable).collect()
 }
 
 /// Returns the first GPU with the CUDA C++ kernels of `{name}.ptx` loaded. The environment variable

@@ -3,67 +3,79 @@
 //!
 //! The CUDA driver reports the maximum clocks, and `nvidia-smi` reports the current clocks. On Jetson, `nvidia-smi`
 //! does not report clocks. There, the Linux kernel reports the GPU's clock in `devfreq`, and the memory's clock (EMC)
-//! in debug files of the power processor, which only root may read. Unknown values are `None` in the record. This
-//! module does not change any setting of the machine.
+//! in debug files of the power processor, which only root may read. The record lacks unknown values. This module does
+//! not change any setting of the machine.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use cust::device::{Device as Gpu, DeviceAttribute as Attribute};
 use panoweave::device::CudaInfo;
-use panoweave_bench_report::record::{Clocks, Run};
+use panoweave_bench_report::Run;
 
 /// Describes the GPU in its current state.
 pub(crate) fn gpu(gpu: &CudaInfo) -> Run {
     let attribute = |which| {
         let value = Gpu::get_device(gpu.ordinal).and_then(|gpu| gpu.get_attribute(which));
-        value.ok().and_then(|value| u32::try_from(value).ok())
+        value.ok().and_then(|value| u32::try_from(value).ok()).filter(|value| *value > 0)
     };
-    // The driver reports clocks in kHz. For a GPU that shares the processor's memory, some drivers report a clock of 0.
-    let mhz = |which| attribute(which).map(|khz| khz / 1000).filter(|mhz| *mhz > 0);
-    let place =
-        [Attribute::PciDomainId, Attribute::PciBusId, Attribute::PciDeviceId].map(attribute);
-    let smi = Smi::ask(place);
+    let address = [Attribute::PciDomainId, Attribute::PciBusId, Attribute::PciDeviceId];
+    let [version, sm, memory] = nvidia_smi(address.map(attribute));
     let system = Path::new("/");
-    let found = Clocks {
-        sm_mhz: smi.clocks.sm_mhz.or_else(|| jetson_gpu_mhz(system)),
-        memory_mhz: smi.clocks.memory_mhz.or_else(|| jetson_memory_mhz(system)),
+    let mhz = |clock: Option<u32>| clock.map(|mhz| format!("{mhz} MHz"));
+    let most = |which| mhz(attribute(which).map(|khz| khz / 1000));
+    let found = |smi: Option<String>, jetson: fn(&Path) -> Option<u32>| {
+        mhz(smi.and_then(|mhz| mhz.parse().ok()).or_else(|| jetson(system)))
+    };
+    let clock_and_width =
+        [Attribute::MemoryClockRate, Attribute::GlobalMemoryBusWidth].map(attribute);
+    let bus = if let [Some(khz), Some(bits)] = clock_and_width {
+        // Memory transfers twice per clock.
+        let peak = 2.0 * f64::from(khz) * f64::from(bits) / 8e6;
+        Some(format!("{bits} bits wide, {peak:.0} GB/s at the maximum clock"))
+    } else {
+        None
     };
     let cuda = cust::driver().ok().and_then(|driver| driver.cuda_version());
-    Run {
-        capability: Some(format!("{}.{}", gpu.arch.major, gpu.arch.minor)),
-        memory: Some(gpu.memory as u64),
-        multiprocessors: Some(gpu.multiprocessors),
-        cuda: cuda.map(|(major, minor)| format!("{major}.{minor}")),
-        driver: smi.driver.or_else(|| driver(system)),
-        peak: Clocks {
-            sm_mhz: mhz(Attribute::ClockRate),
-            memory_mhz: mhz(Attribute::MemoryClockRate),
-        },
-        bus_bits: attribute(Attribute::GlobalMemoryBusWidth).filter(|bits| *bits > 0),
-        found,
-        ..on(gpu.name.clone())
-    }
+    let described = format!(
+        "compute capability {}.{}, {} multiprocessors, {:.0} GiB",
+        gpu.arch.major,
+        gpu.arch.minor,
+        gpu.multiprocessors,
+        gpu.memory as f64 / f64::from(1 << 30)
+    );
+    run(
+        gpu.name.clone(),
+        [
+            ("GPU", Some(described)),
+            ("Driver", version.or_else(|| driver(system))),
+            ("CUDA version of the driver", cuda.map(|(major, minor)| format!("{major}.{minor}"))),
+            ("SM clock, measured", found(sm, jetson_gpu_mhz)),
+            ("SM clock, maximum", most(Attribute::ClockRate)),
+            ("Memory clock, measured", found(memory, jetson_memory_mhz)),
+            ("Memory clock, maximum", most(Attribute::MemoryClockRate)),
+            ("Memory bus", bus),
+        ],
+    )
 }
 
 /// Describes the processor, which runs the kernels if a bench measures the CPU backend.
 pub(crate) fn processor() -> Run {
-    let system = Path::new("/");
-    let name = processor_name(system).unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let name = processor_name(Path::new("/")).unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     let threads = std::thread::available_parallelism().ok();
-    Run { threads: threads.and_then(|threads| u32::try_from(threads.get()).ok()), ..on(name) }
+    run(name, [("Threads", threads.map(|threads| threads.to_string()))])
 }
 
-/// Returns a run on `device` with only those fields set that do not depend on a GPU.
-fn on(device: String) -> Run {
+/// Returns a run on `device` with all `facts` that are known.
+fn run<const N: usize>(device: String, facts: [(&str, Option<String>); N]) -> Run {
+    let date = said(Command::new("date").args(["-u", "+%F"])).map(|date| date.trim().to_owned());
+    let others = [("Power mode", power_mode(Path::new("/"))), ("Measured", date)];
+    let facts = facts.into_iter().chain(others);
     Run {
         device,
-        started: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
-        commit: std::env::var("PANOWEAVE_COMMIT").ok().filter(|commit| !commit.is_empty()),
-        power_mode: power_mode(Path::new("/")),
-        ..Run::default()
+        commit: std::env::var("PANOWEAVE_COMMIT").unwrap_or_default(),
+        facts: facts.filter_map(|(name, fact)| Some((name.to_owned(), fact?))).collect(),
     }
 }
 
@@ -78,34 +90,22 @@ fn processor_name(root: &Path) -> Option<String> {
     named.or_else(board)
 }
 
-/// The values that `nvidia-smi` reports. On Jetson, `nvidia-smi` prints `[N/A]` for many of these values.
-#[derive(Debug, Default, PartialEq)]
-struct Smi {
-    driver: Option<String>,
-    clocks: Clocks,
+/// Asks `nvidia-smi` for the driver's version and the clocks of multiprocessors and memory in MHz. Names the GPU by its
+/// PCI address, because `nvidia-smi` and CUDA number GPUs differently.
+fn nvidia_smi(address: [Option<u32>; 3]) -> [Option<String>; 3] {
+    let mut command = Command::new("nvidia-smi");
+    command.args(["--query-gpu=driver_version,clocks.sm,clocks.mem"]);
+    command.arg("--format=csv,noheader,nounits");
+    let [domain, bus, device] = address.map(Option::unwrap_or_default);
+    command.arg(format!("--id={domain:08x}:{bus:02x}:{device:02x}.0"));
+    parse_smi(&said(&mut command).unwrap_or_default())
 }
 
-impl Smi {
-    /// Queries the GPU by its PCI address, because `nvidia-smi` and CUDA number GPUs differently.
-    fn ask(place: [Option<u32>; 3]) -> Self {
-        let mut command = Command::new("nvidia-smi");
-        command.args(["--query-gpu=driver_version,clocks.sm,clocks.mem"]);
-        command.arg("--format=csv,noheader,nounits");
-        if let [Some(domain), Some(bus), Some(device)] = place {
-            command.arg(format!("--id={domain:08x}:{bus:02x}:{device:02x}.0"));
-        }
-        said(&mut command).map_or_else(Self::default, |text| Self::parse(&text))
-    }
-
-    fn parse(text: &str) -> Self {
-        let mut cells = text.lines().next().unwrap_or_default().split(',').map(str::trim);
-        let driver = cells.next().filter(|driver| driver.starts_with(|c: char| c.is_ascii_digit()));
-        let mut mhz = || cells.next()?.parse().ok();
-        Self {
-            driver: driver.map(str::to_owned),
-            clocks: Clocks { sm_mhz: mhz(), memory_mhz: mhz() },
-        }
-    }
+/// Parses the output of `nvidia-smi`. On Jetson, it prints `[N/A]` for many values.
+fn parse_smi(text: &str) -> [Option<String>; 3] {
+    let mut cells = text.lines().next().unwrap_or_default().split(',').map(str::trim);
+    let is_known = |cell: &&str| cell.starts_with(|c: char| c.is_ascii_digit());
+    [(); 3].map(|()| cells.next().filter(is_known).map(str::to_owned))
 }
 
 /// Runs a program and returns its standard output. Returns `None` if the program is missing or fails.
@@ -173,13 +173,10 @@ mod tests {
 
     #[test]
     fn nvidia_smi_tells_driver_and_clocks() {
-        let clocks = Clocks { sm_mhz: Some(1980), memory_mhz: Some(2619) };
-        let expected = Smi { driver: Some("580.95.05".to_owned()), clocks };
-        assert_eq!(Smi::parse("580.95.05, 1980, 2619\n"), expected);
-        let jetson = Smi { driver: Some("540.4.0".to_owned()), clocks: Clocks::default() };
-        assert_eq!(Smi::parse("540.4.0, [N/A], [N/A]\n"), jetson);
-        assert_eq!(Smi::parse("No devices were found\n"), Smi::default());
-        assert_eq!(Smi::parse(""), Smi::default());
+        let parsed = |text| parse_smi(text).map(Option::unwrap_or_default);
+        assert_eq!(parsed("580.95.05, 1980, 2619\n"), ["580.95.05", "1980", "2619"]);
+        assert_eq!(parsed("540.4.0, [N/A], [N/A]\n"), ["540.4.0", "", ""]);
+        assert_eq!(parsed("No devices were found\n"), [""; 3]);
     }
 
     #[test]

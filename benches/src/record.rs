@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use panoweave::device::Device;
-use panoweave_bench_report::record::Line;
+use panoweave_bench_report::Line;
 
 use crate::machine;
 
@@ -21,7 +21,7 @@ static OPEN: Mutex<Option<File>> = Mutex::new(None);
 ///
 /// # Panics
 /// Panics if the file cannot be written.
-pub fn append(device: &Device, line: Line) {
+pub(crate) fn append(device: &Device, line: Line) {
     let Some(name) = std::env::var_os(VARIABLE).map(PathBuf::from) else { return };
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     let appended = match &mut *open {

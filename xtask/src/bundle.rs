@@ -15,7 +15,6 @@ use serde_json::Value;
 use crate::Result;
 use crate::bench;
 use crate::cargo::{self, cargo, output, root, target};
-use crate::{dependencies, licences};
 
 /// The test executables that use a GPU. The bundle contains no other tests.
 const TESTS: &[&str] = &["alone", "systems", "typed"];
@@ -54,8 +53,7 @@ bench)
     if [ -z "$PANOWEAVE_REFERENCE_PTX" ] && cuda/compile.sh bench/ptx; then
         export PANOWEAVE_REFERENCE_PTX="$PWD/bench/ptx"
     fi
-    for b in benches/${2:-*}; do echo "== $b"; "$b" --bench || failed=1; done
-    ./panoweave-bench-report bench/record.jsonl --out bench --table BENCHMARKS.md || failed=1 ;;
+    for b in benches/${2:-*}; do echo "== $b"; "$b" --bench || failed=1; done ;;
 demo)
     ./demo demo-out && ./panoweave stitch inputs/left.png inputs/right.png \
         --rig inputs/rig.toml --gain 1 --gain 1.389 -o demo-out/stitched.png || failed=1 ;;
@@ -110,12 +108,12 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     {
         put(&file, &folder.join("benches").join(name))?;
     }
-    for package in [PROGRAM, &["panoweave-soak", "--bins"], &["panoweave-bench-report", "--bins"]] {
+    for package in [PROGRAM, &["panoweave-soak", "--bins"]] {
         for (name, file) in build(&[&["build", "--package"], package].concat())? {
             put(&file, &folder.join(name))?;
         }
     }
-    let programs = ["panoweave", "demo", "soak", "panoweave-bench-report"].map(PathBuf::from);
+    let programs = ["panoweave", "demo", "soak"].map(PathBuf::from);
     let tests = TESTS.iter().map(|test| Path::new("tests").join(test));
     for executable in tests.chain(programs) {
         if !folder.join(&executable).exists() {
@@ -137,14 +135,7 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
         }
     };
     cargo::run(Command::new(demo).arg(folder.join("inputs")).args(["--device", "cpu"]))?;
-    put(&root().join("BENCHMARKS.md"), &folder.join("BENCHMARKS.md"))?;
     fs::write(folder.join("commit"), bench::commit())?;
-    let built = triple.map_or_else(cargo::host, |triple| Ok(triple.to_owned()))?;
-    let contents = dependencies::of(PACKAGES, "normal,dev", &built)?;
-    fs::write(folder.join("third-party-licences.txt"), licences::texts(&contents)?)?;
-    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        put(&root().join(licence), &folder.join(licence))?;
-    }
     // Add the sources of the reference kernels, which `run.sh bench` compiles if it finds a CUDA compiler.
     for entry in fs::read_dir(root().join("benches/cuda"))? {
         let entry = entry?;
@@ -175,17 +166,6 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
 /// Arguments for `cargo build --package` that build the programs `panoweave` and `demo`.
 const PROGRAM: &[&str] =
     &["panoweave-cli", "--package", "panoweave-examples", "--bin", "panoweave", "--bin", "demo"];
-
-/// The packages whose executables the bundle contains.
-const PACKAGES: &[&str] = &[
-    "panoweave",
-    "panoweave-bench-report",
-    "panoweave-benches",
-    "panoweave-cli",
-    "panoweave-soak",
-    "panoweave-tests",
-    "stable-cust",
-];
 
 /// The target triple and the linker of a build for another architecture.
 pub(crate) struct Cross {

@@ -43,12 +43,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 
 /// Returns the target triple of this machine.
 pub(crate) fn host() -> Result<String> {
-    rustc("host")
-}
-
-/// Returns a field in the output of `rustc -vV`, such as `host` or `commit-hash`.
-pub(crate) fn rustc(field: &str) -> Result<String> {
     let version = output(Command::new("rustc").current_dir(root()).arg("-vV"))?;
-    let value = version.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(": "));
-    Ok(value.ok_or_else(|| format!("`rustc -vV` does not state its {field}"))?.to_owned())
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.ok_or("`rustc -vV` does not state its host")?.to_owned())
 }

@@ -8,17 +8,14 @@ mod bundle;
 mod cargo;
 mod debian;
 mod demo;
-mod dependencies;
 mod faults;
 mod ffmpeg;
 mod fuzz;
 mod gstreamer;
 mod kernels;
-mod licences;
 mod package;
 mod ptxas;
 mod sanitize;
-mod sbom;
 mod soak;
 mod test;
 
@@ -35,13 +32,12 @@ usage: cargo xtask COMMAND
   test     run every test; build the kernels, check them and compare them with host/ptx/
            --table  write the time of each test executable to tests/README.md
   kernels  rebuild the kernels and store them in host/ptx/; needed only after a change of a kernel
-  bench    run every bench on the GPU; write target/bench/index.html and the tables of BENCHMARKS.md
+  bench    run every bench on the GPU; write target/bench/report.json and the tables of BENCHMARKS.md
            --from RECORD...  run no bench; report records that a bundle wrote on another machine
   soak     run the live stitcher for 10 minutes, or --minutes N; fail if memory grows or a frame is lost
            --faults [--seed N]  cause random faults, too; `--minutes 480 --faults` is the test of a night
   faults   run the program while it is killed, suspended, or short of disk or memory; see doc/reliability.md
-           [kill] [suspend] [disk] [memory] [clock] [--trials N] [--seed N] [--program FILE]
-           [--soak FILE]
+           [kill] [suspend] [disk] [memory] [--trials N] [--seed N] [--program FILE]
   fuzz     run the fuzz targets for 10 minutes in total, or --minutes N [TARGET...]; fail if one fails
            --address    with AddressSanitizer
   sanitize miri|address|thread [FILTER...]
@@ -49,11 +45,7 @@ usage: cargo xtask COMMAND
   bundle   create target/bundle.tar.xz: tests, benches and the program for a GPU machine without Rust
            --target TRIPLE  build for another architecture, such as aarch64-unknown-linux-gnu for Jetson Orin
   package  create the Debian package of the program in target/package/
-           --target TRIPLE  build for another target: aarch64-unknown-linux-gnu for arm64, or
-                            x86_64-unknown-linux-musl for a static program, which cannot use GPUs
-           --check  also build in a second folder; fail if the two packages differ in a byte
-           --try    build nothing; install the Debian package of an earlier call in a fresh Debian 12 and use it
-                    there; needs debootstrap, and root: `sudo target/xtask/xtask package --try`
+           --target TRIPLE  build for another target, such as aarch64-unknown-linux-gnu for arm64
   gst ARGUMENTS...
            run cargo with an environment in which GStreamer is found, for the plugin in gst/";
 
@@ -88,13 +80,8 @@ fn main() -> ExitCode {
         ["sanitize", tool, ref filter @ ..] => sanitize::run(tool, filter),
         ["bundle"] => bundle::run(None),
         ["bundle", "--target", triple] => bundle::run(Some(triple)),
-        ["package", "--try"] => package::install(),
-        ["package"] => package::run(None, false),
-        ["package", "--check"] => package::run(None, true),
-        ["package", "--target", triple] => package::run(Some(triple), false),
-        ["package", "--target", triple, "--check"] | ["package", "--check", "--target", triple] => {
-            package::run(Some(triple), true)
-        }
+        ["package"] => package::run(None),
+        ["package", "--target", triple] => package::run(Some(triple)),
         ["gst", ref rest @ ..] if !rest.is_empty() => gstreamer::command(rest),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -1,5 +1,6 @@
-//! Checks the manifests of the packages that are published on crates.io.
+//! Checks the manifests: what crates.io needs, and the dependencies that `doc/dependencies.md` lists.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -24,13 +25,18 @@ const PUBLISHED: [&str; 14] = [
     "stable-cust-raw",
 ];
 
-#[test]
-fn published_packages_state_what_crates_io_shows() {
+/// Returns the packages of the workspace.
+fn packages() -> Vec<Value> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["metadata", "--no-deps", "--format-version", "1"]);
     let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let packages = metadata["packages"].as_array().unwrap();
+    metadata["packages"].as_array().unwrap().clone()
+}
+
+#[test]
+fn published_packages_state_what_crates_io_shows() {
+    let packages = packages();
     let is_published = |package: &&Value| package["publish"].is_null();
     let name = |package: &Value| package["name"].as_str().unwrap().to_owned();
     let mut names: Vec<_> = packages.iter().filter(is_published).map(name).collect();
@@ -58,4 +64,48 @@ fn published_packages_state_what_crates_io_shows() {
             assert!(is_dev || has_version, "{name} needs a version of {}", dependency["name"]);
         }
     }
+}
+
+/// The packages of the workspace that depend on a crate directly, and the features that their manifests name, with
+/// `default` if one of them has the default features.
+#[derive(Debug, Default, PartialEq)]
+struct Uses {
+    packages: BTreeSet<String>,
+    features: BTreeSet<String>,
+}
+
+#[test]
+fn the_review_lists_every_direct_dependency_its_users_and_features() {
+    let mut expected: BTreeMap<String, Uses> = BTreeMap::new();
+    for package in packages() {
+        let user = package["name"].as_str().unwrap();
+        let dependencies = package["dependencies"].as_array().unwrap();
+        for dependency in dependencies.iter().filter(|one| one["source"].is_string()) {
+            let name = dependency["name"].as_str().unwrap().to_owned();
+            let uses = expected.entry(name).or_default();
+            uses.packages.insert(user.to_owned());
+            let features = dependency["features"].as_array().unwrap();
+            uses.features.extend(features.iter().map(|one| one.as_str().unwrap().to_owned()));
+            if dependency["uses_default_features"] == true {
+                uses.features.insert("default".to_owned());
+            }
+        }
+    }
+    for uses in expected.values_mut().filter(|uses| uses.features.is_empty()) {
+        uses.features.insert("none".to_owned());
+    }
+    let review = include_str!("../../doc/dependencies.md");
+    let mut found = BTreeMap::new();
+    for line in review.lines().filter(|line| line.starts_with("| ")).skip(1) {
+        let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
+        assert!(cells.len() == 6 && cells.iter().all(|cell| !cell.is_empty()), "{line}");
+        let list = |cell: &str| cell.split(", ").map(str::to_owned).collect();
+        let uses = Uses { packages: list(cells[1]), features: list(cells[4]) };
+        assert!(found.insert(cells[0].to_owned(), uses).is_none(), "listed twice: {line}");
+    }
+    for (name, uses) in &expected {
+        assert_eq!(found.get(name), Some(uses), "{name} in doc/dependencies.md");
+    }
+    let stale: Vec<_> = found.keys().filter(|name| !expected.contains_key(*name)).collect();
+    assert!(expected.len() > 40 && stale.is_empty(), "in doc/dependencies.md only: {stale:?}");
 }

@@ -299,16 +299,15 @@ impl Args {
             let title =
                 format!("{} against {}", self.distorted.display(), self.reference.display());
             let times: Vec<_> = frames.iter().map(|frame| frame.time.as_secs_f64()).collect();
-            let panel = |label, most, digits, colour, of: fn(&FrameSimilarity) -> f64| Panel {
+            let panel = |label, digits, colour, of: fn(&FrameSimilarity) -> f64| Panel {
                 label,
                 values: frames.iter().map(of).collect(),
-                most,
                 digits,
                 colour,
             };
             let panels = [
-                panel("SSIM, gray", Some(1.0), 4, "#1f6fb4", |frame| frame.similarity.ssim),
-                panel("PSNR, gray, in dB", None, 2, "#2a8a3e", |frame| frame.similarity.psnr),
+                panel("SSIM, gray", 4, "#1f6fb4", |frame| frame.similarity.ssim),
+                panel("PSNR, gray, in dB", 2, "#2a8a3e", |frame| frame.similarity.psnr),
             ];
             write(file, plot::svg(&title, &times, &panels))?;
         }

@@ -3,12 +3,12 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use super::Run;
-use super::bed::{JOBS, Job, Reference, State, error_kind, finish, said};
+use super::bed::{JOBS, Job, State};
 use crate::Result;
 use crate::cargo;
 
@@ -26,7 +26,7 @@ pub(super) fn run(run: &mut Run) -> Result {
             let before = format!("{ignored}ulimit -f {blocks}");
             run.bed.reset(job)?;
             let child = run.bed.limited(job, &before).spawn()?;
-            check(run, LIMITED, job, &reference, child, &before)?;
+            run.check(LIMITED, job, &reference, child, &before, is_of_output)?;
         }
     }
     match SmallDisk::mount(&run.bed.outputs) {
@@ -36,36 +36,8 @@ pub(super) fn run(run: &mut Run) -> Result {
     slow(run)
 }
 
-/// Waits for a command that has too little room, and counts its outcome.
-fn check(
-    run: &mut Run,
-    fault: &'static str,
-    job: Job,
-    reference: &Reference,
-    child: Child,
-    what: &str,
-) -> Result {
-    let output = match finish(child) {
-        Ok(output) => output,
-        Err(error) => {
-            run.fail(fault, job.name, format!("{what}: {error}"));
-            return Ok(());
-        }
-    };
-    run.bed.await_children()?;
-    match (run.bed.state(job, reference), error_kind(&output)) {
-        (Ok((State::New, 0)), None) if output.status.success() => {
-            run.count(fault, job.name, "runs with the new output");
-        }
-        (Ok((state, 0)), Some(kind)) if state != State::New && kind == "output" => {
-            run.count(fault, job.name, format!("errors of kind {kind} {}", state.text()));
-        }
-        (found, kind) => {
-            let text = format!("{what}: {found:?}, {kind:?}, {}, {}", output.status, said(&output));
-            run.fail(fault, job.name, text);
-        }
-    }
-    Ok(())
+fn is_of_output(kind: Option<&str>) -> bool {
+    kind == Some("output")
 }
 
 /// Runs each command on a file system that has room for a part of its output.
@@ -80,7 +52,8 @@ fn full(run: &mut Run, disk: SmallDisk) -> Result {
             let bytes = 4096 * pages + run.rng.u64(0..=reference.largest());
             disk.resize(bytes)?;
             let child = run.bed.command(job).spawn()?;
-            check(run, FULL, job, &reference, child, &format!("a disk of {bytes} bytes"))?;
+            let what = format!("a disk of {bytes} bytes");
+            run.check(FULL, job, &reference, child, &what, is_of_output)?;
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::Run;
-use super::bed::{JOBS, Job, NO_LIMIT, Reference, State, error_kind, finish, is_killed, said};
+use super::bed::JOBS;
 use crate::Result;
 
 const NAME: &str = "memory";
@@ -32,53 +32,12 @@ pub(super) fn run(run: &mut Run) -> Result {
                 }
                 _ => format!("ulimit -v {}", (limit * 1024.0) as u64),
             };
-            trial_of(run, job, &reference, &before)?;
+            run.bed.reset(job)?;
+            let child = run.bed.limited(job, &before).spawn()?;
+            run.check(NAME, job, &reference, child, &before, |_| true)?;
         }
     }
     Ok(())
-}
-
-/// Runs a command after the shell commands `before`, and checks its outputs.
-fn trial_of(run: &mut Run, job: Job, reference: &Reference, before: &str) -> Result {
-    run.bed.reset(job)?;
-    let output = match finish(run.bed.limited(job, before).spawn()?) {
-        Ok(output) => output,
-        Err(error) => {
-            run.fail(NAME, job.name, format!("{before}: {error}"));
-            return Ok(());
-        }
-    };
-    run.bed.await_children()?;
-    let found = run.bed.state(job, reference);
-    // The shell itself may have too little memory to start the program.
-    let code = output.status.code();
-    let has_started = code != Some(127) && (code == Some(NO_LIMIT) || !starts_not(&output.stderr));
-    match (found, error_kind(&output)) {
-        (Ok((State::New, 0)), None) if code == Some(0) => {
-            run.count(NAME, job.name, "runs with the new output")
-        }
-        (Ok((state, 0)), Some(kind)) if state != State::New => {
-            run.count(NAME, job.name, format!("errors of kind {kind} {}", state.text()));
-        }
-        (Ok((state, _)), None) if is_killed(output.status) => {
-            run.count(NAME, job.name, format!("ended by a signal {}", state.text()));
-        }
-        (Ok((State::Old, 0)), None) if !has_started => {
-            run.count(NAME, job.name, "did not start");
-        }
-        (found, kind) => {
-            let text =
-                format!("{before}: {found:?}, {kind:?}, {}, {}", output.status, said(&output));
-            run.fail(NAME, job.name, text);
-        }
-    }
-    Ok(())
-}
-
-/// Returns whether the shell or the dynamic linker reported that the program cannot be loaded.
-fn starts_not(stderr: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(stderr);
-    text.contains("error while loading shared libraries") || text.starts_with("sh: ")
 }
 
 /// A control group with a limit of its memory. Dropping it removes the group.

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::Run;
-use super::bed::{JOBS, State, error_kind, finish, said};
+use super::bed::JOBS;
 use crate::Result;
 
 const NAME: &str = "suspend";
@@ -29,17 +29,15 @@ pub(super) fn run(run: &mut Run) -> Result {
         let reference = run.bed.reference(job)?;
         for _ in 0..run.trials {
             run.bed.reset(job)?;
-            let child = run.bed.command(job).spawn()?;
+            let mut child = run.bed.command(job).spawn()?;
             let program = child.id() as i32;
-            let ending = thread::spawn(move || finish(child).map_err(|error| error.to_string()));
-            let mut stops = 0;
-            while !ending.is_finished() && stops < 3 {
+            for _ in 0..3 {
                 thread::sleep(reference.time.mul_f64(0.6 * run.rng.f64()));
                 let all = run.bed.processes();
-                let Some(&process) = (!all.is_empty()).then(|| &all[run.rng.usize(..all.len())])
-                else {
+                if child.try_wait()?.is_some() || all.is_empty() {
                     break;
-                };
+                }
+                let process = all[run.rng.usize(..all.len())];
                 if !signal("STOP", process)? {
                     continue;
                 }
@@ -47,28 +45,8 @@ pub(super) fn run(run: &mut Run) -> Result {
                 signal("CONT", process)?;
                 let whom = if process == program { "program" } else { "ffmpeg" };
                 run.count(NAME, job.name, format!("stops of the {whom}"));
-                stops += 1;
             }
-            let output = match ending.join().map_err(|_| "a thread panicked")? {
-                Ok(output) => output,
-                Err(error) => {
-                    run.fail(NAME, job.name, error);
-                    continue;
-                }
-            };
-            run.bed.await_children()?;
-            match (run.bed.state(job, &reference), error_kind(&output)) {
-                (Ok((State::New, 0)), None) if output.status.success() => {
-                    run.count(NAME, job.name, "runs with the new output");
-                }
-                (Ok((state @ (State::Old | State::Part), 0)), Some(kind)) => {
-                    run.count(NAME, job.name, format!("errors of kind {kind} {}", state.text()));
-                }
-                (found, kind) => {
-                    let text = format!("{found:?}, {kind:?}, {}, {}", output.status, said(&output));
-                    run.fail(NAME, job.name, text);
-                }
-            }
+            run.check(NAME, job, &reference, child, "suspended", |kind| kind.is_some())?;
         }
     }
     Ok(())
