@@ -261,56 +261,6 @@ calls! { cpu:
         view: *const CUDA_RESOURCE_VIEW_DESC,
     );
     fn cuTexObjectDestroy(texture: CUtexObject);
-    fn cuGraphCreate(graph: *mut CUgraph, flags: c_uint);
-    fn cuGraphDestroy(graph: CUgraph);
-    fn cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
-    fn cuGraphGetEdges(
-        graph: CUgraph,
-        from: *mut CUgraphNode,
-        to: *mut CUgraphNode,
-        count: *mut usize,
-    );
-    fn cuGraphNodeGetType(node: CUgraphNode, kind: *mut CUgraphNodeType);
-    fn cuGraphAddKernelNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        dependencies: *const CUgraphNode,
-        count: usize,
-        launch: *const CUDA_KERNEL_NODE_PARAMS,
-    );
-    fn cuGraphAddMemcpyNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        dependencies: *const CUgraphNode,
-        count: usize,
-        copy: *const CUDA_MEMCPY3D,
-        context: CUcontext,
-    );
-    fn cuGraphAddMemsetNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        dependencies: *const CUgraphNode,
-        count: usize,
-        fill: *const CUDA_MEMSET_NODE_PARAMS,
-        context: CUcontext,
-    );
-    fn cuGraphAddChildGraphNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        dependencies: *const CUgraphNode,
-        count: usize,
-        child: CUgraph,
-    );
-    fn cuGraphAddEmptyNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        dependencies: *const CUgraphNode,
-        count: usize,
-    );
-    fn cuGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint);
-    fn cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: u64);
-    fn cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
-    fn cuGraphExecDestroy(exec: CUgraphExec);
 }
 
 calls! { none:
@@ -342,8 +292,6 @@ calls! { none:
     );
     fn cuLinkComplete(state: CUlinkState, cubin: *mut *mut c_void, bytes: *mut usize);
     fn cuLinkDestroy(state: CUlinkState);
-    fn cuStreamBeginCapture_v2(stream: CUstream, mode: c_uint);
-    fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
     fn cuSurfObjectCreate(surface: *mut CUsurfObject, resource: *const CUDA_RESOURCE_DESC);
     fn cuSurfObjectDestroy(surface: CUsurfObject);
 }

@@ -95,7 +95,6 @@ pub mod error;
 pub mod event;
 pub mod external;
 pub mod function;
-pub mod graph;
 pub mod link;
 pub mod memory;
 pub mod module;

@@ -5,7 +5,6 @@
 //! but no code.
 
 mod context;
-mod graphs;
 mod kernels;
 mod launch;
 mod memory;

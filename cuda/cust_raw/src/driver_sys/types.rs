@@ -25,9 +25,6 @@ handles! {
     CUevent => CUevent_st,
     CUexternalMemory => CUextMemory_st,
     CUfunction => CUfunc_st,
-    CUgraph => CUgraph_st,
-    CUgraphExec => CUgraphExec_st,
-    CUgraphNode => CUgraphNode_st,
     CUlinkState => CUlinkState_st,
     CUmodule => CUmod_st,
     CUstream => CUstream_st,
@@ -380,43 +377,6 @@ pub struct CUDA_RESOURCE_VIEW_DESC {
     pub reserved: [u32; 16],
 }
 
-/// The type of a graph node, as a number, because newer drivers return more types.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CUgraphNodeType(pub u32);
-
-/// A flag of `cuGraphDebugDotPrint`: the file contains all parameters of the nodes.
-pub const CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE: u32 = 1;
-
-/// A kernel launch node of a graph. `cuda.h` of CUDA 12 and later calls this struct
-/// `CUDA_KERNEL_NODE_PARAMS_v1`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct CUDA_KERNEL_NODE_PARAMS {
-    pub func: CUfunction,
-    pub gridDimX: u32,
-    pub gridDimY: u32,
-    pub gridDimZ: u32,
-    pub blockDimX: u32,
-    pub blockDimY: u32,
-    pub blockDimZ: u32,
-    pub sharedMemBytes: u32,
-    pub kernelParams: *mut *mut c_void,
-    pub extra: *mut *mut c_void,
-}
-
-/// A memset node of a graph. `width` is in elements, `elementSize` and `pitch` are in bytes.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct CUDA_MEMSET_NODE_PARAMS {
-    pub dst: CUdeviceptr,
-    pub pitch: usize,
-    pub value: u32,
-    pub elementSize: u32,
-    pub width: usize,
-    pub height: usize,
-}
-
 /// The description of memory to import from another API: its handle, the type of the handle, and
 /// the size in bytes.
 #[repr(C)]
@@ -457,8 +417,6 @@ pub struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
 const _: () = {
     assert!(size_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC>() == 104);
     assert!(size_of::<CUDA_EXTERNAL_MEMORY_BUFFER_DESC>() == 88);
-    assert!(size_of::<CUDA_KERNEL_NODE_PARAMS>() == 56);
-    assert!(size_of::<CUDA_MEMSET_NODE_PARAMS>() == 40);
     assert!(size_of::<CUDA_MEMCPY2D>() == 128);
     assert!(size_of::<CUDA_MEMCPY3D>() == 200);
     assert!(size_of::<CUDA_ARRAY3D_DESCRIPTOR>() == 40);
