@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use cuda_std::cpu::{POISON, memory};
-use cust_raw::driver_sys::{CUdevice, CUdeviceptr, CUmem_advise, CUresult, CUstream};
+use cust_raw::driver_sys::{CUdeviceptr, CUresult, CUstream};
 
 use super::context;
 use super::device::available;
@@ -97,30 +97,6 @@ pub(crate) unsafe fn cuMemFreeAsync(address: CUdeviceptr, _stream: CUstream) -> 
     unsafe { cuMemFree_v2(address) }
 }
 
-/// The alignment of every pitch in bytes, which is the same as on current GPUs.
-const PITCH: usize = 512;
-
-pub(crate) unsafe fn cuMemAllocPitch_v2(
-    address: *mut CUdeviceptr,
-    pitch: *mut usize,
-    row: usize,
-    rows: usize,
-    element: c_uint,
-) -> CUresult {
-    if !matches!(element, 4 | 8 | 16) {
-        return CUresult::CUDA_ERROR_INVALID_VALUE;
-    }
-    let size = row.checked_next_multiple_of(PITCH).and_then(|p| Some((p, p.checked_mul(rows)?)));
-    let Some((found, bytes)) = size else {
-        return CUresult::CUDA_ERROR_OUT_OF_MEMORY;
-    };
-    // SAFETY: the caller passes valid addresses for both results.
-    unsafe {
-        *pitch = found;
-        cuMemAlloc_v2(address, bytes)
-    }
-}
-
 pub(crate) unsafe fn cuMemAllocManaged(
     address: *mut CUdeviceptr,
     bytes: usize,
@@ -128,24 +104,6 @@ pub(crate) unsafe fn cuMemAllocManaged(
 ) -> CUresult {
     // SAFETY: the caller meets the requirements of `cuMemAlloc_v2`.
     unsafe { cuMemAlloc_v2(address, bytes) }
-}
-
-pub(crate) unsafe fn cuMemPrefetchAsync(
-    address: CUdeviceptr,
-    bytes: usize,
-    _to: CUdevice,
-    _stream: CUstream,
-) -> CUresult {
-    code(device(address, bytes).map(drop))
-}
-
-pub(crate) unsafe fn cuMemAdvise(
-    address: CUdeviceptr,
-    bytes: usize,
-    _advice: CUmem_advise,
-    _device: CUdevice,
-) -> CUresult {
-    code(device(address, bytes).map(drop))
 }
 
 pub(crate) unsafe fn cuMemHostAlloc(
@@ -164,7 +122,7 @@ pub(crate) unsafe fn cuMemFreeHost(data: *mut c_void) -> CUresult {
 }
 
 /// Sets `count` elements of type `T` at a device address to `value`.
-pub(super) fn fill<T: Copy>(address: CUdeviceptr, value: T, count: usize) -> CUresult {
+fn fill<T: Copy>(address: CUdeviceptr, value: T, count: usize) -> CUresult {
     let bytes = count.saturating_mul(size_of::<T>());
     code(device(address, bytes).and_then(|data| {
         let data = data.cast::<T>();

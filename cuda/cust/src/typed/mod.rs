@@ -26,7 +26,6 @@ mod counters;
 mod cuda;
 mod error;
 mod event;
-mod gpu;
 mod image;
 mod memory;
 mod module;
