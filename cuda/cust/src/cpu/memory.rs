@@ -83,20 +83,6 @@ pub(crate) unsafe fn cuMemFree_v2(address: CUdeviceptr) -> CUresult {
     code(free(address as usize))
 }
 
-pub(crate) unsafe fn cuMemAllocAsync(
-    address: *mut CUdeviceptr,
-    bytes: usize,
-    _stream: CUstream,
-) -> CUresult {
-    // SAFETY: the caller meets the requirements of `cuMemAlloc_v2`.
-    unsafe { cuMemAlloc_v2(address, bytes) }
-}
-
-pub(crate) unsafe fn cuMemFreeAsync(address: CUdeviceptr, _stream: CUstream) -> CUresult {
-    // SAFETY: the caller meets the requirements of `cuMemFree_v2`.
-    unsafe { cuMemFree_v2(address) }
-}
-
 pub(crate) unsafe fn cuMemAllocManaged(
     address: *mut CUdeviceptr,
     bytes: usize,
@@ -142,38 +128,11 @@ pub(crate) unsafe fn cuMemsetD8_v2(address: CUdeviceptr, value: u8, bytes: usize
     fill(address, value, bytes)
 }
 
-pub(crate) unsafe fn cuMemsetD8Async(
-    address: CUdeviceptr,
-    value: u8,
-    bytes: usize,
-    _stream: CUstream,
-) -> CUresult {
-    fill(address, value, bytes)
-}
-
 pub(crate) unsafe fn cuMemsetD16_v2(address: CUdeviceptr, value: u16, count: usize) -> CUresult {
     fill(address, value, count)
 }
 
-pub(crate) unsafe fn cuMemsetD16Async(
-    address: CUdeviceptr,
-    value: u16,
-    count: usize,
-    _stream: CUstream,
-) -> CUresult {
-    fill(address, value, count)
-}
-
 pub(crate) unsafe fn cuMemsetD32_v2(address: CUdeviceptr, value: u32, count: usize) -> CUresult {
-    fill(address, value, count)
-}
-
-pub(crate) unsafe fn cuMemsetD32Async(
-    address: CUdeviceptr,
-    value: u32,
-    count: usize,
-    _stream: CUstream,
-) -> CUresult {
     fill(address, value, count)
 }
 
@@ -209,32 +168,23 @@ pub(crate) unsafe fn cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: 
     }))
 }
 
-pub(crate) unsafe fn cuMemcpyHtoDAsync_v2(
-    to: CUdeviceptr,
-    from: *const c_void,
-    bytes: usize,
-    _stream: CUstream,
-) -> CUresult {
-    // SAFETY: the caller meets the requirements of `cuMemcpyHtoD_v2`.
-    unsafe { cuMemcpyHtoD_v2(to, from, bytes) }
+/// Defines functions that do the same as others and have a stream as their last argument.
+macro_rules! in_stream {
+    ($($name:ident = $now:ident($($argument:ident: $type:ty),*);)+) => {$(
+        pub(crate) unsafe fn $name($($argument: $type,)* _stream: CUstream) -> CUresult {
+            // SAFETY: the caller meets the requirements of the function without a stream.
+            unsafe { $now($($argument),*) }
+        }
+    )+};
 }
 
-pub(crate) unsafe fn cuMemcpyDtoHAsync_v2(
-    to: *mut c_void,
-    from: CUdeviceptr,
-    bytes: usize,
-    _stream: CUstream,
-) -> CUresult {
-    // SAFETY: the caller meets the requirements of `cuMemcpyDtoH_v2`.
-    unsafe { cuMemcpyDtoH_v2(to, from, bytes) }
-}
-
-pub(crate) unsafe fn cuMemcpyDtoDAsync_v2(
-    to: CUdeviceptr,
-    from: CUdeviceptr,
-    bytes: usize,
-    _stream: CUstream,
-) -> CUresult {
-    // SAFETY: the caller meets the requirements of `cuMemcpyDtoD_v2`.
-    unsafe { cuMemcpyDtoD_v2(to, from, bytes) }
+in_stream! {
+    cuMemAllocAsync = cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
+    cuMemFreeAsync = cuMemFree_v2(address: CUdeviceptr);
+    cuMemsetD8Async = cuMemsetD8_v2(address: CUdeviceptr, value: u8, bytes: usize);
+    cuMemsetD16Async = cuMemsetD16_v2(address: CUdeviceptr, value: u16, count: usize);
+    cuMemsetD32Async = cuMemsetD32_v2(address: CUdeviceptr, value: u32, count: usize);
+    cuMemcpyHtoDAsync_v2 = cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize);
+    cuMemcpyDtoHAsync_v2 = cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize);
+    cuMemcpyDtoDAsync_v2 = cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
 }
