@@ -7,7 +7,6 @@
 //! - [`AtomicAdd`], [`AtomicMinMax`], [`AtomicBits`] and [`AtomicExchange`] have shorter calls for
 //!   pointers to global memory, always with device scope and relaxed ordering. These operations do
 //!   not order other memory accesses.
-//! - [`mid`] has rust-cuda's functions, such as `atomic_fetch_add_u32_device`.
 //!
 //! Use these instead of `core::sync::atomic` on the GPU. LLVM 22 drops the ordering of `fetch_add`
 //! and most other read-modify-writes on this target.
@@ -33,7 +32,6 @@
 //! ```
 
 mod cell;
-pub mod mid;
 mod scope;
 mod scoped;
 

@@ -125,24 +125,3 @@ fn a_cell_is_its_value_in_memory() {
     unsafe { cell.fetch_add(2.0, Ordering::Relaxed) };
     assert_eq!(value, 3.0);
 }
-
-#[test]
-fn the_functions_of_rust_cuda_are_the_same_operations() {
-    use cuda_std::atomic::mid;
-    let (mut sum, mut real) = (6_u32, 1.5_f64);
-    let (sum, real) = (&raw mut sum, &raw mut real);
-    // SAFETY: only this thread accesses the two variables.
-    unsafe {
-        assert_eq!(mid::atomic_fetch_add_u32_device(sum, Ordering::Relaxed, 4), 6);
-        assert_eq!(mid::atomic_fetch_sub_u32_block(sum, Ordering::AcqRel, 1), 10);
-        assert_eq!(mid::atomic_fetch_exch_u32_system(sum, Ordering::SeqCst, 3), 9);
-        assert_eq!(mid::atomic_compare_and_swap_u32_device(sum, 4, 5, Ordering::Release), 3);
-        assert_eq!(mid::atomic_compare_and_swap_u32_device(sum, 3, 5, Ordering::Release), 3);
-        assert_eq!(mid::atomic_load_32_device(sum, Ordering::Acquire), 5);
-        mid::atomic_store_32_device(sum, Ordering::Release, 7);
-        assert_eq!(*sum, 7);
-        assert_eq!(mid::atomic_fetch_add_f64_device(real, Ordering::Relaxed, 2.0), 1.5);
-        assert_eq!(*real, 3.5);
-    }
-    mid::device_thread_fence(Ordering::Relaxed);
-}

@@ -17,14 +17,13 @@
 //! # Ok::<(), cust::error::CudaError>(())
 //! ```
 
-use std::mem;
 use std::ptr;
 use std::time::Duration;
 
 use cust_raw::driver_sys as sys;
 
 use crate::driver;
-use crate::error::{CudaError, CudaResult, DropResult};
+use crate::error::{CudaError, CudaResult, DropResult, destroyed};
 use crate::stream::Stream;
 
 bitflags::bitflags! {
@@ -176,13 +175,8 @@ impl Event {
     pub fn drop(event: Self) -> DropResult<Self> {
         // SAFETY: the handle is alive and is destroyed only once; the driver lets pending waits
         // finish.
-        match unsafe { driver::cuEventDestroy_v2(event.0) } {
-            Ok(()) => {
-                mem::forget(event);
-                Ok(())
-            }
-            Err(error) => Err((error, event)),
-        }
+        let result = unsafe { driver::cuEventDestroy_v2(event.0) };
+        destroyed(event, result)
     }
 }
 

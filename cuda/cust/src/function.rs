@@ -23,7 +23,6 @@ use std::marker::PhantomData;
 use cust_raw::driver_sys as sys;
 use glam::{USizeVec2, USizeVec3, UVec2, UVec3};
 
-use crate::context::{CacheConfig, SharedMemoryConfig};
 use crate::driver;
 use crate::error::{CudaError, CudaResult};
 use crate::module::Module;
@@ -59,15 +58,6 @@ macro_rules! size {
             #[must_use]
             pub fn xyz(x: u32, y: u32, z: u32) -> Self {
                 Self { x, y, z }
-            }
-
-            /// Returns the product of the three sizes as an `i32`, the type that the driver
-            /// expects.
-            fn count(self) -> CudaResult<i32> {
-                let count = u64::from(self.x) * u64::from(self.y);
-                let count = count.checked_mul(self.z.into());
-                let count = count.and_then(|count| i32::try_from(count).ok());
-                count.ok_or(CudaError::InvalidValue)
             }
         }
 
@@ -201,8 +191,6 @@ pub enum FunctionAttribute {
 /// # // SAFETY: only the standard library accesses the environment.
 /// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
 /// use cuda_std::prelude::*;
-/// use cust::context::{CacheConfig, SharedMemoryConfig};
-/// use cust::function::{BlockSize, GridSize};
 /// use cust::module::Module;
 ///
 /// #[kernel(launch_bounds(256))]
@@ -217,14 +205,7 @@ pub enum FunctionAttribute {
 /// // The launch shape with the highest occupancy, with blocks of at most 128 threads.
 /// let (blocks, threads) = blur.suggested_launch_configuration(0, 128.into())?;
 /// assert!(blocks >= 1 && threads <= 128);
-/// assert!(blur.max_active_blocks_per_multiprocessor(threads.into(), 0)? >= 1);
-/// let (grid, block) = (GridSize::x(1), BlockSize::x(threads));
-/// let bytes = blur.available_dynamic_shared_memory_per_block(grid, block)?;
-/// assert!(bytes >= 48 << 10);
-///
 /// blur.set_max_dynamic_shared_size_bytes(96 << 10)?;
-/// blur.set_cache_config(CacheConfig::PreferShared)?;
-/// blur.set_shared_memory_config(SharedMemoryConfig::DefaultBankSize)?;
 /// # Ok::<(), cust::error::CudaError>(())
 /// ```
 #[derive(Debug)]
@@ -254,25 +235,6 @@ impl<'a> Function<'a> {
         Ok(value)
     }
 
-    /// Sets the preferred split of on-chip memory between L1 cache and shared memory for this
-    /// kernel. The driver may ignore the preference.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn set_cache_config(&mut self, config: CacheConfig) -> CudaResult<()> {
-        // SAFETY: the module is alive.
-        unsafe { driver::cuFuncSetCacheConfig(self.inner, config as u32) }
-    }
-
-    /// Sets the width of a shared memory bank for the kernel.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn set_shared_memory_config(&mut self, config: SharedMemoryConfig) -> CudaResult<()> {
-        // SAFETY: the module is alive.
-        unsafe { driver::cuFuncSetSharedMemConfig(self.inner, config as u32) }
-    }
-
     /// Sets the maximum dynamic shared memory per block in bytes. A kernel needs this call to use
     /// more than 48 KiB.
     ///
@@ -291,53 +253,6 @@ impl<'a> Function<'a> {
         self.inner
     }
 
-    /// Returns the maximum dynamic shared memory per block, in bytes, with which `blocks` blocks of
-    /// `block_size` threads still fit on one multiprocessor at the same time.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn available_dynamic_shared_memory_per_block(
-        &self,
-        blocks: GridSize,
-        block_size: BlockSize,
-    ) -> CudaResult<usize> {
-        let (blocks, threads) = (blocks.count()?, block_size.count()?);
-        let mut bytes = 0;
-        // SAFETY: the module is alive, and the driver writes the result to a local variable.
-        unsafe {
-            driver::cuOccupancyAvailableDynamicSMemPerBlock(
-                &raw mut bytes,
-                self.inner,
-                blocks,
-                threads,
-            )
-        }?;
-        Ok(bytes)
-    }
-
-    /// Returns the maximum number of blocks that a multiprocessor can run at once, if each block
-    /// has `block_size` threads and `dynamic_smem_size` bytes of dynamic shared memory.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn max_active_blocks_per_multiprocessor(
-        &self,
-        block_size: BlockSize,
-        dynamic_smem_size: usize,
-    ) -> CudaResult<u32> {
-        let (mut blocks, threads) = (0, block_size.count()?);
-        // SAFETY: the module is alive, and the driver writes the result to a local variable.
-        unsafe {
-            driver::cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                &raw mut blocks,
-                self.inner,
-                threads,
-                dynamic_smem_size,
-            )
-        }?;
-        Ok(blocks.unsigned_abs())
-    }
-
     /// Returns a launch shape that reaches the highest occupancy, as the smallest sufficient number
     /// of blocks and the number of threads per block. A block has at most `block_size_limit`
     /// threads; 0 means no limit.
@@ -349,7 +264,11 @@ impl<'a> Function<'a> {
         dynamic_smem_size: usize,
         block_size_limit: BlockSize,
     ) -> CudaResult<(u32, u32)> {
-        let (mut grid, mut block, limit) = (0, 0, block_size_limit.count()?);
+        let BlockSize { x, y, z } = block_size_limit;
+        let limit = [x, y, z].into_iter().try_fold(1_u32, u32::checked_mul);
+        let limit = limit.and_then(|limit| i32::try_from(limit).ok());
+        let limit = limit.ok_or(CudaError::InvalidValue)?;
+        let (mut grid, mut block) = (0, 0);
         // SAFETY: the module is alive, and the driver writes the results to local variables.
         unsafe {
             driver::cuOccupancyMaxPotentialBlockSize(

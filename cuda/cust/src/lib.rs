@@ -83,8 +83,8 @@
 //!
 //! # Limits
 //! - The crate has no runtime API (`cuda*`), no NVTX and none of the OptiX parts of rust-cuda.
-//! - On the CPU a process has one device, and [`mod@link`] is not supported. The only globals of a
-//!   module are the arrays that `cuda_std::constant!` declares.
+//! - On the CPU a process has one device. The only globals of a module are the arrays that
+//!   `cuda_std::constant!` declares.
 //! - A [`typed::Buffer`] holds fewer than 2³² elements. [`memory::DeviceBuffer`] has no such limit.
 
 pub mod context;
@@ -93,16 +93,12 @@ pub mod device;
 mod driver;
 pub mod error;
 pub mod event;
-pub mod external;
 pub mod function;
-pub mod graph;
-pub mod link;
+mod gpu;
 pub mod memory;
 pub mod module;
 pub mod prelude;
 pub mod stream;
-pub mod surface;
-pub mod texture;
 pub mod typed;
 pub mod util;
 
@@ -187,10 +183,6 @@ pub struct CudaApiVersion {
 }
 
 impl CudaApiVersion {
-    pub(crate) fn new(version: i32) -> Self {
-        Self { version }
-    }
-
     /// Returns the newest version that the driver supports.
     ///
     /// # Errors

@@ -25,12 +25,9 @@
 //! # Ok::<(), cust::error::CudaError>(())
 //! ```
 
-mod image;
-
 use std::ffi::{CStr, CString, c_void};
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
@@ -38,9 +35,9 @@ use std::ptr;
 use cust_raw::driver_sys as sys;
 
 use crate::driver;
-use crate::error::{CudaError, CudaResult, DropResult};
+use crate::error::{CudaError, CudaResult, DropResult, destroyed};
 use crate::function::Function;
-use crate::memory::{CopyDestination, DeviceCopy, DevicePointer};
+use crate::memory::{CopyDestination, DeviceCopy, DevicePointer, memcpy_dtoh, memcpy_htod};
 
 /// The optimisation level of the driver's PTX compiler.
 ///
@@ -61,64 +58,6 @@ pub enum OptLevel {
     O4 = 4,
 }
 
-/// The architecture that the driver compiles PTX for.
-///
-/// ```
-/// use cust::module::{JitTarget, ModuleJitOption};
-///
-/// let options = [ModuleJitOption::Target(JitTarget::Compute75)];
-/// assert_eq!(ModuleJitOption::into_raw(&options).0.len(), 1);
-/// ```
-#[repr(u32)]
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "compute capabilities")]
-pub enum JitTarget {
-    Compute20 = 20,
-    Compute21 = 21,
-    Compute30 = 30,
-    Compute32 = 32,
-    Compute35 = 35,
-    Compute37 = 37,
-    Compute50 = 50,
-    Compute52 = 52,
-    Compute53 = 53,
-    Compute60 = 60,
-    Compute61 = 61,
-    Compute62 = 62,
-    Compute70 = 70,
-    Compute72 = 72,
-    Compute75 = 75,
-    Compute80 = 80,
-    Compute86 = 86,
-    Compute87 = 87,
-    Compute89 = 89,
-    Compute90 = 90,
-    Compute100 = 100,
-    Compute101 = 101,
-    Compute103 = 103,
-    Compute110 = 110,
-    Compute120 = 120,
-    Compute121 = 121,
-}
-
-/// The code that the driver uses if a fatbin has no machine code for the device's architecture.
-///
-/// ```
-/// use cust::module::{JitFallback, ModuleJitOption};
-///
-/// let options = [ModuleJitOption::Fallback(JitFallback::PreferPtx)];
-/// assert_eq!(ModuleJitOption::into_raw(&options).0.len(), 1);
-/// ```
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JitFallback {
-    /// The driver compiles the PTX in the fatbin.
-    PreferPtx = 0,
-    /// The driver uses machine code for an older, compatible architecture.
-    PreferCompatibleBinary = 1,
-}
-
 /// An option of the driver's PTX compiler.
 ///
 /// ```
@@ -135,12 +74,6 @@ pub enum ModuleJitOption {
     MaxRegisters(u32),
     /// The optimisation level.
     OptLevel(OptLevel),
-    /// The driver compiles for the current context's device, which is the default.
-    DetermineTargetFromContext,
-    /// The driver compiles for this architecture.
-    Target(JitTarget),
-    /// The code that the driver uses if a fatbin has no machine code for the device's architecture.
-    Fallback(JitFallback),
     /// Whether to generate debug information.
     GenenerateDebugInfo(bool),
     /// Whether to generate line number information for profilers and debuggers.
@@ -157,9 +90,6 @@ impl ModuleJitOption {
             let (name, value) = match *option {
                 Self::MaxRegisters(registers) => (Raw::CU_JIT_MAX_REGISTERS, registers),
                 Self::OptLevel(level) => (Raw::CU_JIT_OPTIMIZATION_LEVEL, level as u32),
-                Self::DetermineTargetFromContext => (Raw::CU_JIT_TARGET_FROM_CUCONTEXT, 0),
-                Self::Target(target) => (Raw::CU_JIT_TARGET, target as u32),
-                Self::Fallback(fallback) => (Raw::CU_JIT_FALLBACK_STRATEGY, fallback as u32),
                 Self::GenenerateDebugInfo(on) => (Raw::CU_JIT_GENERATE_DEBUG_INFO, on.into()),
                 Self::GenerateLineInfo(on) => (Raw::CU_JIT_GENERATE_LINE_INFO, on.into()),
             };
@@ -214,54 +144,19 @@ impl Module {
         Ok(Self { inner })
     }
 
-    /// Loads a fatbin.
-    ///
-    /// ```no_run
-    /// use cust::module::Module;
-    ///
-    /// let _context = cust::quick_init()?;
-    /// let module = Module::from_fatbin(std::fs::read("kernels.fatbin")?, &[])?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Returns `InvalidImage` if the fatbin is truncated, or the driver's error. On the CPU, returns
-    /// `NoBinaryForGpu`, because the crate cannot read kernel names from machine code.
-    pub fn from_fatbin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
-        Self::from_cubin(bytes, options)
-    }
-
-    /// Loads a cubin.
-    ///
-    /// ```no_run
-    /// use cust::module::Module;
-    ///
-    /// let _context = cust::quick_init()?;
-    /// let module = Module::from_cubin(std::fs::read("kernels.cubin")?, &[])?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Returns the errors of [`from_fatbin`](Self::from_fatbin).
-    pub fn from_cubin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
-        let mut bytes = bytes.as_ref().to_vec();
-        if !image::is_complete(&bytes) {
-            return Err(CudaError::InvalidImage);
-        }
-        // The image may be text, which must be zero-terminated.
-        bytes.push(0);
-        // SAFETY: the image is zero-terminated. The parts that the headers of a binary image
-        // mention are within `bytes`.
-        unsafe { Self::load(bytes.as_ptr().cast(), options) }
-    }
-
     /// Loads PTX from a zero-terminated string.
     ///
     /// # Errors
     /// Returns `InvalidPtx` if the driver rejects the PTX, or another driver error.
     pub fn from_ptx_cstr(ptx: &CStr, options: &[ModuleJitOption]) -> CudaResult<Self> {
-        // SAFETY: the text is zero-terminated.
-        unsafe { Self::load(ptx.as_ptr().cast(), options) }
+        let mut inner = ptr::null_mut();
+        let (mut names, mut values) = ModuleJitOption::into_raw(options);
+        let (names, values, count) = (names.as_mut_ptr(), values.as_mut_ptr(), names.len() as u32);
+        let ptx = ptx.as_ptr().cast();
+        // SAFETY: the driver writes the handle to a local variable; `names` and `values` have
+        // `count` elements each, and the text is zero-terminated.
+        unsafe { driver::cuModuleLoadDataEx(&raw mut inner, ptx, count, names, values) }?;
+        Ok(Self { inner })
     }
 
     /// Loads PTX.
@@ -271,40 +166,6 @@ impl Module {
     /// it, or another driver error.
     pub fn from_ptx<T: AsRef<str>>(ptx: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
         Self::from_ptx_cstr(&c_string(ptx.as_ref())?, options)
-    }
-
-    /// Loads PTX.
-    ///
-    /// # Errors
-    /// Returns the errors of [`from_ptx`](Self::from_ptx).
-    #[deprecated(note = "use `from_ptx`")]
-    #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
-    pub fn from_str<T: AsRef<str>>(ptx: T) -> CudaResult<Self> {
-        Self::from_ptx(ptx, &[])
-    }
-
-    /// Loads PTX from a zero-terminated string.
-    ///
-    /// # Errors
-    /// Returns the errors of [`from_ptx`](Self::from_ptx).
-    #[deprecated(note = "use `from_ptx_cstr`")]
-    pub fn load_from_string(ptx: &CStr) -> CudaResult<Self> {
-        Self::from_ptx_cstr(ptx, &[])
-    }
-
-    /// Loads a PTX, cubin or fatbin image.
-    ///
-    /// # Safety
-    /// `image` must point to zero-terminated text, or to a binary image, which stores its length in
-    /// its header.
-    unsafe fn load(image: *const c_void, options: &[ModuleJitOption]) -> CudaResult<Self> {
-        let mut inner = ptr::null_mut();
-        let (mut names, mut values) = ModuleJitOption::into_raw(options);
-        let (names, values, count) = (names.as_mut_ptr(), values.as_mut_ptr(), names.len() as u32);
-        // SAFETY: the driver writes the handle to a local variable; `names` and `values` have
-        // `count` elements each. The caller guarantees that `image` is valid.
-        unsafe { driver::cuModuleLoadDataEx(&raw mut inner, image, count, names, values) }?;
-        Ok(Self { inner })
     }
 
     /// Returns the global variable or constant called `name`.
@@ -348,13 +209,8 @@ impl Module {
     pub fn drop(module: Self) -> DropResult<Self> {
         // SAFETY: `module.inner` is a loaded module and is unloaded only once. Functions and
         // symbols borrow the `Module`, so none exists any more.
-        match unsafe { driver::cuModuleUnload(module.inner) } {
-            Ok(()) => {
-                mem::forget(module);
-                Ok(())
-            }
-            Err(error) => Err((error, module)),
-        }
+        let result = unsafe { driver::cuModuleUnload(module.inner) };
+        destroyed(module, result)
     }
 }
 
@@ -412,11 +268,11 @@ impl<T: DeviceCopy> fmt::Pointer for Symbol<'_, T> {
 impl<T: DeviceCopy> CopyDestination<T> for Symbol<'_, T> {
     fn copy_from(&mut self, value: &T) -> CudaResult<()> {
         // SAFETY: `get_global` checked that the global has the size of `T`.
-        unsafe { crate::memory::copy_in(self.pointer.as_raw(), value, size_of::<T>()) }
+        unsafe { memcpy_htod(self.pointer.as_raw(), ptr::from_ref(value).cast(), size_of::<T>()) }
     }
 
     fn copy_to(&self, value: &mut T) -> CudaResult<()> {
         // SAFETY: `get_global` checked that the global has the size of `T`.
-        unsafe { crate::memory::copy_out(value, self.pointer.as_raw(), size_of::<T>()) }
+        unsafe { memcpy_dtoh(ptr::from_mut(value).cast(), self.pointer.as_raw(), size_of::<T>()) }
     }
 }

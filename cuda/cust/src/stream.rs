@@ -17,14 +17,12 @@
 //! ```
 
 use std::ffi::c_void;
-use std::mem;
-use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
 use cust_raw::driver_sys as sys;
 
 use crate::driver;
-use crate::error::{CudaResult, DropResult};
+use crate::error::{CudaResult, DropResult, destroyed};
 use crate::event::Event;
 use crate::function::{BlockSize, Function, GridSize};
 
@@ -74,7 +72,6 @@ bitflags::bitflags! {
 /// let first = Stream::new(StreamFlags::DEFAULT, None)?;
 /// let second = Stream::new(StreamFlags::DEFAULT, Some(-1))?;
 /// assert_eq!(second.get_priority()?, -1);
-/// assert_eq!(second.get_flags()?, StreamFlags::DEFAULT);
 ///
 /// // `second` waits for the work that `first` has so far.
 /// let event = Event::new(EventFlags::DISABLE_TIMING)?;
@@ -128,17 +125,6 @@ impl Stream {
         Self { inner, is_owned: false }
     }
 
-    /// Returns the flags of the stream.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn get_flags(&self) -> CudaResult<StreamFlags> {
-        let mut bits = 0;
-        // SAFETY: the handle is alive, and the driver writes the result to a local variable.
-        unsafe { driver::cuStreamGetFlags(self.inner, &raw mut bits) }?;
-        Ok(StreamFlags::from_bits_truncate(bits))
-    }
-
     /// Returns the priority. A smaller number is a higher priority.
     ///
     /// # Errors
@@ -148,54 +134,6 @@ impl Stream {
         // SAFETY: the handle is alive, and the driver writes the result to a local variable.
         unsafe { driver::cuStreamGetPriority(self.inner, &raw mut priority) }?;
         Ok(priority)
-    }
-
-    /// Calls `callback` when all work submitted so far is done, and passes the result of that work.
-    /// On a GPU, a thread of the driver calls `callback`. On the CPU, this function calls
-    /// `callback` before it returns. The callback must not call the driver. If the callback panics,
-    /// the panic does not propagate.
-    ///
-    /// The callback may run after this call has returned, so it must not borrow anything. rust-cuda
-    /// accepts the following borrow, but this crate rejects it:
-    ///
-    /// ```compile_fail
-    /// # fn f(stream: &cust::stream::Stream) {
-    /// let mut done = false;
-    /// stream.add_callback(Box::new(|_| done = true)).unwrap();
-    /// # }
-    /// ```
-    ///
-    /// ```
-    /// # // SAFETY: only the standard library accesses the environment.
-    /// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-    /// use cust::stream::{Stream, StreamFlags};
-    /// use std::sync::mpsc;
-    ///
-    /// let _context = cust::quick_init()?;
-    /// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
-    /// let (sender, receiver) = mpsc::channel();
-    /// stream.add_callback(Box::new(move |result| sender.send(result).unwrap()))?;
-    /// assert_eq!(receiver.recv(), Ok(Ok(())));
-    /// # Ok::<(), cust::error::CudaError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Returns the driver's error. On an error, the callback is not called.
-    pub fn add_callback<T>(&self, callback: Box<T>) -> CudaResult<()>
-    where
-        T: FnOnce(CudaResult<()>) + Send + 'static,
-    {
-        let data = Box::into_raw(callback);
-        // SAFETY: the stream is alive. `call` takes ownership of the box at `data`, and the driver
-        // runs `call` only once.
-        let result =
-            unsafe { driver::cuStreamAddCallback(self.inner, Some(call::<T>), data.cast(), 0) };
-        if result.is_err() {
-            // SAFETY: the driver rejected the callback, so `call` never runs and the box is still
-            // owned here.
-            mem::drop(unsafe { Box::from_raw(data) });
-        }
-        result
     }
 
     /// Waits until all work submitted so far is done.
@@ -279,13 +217,8 @@ impl Stream {
         }
         // SAFETY: the handle is alive and is destroyed only once; the driver lets the stream's work
         // finish.
-        match unsafe { driver::cuStreamDestroy_v2(stream.inner) } {
-            Ok(()) => {
-                mem::forget(stream);
-                Ok(())
-            }
-            Err(error) => Err((error, stream)),
-        }
+        let result = unsafe { driver::cuStreamDestroy_v2(stream.inner) };
+        destroyed(stream, result)
     }
 }
 
@@ -296,23 +229,4 @@ impl Drop for Stream {
             let _ = unsafe { driver::cuStreamDestroy_v2(self.inner) };
         }
     }
-}
-
-/// Calls the boxed callback that `add_callback` passed to the driver.
-///
-/// # Safety
-/// `data` must be the pointer from `Box::into_raw` in `add_callback`, and nothing may use the box
-/// again.
-unsafe extern "C" fn call<T: FnOnce(CudaResult<()>) + Send>(
-    _stream: sys::CUstream,
-    status: sys::CUresult,
-    data: *mut c_void,
-) {
-    // SAFETY: the caller upholds this function's safety contract.
-    let callback = unsafe { Box::from_raw(data.cast::<T>()) };
-    // A panic must not unwind into the driver. The result can be ignored, because the panic hook
-    // has already reported the panic.
-    let _ = panic::catch_unwind(AssertUnwindSafe(|| {
-        callback(status.to_result().map_err(Into::into));
-    }));
 }

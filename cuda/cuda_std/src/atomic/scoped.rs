@@ -155,7 +155,7 @@ pub(super) fn noted<T>(at: *const T, is_load: bool, order: Ordering) {
 
 /// Returns the ordering of a failed compare-exchange whose success ordering is `order`.
 #[inline(always)]
-pub(super) fn read_order(order: Ordering) -> Ordering {
+fn read_order(order: Ordering) -> Ordering {
     match order {
         Ordering::Release => Ordering::Relaxed,
         Ordering::AcqRel => Ordering::Acquire,

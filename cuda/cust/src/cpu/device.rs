@@ -5,7 +5,7 @@ use std::fs;
 use std::ptr;
 use std::thread;
 
-use cust_raw::driver_sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
+use cust_raw::driver_sys::{CUdevice, CUdevice_attribute, CUresult};
 
 /// The CUDA version of the emulated driver: 12.8, as 1000 times the major version plus 10 times the
 /// minor version.
@@ -49,12 +49,6 @@ pub(crate) unsafe fn cuDeviceGetName(
     // SAFETY: the caller passes a buffer `name` of `room` bytes, which is large enough for `bytes`,
     // as checked above.
     unsafe { ptr::copy_nonoverlapping(bytes.as_ptr().cast(), name, bytes.len()) };
-    CUresult::CUDA_SUCCESS
-}
-
-pub(crate) unsafe fn cuDeviceGetUuid_v2(uuid: *mut CUuuid, _device: CUdevice) -> CUresult {
-    // SAFETY: the caller passes a valid address for the result.
-    unsafe { *uuid = CUuuid { bytes: *b"CPU of this host" } };
     CUresult::CUDA_SUCCESS
 }
 
@@ -113,10 +107,6 @@ pub(crate) unsafe fn cuDeviceGetAttribute(
         12 | 82 => 65_536,
         // Number of multiprocessors, which is the number of CPU cores.
         16 => thread::available_parallelism().map_or(1, |cores| cores.get() as c_int),
-        // Required alignment in bytes of a texture's base address (14) and of a texture's row pitch
-        // (51).
-        14 => 256,
-        51 => 32,
         // Maximum threads per multiprocessor.
         39 => 2048,
         // Supported features: memory shared with the host (18), mapped host memory (19), unified
@@ -124,8 +114,6 @@ pub(crate) unsafe fn cuDeviceGetAttribute(
         // (88), concurrent access to managed memory (89), and host pointers to registered memory
         // (91).
         18 | 19 | 41 | 78 | 83 | 88 | 89 | 91 => 1,
-        // Largest sides, layer counts and row pitches of textures and surfaces.
-        21..=26 | 52..=59 | 69..=74 => 65_536,
         // Compute capability 9.0: the major and the minor version.
         75 => 9,
         76 => 0,

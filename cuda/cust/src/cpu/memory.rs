@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use cuda_std::cpu::{POISON, memory};
-use cust_raw::driver_sys::{CUdevice, CUdeviceptr, CUmem_advise, CUresult, CUstream};
+use cust_raw::driver_sys::{CUdeviceptr, CUresult, CUstream};
 
 use super::context;
 use super::device::available;
@@ -83,44 +83,6 @@ pub(crate) unsafe fn cuMemFree_v2(address: CUdeviceptr) -> CUresult {
     code(free(address as usize))
 }
 
-pub(crate) unsafe fn cuMemAllocAsync(
-    address: *mut CUdeviceptr,
-    bytes: usize,
-    _stream: CUstream,
-) -> CUresult {
-    // SAFETY: the caller meets the requirements of `cuMemAlloc_v2`.
-    unsafe { cuMemAlloc_v2(address, bytes) }
-}
-
-pub(crate) unsafe fn cuMemFreeAsync(address: CUdeviceptr, _stream: CUstream) -> CUresult {
-    // SAFETY: the caller meets the requirements of `cuMemFree_v2`.
-    unsafe { cuMemFree_v2(address) }
-}
-
-/// The alignment of every pitch in bytes, which is the same as on current GPUs.
-const PITCH: usize = 512;
-
-pub(crate) unsafe fn cuMemAllocPitch_v2(
-    address: *mut CUdeviceptr,
-    pitch: *mut usize,
-    row: usize,
-    rows: usize,
-    element: c_uint,
-) -> CUresult {
-    if !matches!(element, 4 | 8 | 16) {
-        return CUresult::CUDA_ERROR_INVALID_VALUE;
-    }
-    let size = row.checked_next_multiple_of(PITCH).and_then(|p| Some((p, p.checked_mul(rows)?)));
-    let Some((found, bytes)) = size else {
-        return CUresult::CUDA_ERROR_OUT_OF_MEMORY;
-    };
-    // SAFETY: the caller passes valid addresses for both results.
-    unsafe {
-        *pitch = found;
-        cuMemAlloc_v2(address, bytes)
-    }
-}
-
 pub(crate) unsafe fn cuMemAllocManaged(
     address: *mut CUdeviceptr,
     bytes: usize,
@@ -128,24 +90,6 @@ pub(crate) unsafe fn cuMemAllocManaged(
 ) -> CUresult {
     // SAFETY: the caller meets the requirements of `cuMemAlloc_v2`.
     unsafe { cuMemAlloc_v2(address, bytes) }
-}
-
-pub(crate) unsafe fn cuMemPrefetchAsync(
-    address: CUdeviceptr,
-    bytes: usize,
-    _to: CUdevice,
-    _stream: CUstream,
-) -> CUresult {
-    code(device(address, bytes).map(drop))
-}
-
-pub(crate) unsafe fn cuMemAdvise(
-    address: CUdeviceptr,
-    bytes: usize,
-    _advice: CUmem_advise,
-    _device: CUdevice,
-) -> CUresult {
-    code(device(address, bytes).map(drop))
 }
 
 pub(crate) unsafe fn cuMemHostAlloc(
@@ -164,7 +108,7 @@ pub(crate) unsafe fn cuMemFreeHost(data: *mut c_void) -> CUresult {
 }
 
 /// Sets `count` elements of type `T` at a device address to `value`.
-pub(super) fn fill<T: Copy>(address: CUdeviceptr, value: T, count: usize) -> CUresult {
+fn fill<T: Copy>(address: CUdeviceptr, value: T, count: usize) -> CUresult {
     let bytes = count.saturating_mul(size_of::<T>());
     code(device(address, bytes).and_then(|data| {
         let data = data.cast::<T>();
@@ -184,38 +128,11 @@ pub(crate) unsafe fn cuMemsetD8_v2(address: CUdeviceptr, value: u8, bytes: usize
     fill(address, value, bytes)
 }
 
-pub(crate) unsafe fn cuMemsetD8Async(
-    address: CUdeviceptr,
-    value: u8,
-    bytes: usize,
-    _stream: CUstream,
-) -> CUresult {
-    fill(address, value, bytes)
-}
-
 pub(crate) unsafe fn cuMemsetD16_v2(address: CUdeviceptr, value: u16, count: usize) -> CUresult {
     fill(address, value, count)
 }
 
-pub(crate) unsafe fn cuMemsetD16Async(
-    address: CUdeviceptr,
-    value: u16,
-    count: usize,
-    _stream: CUstream,
-) -> CUresult {
-    fill(address, value, count)
-}
-
 pub(crate) unsafe fn cuMemsetD32_v2(address: CUdeviceptr, value: u32, count: usize) -> CUresult {
-    fill(address, value, count)
-}
-
-pub(crate) unsafe fn cuMemsetD32Async(
-    address: CUdeviceptr,
-    value: u32,
-    count: usize,
-    _stream: CUstream,
-) -> CUresult {
     fill(address, value, count)
 }
 
@@ -251,32 +168,23 @@ pub(crate) unsafe fn cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: 
     }))
 }
 
-pub(crate) unsafe fn cuMemcpyHtoDAsync_v2(
-    to: CUdeviceptr,
-    from: *const c_void,
-    bytes: usize,
-    _stream: CUstream,
-) -> CUresult {
-    // SAFETY: the caller meets the requirements of `cuMemcpyHtoD_v2`.
-    unsafe { cuMemcpyHtoD_v2(to, from, bytes) }
+/// Defines functions that do the same as others and have a stream as their last argument.
+macro_rules! in_stream {
+    ($($name:ident = $now:ident($($argument:ident: $type:ty),*);)+) => {$(
+        pub(crate) unsafe fn $name($($argument: $type,)* _stream: CUstream) -> CUresult {
+            // SAFETY: the caller meets the requirements of the function without a stream.
+            unsafe { $now($($argument),*) }
+        }
+    )+};
 }
 
-pub(crate) unsafe fn cuMemcpyDtoHAsync_v2(
-    to: *mut c_void,
-    from: CUdeviceptr,
-    bytes: usize,
-    _stream: CUstream,
-) -> CUresult {
-    // SAFETY: the caller meets the requirements of `cuMemcpyDtoH_v2`.
-    unsafe { cuMemcpyDtoH_v2(to, from, bytes) }
-}
-
-pub(crate) unsafe fn cuMemcpyDtoDAsync_v2(
-    to: CUdeviceptr,
-    from: CUdeviceptr,
-    bytes: usize,
-    _stream: CUstream,
-) -> CUresult {
-    // SAFETY: the caller meets the requirements of `cuMemcpyDtoD_v2`.
-    unsafe { cuMemcpyDtoD_v2(to, from, bytes) }
+in_stream! {
+    cuMemAllocAsync = cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
+    cuMemFreeAsync = cuMemFree_v2(address: CUdeviceptr);
+    cuMemsetD8Async = cuMemsetD8_v2(address: CUdeviceptr, value: u8, bytes: usize);
+    cuMemsetD16Async = cuMemsetD16_v2(address: CUdeviceptr, value: u16, count: usize);
+    cuMemsetD32Async = cuMemsetD32_v2(address: CUdeviceptr, value: u32, count: usize);
+    cuMemcpyHtoDAsync_v2 = cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize);
+    cuMemcpyDtoHAsync_v2 = cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize);
+    cuMemcpyDtoDAsync_v2 = cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
 }

@@ -13,22 +13,14 @@
 #![allow(clippy::too_many_arguments, reason = "the driver's parameters")]
 #![allow(clippy::missing_safety_doc, reason = "NVIDIA's manual states the requirements")]
 
-mod array;
 mod context;
-mod copy;
 mod device;
-mod graph;
 mod memory;
 mod module;
 mod stream;
-mod texture;
 
-pub(crate) use array::*;
 pub(crate) use context::*;
-pub(crate) use copy::*;
 pub(crate) use device::*;
-pub(crate) use graph::*;
 pub(crate) use memory::*;
 pub(crate) use module::*;
 pub(crate) use stream::*;
-pub(crate) use texture::*;

@@ -45,8 +45,8 @@ struct Module {
 }
 
 /// A kernel of a module.
-pub(super) struct Function {
-    pub(super) kernel: &'static KernelEntry,
+struct Function {
+    kernel: &'static KernelEntry,
     constants: Arc<Constants>,
 }
 
@@ -193,7 +193,7 @@ unsafe fn function<'a>(handle: CUfunction) -> Result<&'a Function, CUresult> {
 ///
 /// # Safety
 /// The handle must be null or belong to a function whose module is loaded.
-pub(super) unsafe fn kernel(handle: CUfunction) -> Result<&'static KernelEntry, CUresult> {
+unsafe fn kernel(handle: CUfunction) -> Result<&'static KernelEntry, CUresult> {
     // SAFETY: the caller upholds this function's safety contract.
     Ok(unsafe { function(handle) }?.kernel)
 }
@@ -319,41 +319,8 @@ pub(crate) unsafe fn cuFuncSetAttribute(
     code(unsafe { kernel(function) }.map(drop))
 }
 
-pub(crate) unsafe fn cuFuncSetCacheConfig(function: CUfunction, _config: c_uint) -> CUresult {
-    // SAFETY: the caller passes the handle of a function whose module is loaded.
-    code(unsafe { kernel(function) }.map(drop))
-}
-
-pub(crate) unsafe fn cuFuncSetSharedMemConfig(function: CUfunction, _config: c_uint) -> CUresult {
-    // SAFETY: the caller passes the handle of a function whose module is loaded.
-    code(unsafe { kernel(function) }.map(drop))
-}
-
 fn cores() -> c_int {
     thread::available_parallelism().map_or(1, |cores| cores.get() as c_int)
-}
-
-pub(crate) unsafe fn cuOccupancyAvailableDynamicSMemPerBlock(
-    bytes: *mut usize,
-    function: CUfunction,
-    _blocks: c_int,
-    _block: c_int,
-) -> CUresult {
-    // SAFETY: the caller passes the handle of a function whose module is loaded, and a valid
-    // address for the result.
-    code(unsafe { kernel(function) }.map(|_| unsafe { *bytes = SHARED as usize }))
-}
-
-/// Reports one block per multiprocessor, because a CPU core runs one block at a time.
-pub(crate) unsafe fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
-    blocks: *mut c_int,
-    function: CUfunction,
-    _block: c_int,
-    _dynamic_shared: usize,
-) -> CUresult {
-    // SAFETY: the caller passes the handle of a function whose module is loaded, and a valid
-    // address for the result.
-    code(unsafe { kernel(function) }.map(|_| unsafe { *blocks = 1 }))
 }
 
 /// Suggests a grid of one block per CPU core, and blocks of 256 threads, or fewer if `limit` or the
@@ -398,7 +365,7 @@ pub(crate) unsafe fn cuLaunchKernel(
 /// # Safety
 /// The function must belong to a loaded module, the parameters must match the kernel, and the
 /// caller must meet the safety requirements of the kernel.
-pub(super) unsafe fn launch(
+unsafe fn launch(
     function: CUfunction,
     grid: [u32; 3],
     block: [u32; 3],

@@ -1,36 +1,19 @@
 //! Streams and events of the CPU, where submitted work is done when the call returns.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use cust_raw::driver_sys::{
-    CU_EVENT_DISABLE_TIMING, CUevent, CUresult, CUstream, CUstreamCallback,
-};
+use cust_raw::driver_sys::{CU_EVENT_DISABLE_TIMING, CUevent, CUresult, CUstream};
 
 use super::context;
 use super::memory::code;
-
-/// A stream, which stores only its creation parameters.
-struct Stream {
-    flags: c_uint,
-    priority: c_int,
-}
 
 /// An event, which stores the time when it was last recorded.
 struct Event {
     takes_time: bool,
     recorded: Mutex<Option<Instant>>,
-}
-
-/// Returns the stream that a handle refers to, or `None` for the default stream.
-///
-/// # Safety
-/// The handle must be null or belong to a live stream.
-unsafe fn stream<'a>(handle: CUstream) -> Option<&'a Stream> {
-    // SAFETY: the caller upholds this function's safety contract.
-    unsafe { handle.cast::<Stream>().as_ref() }
 }
 
 /// Returns the event that a handle refers to.
@@ -42,13 +25,14 @@ unsafe fn event<'a>(handle: CUevent) -> Result<&'a Event, CUresult> {
     unsafe { handle.cast::<Event>().as_ref() }.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
 }
 
+/// Creates a stream, which stores only its priority.
 pub(crate) unsafe fn cuStreamCreateWithPriority(
     to: *mut CUstream,
-    flags: c_uint,
+    _flags: c_uint,
     priority: c_int,
 ) -> CUresult {
     code(context::check().map(|()| {
-        let made = Box::into_raw(Box::new(Stream { flags, priority }));
+        let made = Box::into_raw(Box::new(priority));
         // SAFETY: the caller passes a valid address for the result.
         unsafe { *to = made.cast() };
     }))
@@ -60,33 +44,13 @@ pub(crate) unsafe fn cuStreamDestroy_v2(handle: CUstream) -> CUresult {
     }
     // SAFETY: the handle comes from `cuStreamCreateWithPriority`, and the caller guarantees that it
     // is destroyed only once.
-    drop(unsafe { Box::from_raw(handle.cast::<Stream>()) });
-    CUresult::CUDA_SUCCESS
-}
-
-pub(crate) unsafe fn cuStreamGetFlags(handle: CUstream, flags: *mut c_uint) -> CUresult {
-    // SAFETY: the caller passes a live stream and a valid address for the result.
-    unsafe { *flags = stream(handle).map_or(0, |stream| stream.flags) };
+    drop(unsafe { Box::from_raw(handle.cast::<c_int>()) });
     CUresult::CUDA_SUCCESS
 }
 
 pub(crate) unsafe fn cuStreamGetPriority(handle: CUstream, priority: *mut c_int) -> CUresult {
     // SAFETY: the caller passes a live stream and a valid address for the result.
-    unsafe { *priority = stream(handle).map_or(0, |stream| stream.priority) };
-    CUresult::CUDA_SUCCESS
-}
-
-pub(crate) unsafe fn cuStreamAddCallback(
-    handle: CUstream,
-    callback: CUstreamCallback,
-    data: *mut c_void,
-    _flags: c_uint,
-) -> CUresult {
-    let Some(callback) = callback else {
-        return CUresult::CUDA_ERROR_INVALID_VALUE;
-    };
-    // SAFETY: the caller guarantees that the callback can be called with `data`.
-    unsafe { callback(handle, CUresult::CUDA_SUCCESS, data) };
+    unsafe { *priority = handle.cast::<c_int>().as_ref().copied().unwrap_or(0) };
     CUresult::CUDA_SUCCESS
 }
 

@@ -151,47 +151,6 @@ pub unsafe fn cuda_free_async<T: DeviceCopy>(
     unsafe { driver::cuMemFreeAsync(pointer.as_raw(), stream.as_inner()) }
 }
 
-/// Allocates `height` rows of `width` elements, each row aligned for fast access. Returns the
-/// address of the first row and the pitch, which is the distance between the starts of consecutive
-/// rows in bytes.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// use cust::memory::{cuda_free, cuda_malloc_pitched};
-///
-/// let _context = cust::quick_init()?;
-/// // SAFETY: nothing reads the memory, which is freed once.
-/// unsafe {
-///     let (rows, pitch) = cuda_malloc_pitched::<f32>(100, 20)?;
-///     assert!(pitch >= 400);
-///     cuda_free(rows)?;
-/// }
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
-///
-/// # Safety
-/// The caller must write the elements before anything reads them.
-///
-/// # Errors
-/// Returns `InvalidMemoryAllocation` if the size is zero or exceeds the address space. Returns
-/// `InvalidValue` if the size of `T` is not 4, 8 or 16 bytes. Otherwise returns the driver's error,
-/// if any.
-pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(
-    width: usize,
-    height: usize,
-) -> CudaResult<(DevicePointer<T>, usize)> {
-    let row = bytes_of::<T>(width)?;
-    if height == 0 {
-        return Err(CudaError::InvalidMemoryAllocation);
-    }
-    let element = u32::try_from(size_of::<T>()).map_err(|_| CudaError::InvalidMemoryAllocation)?;
-    let (mut address, mut pitch) = (0, 0);
-    // SAFETY: the driver writes the results to local variables.
-    unsafe { driver::cuMemAllocPitch_v2(&raw mut address, &raw mut pitch, row, height, element) }?;
-    Ok((DevicePointer::from_raw(address), pitch))
-}
-
 /// Allocates unified memory for `count` elements and leaves its bytes undefined.
 ///
 /// ```

@@ -3,10 +3,9 @@
 //! | type | location | contents |
 //! |---|---|---|
 //! | [`DeviceBuffer`], [`DeviceSlice`] | device | contiguous elements |
-//! | [`DeviceBox`], [`DeviceVariable`] | device | one value |
+//! | [`DeviceBox`] | device | one value |
 //! | [`LockedBuffer`], [`LockedBox`] | host, page-locked for fast copies | elements, one value |
 //! | [`UnifiedBuffer`], [`UnifiedBox`] | host or device, migrates on use | elements, one value |
-//! | [`mod@array`] | device | texels for textures and surfaces |
 //!
 //! ```
 //! # // SAFETY: only the standard library accesses the environment.
@@ -28,12 +27,10 @@
 //! # Ok::<(), cust::error::CudaError>(())
 //! ```
 
-pub mod array;
 mod device;
-mod locked;
+mod host;
 mod malloc;
 mod pointer;
-mod unified;
 
 use std::ffi::c_void;
 
@@ -46,13 +43,12 @@ pub use bytemuck;
 pub use cuda_std::launch::DevicePointer;
 
 pub use device::*;
-pub use locked::*;
+pub use host::{LockedBox, LockedBuffer, UnifiedBox, UnifiedBuffer};
 pub use malloc::*;
 pub use pointer::UnifiedPointer;
-pub use unified::*;
 
 use crate::driver;
-use crate::error::{CudaError, CudaResult};
+use crate::error::CudaResult;
 
 /// A buffer whose elements a kernel can access.
 ///
@@ -162,16 +158,6 @@ impl<T: DeviceCopy> DeviceMemory for DeviceBox<T> {
     }
 }
 
-impl<T: DeviceCopy> DeviceMemory for DeviceVariable<T> {
-    fn as_raw_ptr(&self) -> sys::CUdeviceptr {
-        self.as_device_ptr().as_raw()
-    }
-
-    fn size_in_bytes(&self) -> usize {
-        size_of::<T>()
-    }
-}
-
 impl<T: DeviceCopy> DeviceMemory for DeviceBuffer<T> {
     fn as_raw_ptr(&self) -> sys::CUdeviceptr {
         self.as_slice().as_raw_ptr()
@@ -202,40 +188,7 @@ mod private {
     impl<T: DeviceCopy> Sealed for DeviceBox<T> {}
 }
 
-/// Copies `bytes` bytes from host to device and waits until the copy is done. If `bytes` is 0, the
-/// function does not call the driver.
-///
-/// # Safety
-/// `from` must be valid for reads and `to` for writes of `bytes` bytes.
-pub(crate) unsafe fn copy_in<T>(
-    to: sys::CUdeviceptr,
-    from: *const T,
-    bytes: usize,
-) -> CudaResult<()> {
-    match bytes {
-        0 => Ok(()),
-        // SAFETY: the caller upholds this function's safety contract.
-        _ => unsafe { driver::cuMemcpyHtoD_v2(to, from.cast(), bytes) },
-    }
-}
-
-/// Copies like [`copy_in`], but from device to host.
-///
-/// # Safety
-/// `from` must be valid for reads and `to` for writes of `bytes` bytes.
-pub(crate) unsafe fn copy_out<T>(
-    to: *mut T,
-    from: sys::CUdeviceptr,
-    bytes: usize,
-) -> CudaResult<()> {
-    match bytes {
-        0 => Ok(()),
-        // SAFETY: the caller upholds this function's safety contract.
-        _ => unsafe { driver::cuMemcpyDtoH_v2(to.cast(), from, bytes) },
-    }
-}
-
-/// Copies like [`copy_in`], but from device to device.
+/// Copies like [`memcpy_htod`], but from device to device.
 ///
 /// # Safety
 /// `from` must be valid for reads and `to` for writes of `bytes` bytes.
@@ -251,7 +204,8 @@ pub(crate) unsafe fn copy_across(
     }
 }
 
-/// Copies `size` bytes from host to device and waits for the copy.
+/// Copies `size` bytes from host to device and waits for the copy. If `size` is 0, the function does
+/// not call the driver.
 ///
 /// ```
 /// # // SAFETY: only the standard library accesses the environment.
@@ -277,11 +231,14 @@ pub unsafe fn memcpy_htod(
     src: *const c_void,
     size: usize,
 ) -> CudaResult<()> {
-    // SAFETY: the caller upholds this function's safety contract.
-    unsafe { driver::cuMemcpyHtoD_v2(dst, src, size) }
+    match size {
+        0 => Ok(()),
+        // SAFETY: the caller upholds this function's safety contract.
+        _ => unsafe { driver::cuMemcpyHtoD_v2(dst, src, size) },
+    }
 }
 
-/// Copies `size` bytes from device to host and waits for the copy.
+/// Copies like [`memcpy_htod`], but from device to host.
 ///
 /// ```
 /// # // SAFETY: only the standard library accesses the environment.
@@ -303,106 +260,11 @@ pub unsafe fn memcpy_htod(
 /// # Errors
 /// Returns the driver's error.
 pub unsafe fn memcpy_dtoh(dst: *mut c_void, src: sys::CUdeviceptr, size: usize) -> CudaResult<()> {
-    // SAFETY: the caller upholds this function's safety contract.
-    unsafe { driver::cuMemcpyDtoH_v2(dst, src, size) }
-}
-
-/// Returns the size of a row of `width` elements in bytes.
-fn row_bytes<T>(width: usize) -> CudaResult<usize> {
-    width.checked_mul(size_of::<T>()).ok_or(CudaError::InvalidMemoryAllocation)
-}
-
-/// Copies `height` rows of `width` elements from host to device. `dpitch` and `spitch` are the
-/// distances between the starts of consecutive rows in bytes.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// use cust::memory::{DeviceBuffer, memcpy_2d_htod};
-///
-/// let _context = cust::quick_init()?;
-/// let buffer = DeviceBuffer::<u32>::zeroed(6)?;
-/// let rows = [1_u32, 2, 3, 4];
-/// // SAFETY: the device has two rows of three elements, and the host two rows of two.
-/// unsafe { memcpy_2d_htod(buffer.as_device_ptr(), 12, rows.as_ptr(), 8, 2, 2) }?;
-/// assert_eq!(buffer.as_host_vec()?, [1, 2, 0, 3, 4, 0]);
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
-///
-/// # Safety
-/// `src` must be valid for reads of `height` rows that start `spitch` bytes apart, and `dst` for
-/// writes of `height` rows that start `dpitch` bytes apart.
-///
-/// # Errors
-/// Returns an error if a row exceeds the address space or a pitch is less than the size of a row.
-/// Otherwise returns the driver's error, if any.
-pub unsafe fn memcpy_2d_htod<T: DeviceCopy>(
-    dst: DevicePointer<T>,
-    dpitch: usize,
-    src: *const T,
-    spitch: usize,
-    width: usize,
-    height: usize,
-) -> CudaResult<()> {
-    let copy = sys::CUDA_MEMCPY2D {
-        srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_HOST,
-        srcHost: src.cast(),
-        srcPitch: spitch,
-        dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
-        dstDevice: dst.as_raw(),
-        dstPitch: dpitch,
-        WidthInBytes: row_bytes::<T>(width)?,
-        Height: height,
-        ..Default::default()
-    };
-    // SAFETY: the caller upholds this function's safety contract.
-    unsafe { driver::cuMemcpy2D_v2(&raw const copy) }
-}
-
-/// Copies `height` rows of `width` elements from device to host. `dpitch` and `spitch` are the
-/// distances between the starts of consecutive rows in bytes.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// use cust::memory::{DeviceBuffer, memcpy_2d_dtoh};
-///
-/// let _context = cust::quick_init()?;
-/// let buffer = DeviceBuffer::from_slice(&[1_u32, 2, 0, 3, 4, 0])?;
-/// let mut rows = [0_u32; 4];
-/// // SAFETY: the device has two rows of three elements, and the host two rows of two.
-/// unsafe { memcpy_2d_dtoh(rows.as_mut_ptr(), 8, buffer.as_device_ptr(), 12, 2, 2) }?;
-/// assert_eq!(rows, [1, 2, 3, 4]);
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
-///
-/// # Safety
-/// `src` must be valid for reads of `height` rows that start `spitch` bytes apart, and `dst` for
-/// writes of `height` rows that start `dpitch` bytes apart.
-///
-/// # Errors
-/// Returns the errors of [`memcpy_2d_htod`].
-pub unsafe fn memcpy_2d_dtoh<T: DeviceCopy>(
-    dst: *mut T,
-    dpitch: usize,
-    src: DevicePointer<T>,
-    spitch: usize,
-    width: usize,
-    height: usize,
-) -> CudaResult<()> {
-    let copy = sys::CUDA_MEMCPY2D {
-        srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
-        srcDevice: src.as_raw(),
-        srcPitch: spitch,
-        dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_HOST,
-        dstHost: dst.cast(),
-        dstPitch: dpitch,
-        WidthInBytes: row_bytes::<T>(width)?,
-        Height: height,
-        ..Default::default()
-    };
-    // SAFETY: the caller upholds this function's safety contract.
-    unsafe { driver::cuMemcpy2D_v2(&raw const copy) }
+    match size {
+        0 => Ok(()),
+        // SAFETY: the caller upholds this function's safety contract.
+        _ => unsafe { driver::cuMemcpyDtoH_v2(dst, src, size) },
+    }
 }
 
 /// Returns the free and the total device memory in bytes.

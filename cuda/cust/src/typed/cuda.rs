@@ -12,9 +12,10 @@ use cust_raw::driver_sys::{self as sys, CUdevice_attribute as Attribute};
 use super::context::{self, Current};
 use super::counters::Token;
 use super::error::{Check, DeviceError, ErrorKind};
-use super::gpu::{Context, Gpu};
 use super::module::{Kernels, Modules};
 use super::ptx::{Arch, KernelModule, PtxImage};
+use crate::driver::Backend;
+use crate::gpu::{Context, Gpu};
 
 /// The maximum sum of static and dynamic shared memory per block in bytes, for a kernel that has
 /// not opted in to more.
@@ -90,7 +91,7 @@ impl CudaInfo {
     #[track_caller]
     fn of(ordinal: u32, gpu: Gpu) -> Result<Self, DeviceError> {
         const OP: &str = "describing a CUDA device";
-        let attribute = |which| gpu.attribute(which).check(OP);
+        let attribute = |which| gpu.attribute(which).check(OP).map(|value| value as u32);
         Ok(Self {
             ordinal,
             name: gpu.name().check(OP)?,
@@ -115,7 +116,7 @@ pub(super) fn count() -> Result<u32, DeviceError> {
     const OP: &str = "initialising the CUDA driver";
     cust_raw::driver().map_err(|e| ErrorKind::NoDriver(e.to_string())).check(OP)?;
     cust_raw::init().check(OP)?;
-    Gpu::count().check("counting CUDA devices")
+    Gpu::count(Backend::Gpu).check("counting CUDA devices")
 }
 
 #[track_caller]
@@ -125,7 +126,7 @@ fn gpu(ordinal: u32) -> Result<Gpu, DeviceError> {
     if ordinal >= count {
         return Err(DeviceError::new(OP, ErrorKind::NoDevice { ordinal, count }));
     }
-    Gpu::get(ordinal).check(OP)
+    Gpu::get(Backend::Gpu, ordinal).check(OP)
 }
 
 /// Returns the PTX image of `module` for the newest architecture that runs on `gpu`.
@@ -163,15 +164,19 @@ impl CudaDevice {
         modules: &[KernelModule],
     ) -> Result<Self, DeviceError> {
         const OP: &str = "using a CUDA context";
-        count()?;
-        let (ordinal, gpu) = {
+        let count = count()?;
+        let found = {
             let _current = Current::enter(context).check(OP)?;
-            Gpu::current().check(OP)?
+            Gpu::current(Backend::Gpu).check(OP)?
         };
+        let is_found = |&ordinal: &u32| Gpu::get(Backend::Gpu, ordinal) == Ok(found);
+        let ordinal = (0..count).find(is_found);
+        let ordinal = ordinal.ok_or(sys::CUresult::CUDA_ERROR_INVALID_DEVICE).check(OP)?;
         check_alive(ordinal, OP)?;
         // SAFETY: the caller upholds this function's safety contract.
         let context = unsafe { Context::from_raw(context) };
-        Self::with_context(ordinal, gpu, context, modules).inspect_err(|error| note(ordinal, error))
+        Self::with_context(ordinal, found, context, modules)
+            .inspect_err(|error| note(ordinal, error))
     }
 
     #[track_caller]

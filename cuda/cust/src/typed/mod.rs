@@ -7,8 +7,8 @@
 //! The NVIDIA driver is loaded at run time. A program that uses this module also starts without a
 //! driver; opening a GPU then returns [`ErrorKind::NoDriver`].
 //!
-//! This module has no managed memory and no graphs; use [`crate::memory`] and [`crate::graph`],
-//! which have rust-cuda's names. Peer access between GPUs is not supported.
+//! This module has no managed memory; use [`crate::memory`], which has rust-cuda's names. Graphs
+//! and peer access between GPUs are not supported.
 //!
 //! ```
 //! use cust::typed::{Buffer, Device};
@@ -26,7 +26,6 @@ mod counters;
 mod cuda;
 mod error;
 mod event;
-mod gpu;
 mod image;
 mod memory;
 mod module;

@@ -10,8 +10,8 @@ use cust_raw::driver_sys as sys;
 use super::context::insist_in;
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
-use super::gpu::Context;
 use super::ptx::{PtxImage, PtxText, SplitPtx};
+use crate::gpu::Context;
 
 /// The size in bytes of the buffer for the PTX compiler's error log.
 const LOG_BYTES: usize = 8 << 10;

@@ -1,8 +1,13 @@
 //! The source and the destination of a copy: rows in host memory, in device memory, in memory of another library or in an
 //! array.
 
+use std::ptr;
+
 use cuda_std::launch::Place;
 use cust_raw::driver_sys as sys;
+use cust_raw::driver_sys::CUmemorytype::{
+    self, CU_MEMORYTYPE_ARRAY, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST,
+};
 
 use super::memory::Memory;
 
@@ -94,4 +99,59 @@ pub enum RowsMut<'a> {
         /// The device that holds the array.
         place: Place,
     },
+}
+
+/// The source or the destination of a copy.
+pub(super) struct Side {
+    pub(super) kind: CUmemorytype,
+    /// The address of the first row on the host or on the device.
+    pub(super) data: *mut u8,
+    pub(super) pitch: usize,
+    pub(super) array: sys::CUarray,
+    /// The device that holds the rows, if it is known.
+    pub(super) place: Option<Place>,
+}
+
+impl Side {
+    fn new(kind: CUmemorytype, data: *mut u8, pitch: usize) -> Self {
+        Self { kind, data, pitch, array: ptr::null_mut(), place: None }
+    }
+
+    fn device(memory: &Memory, first: usize, pitch: usize) -> Self {
+        let data = memory.pointer::<u8>().wrapping_add(first);
+        Self { place: Some(memory.place()), ..Self::new(CU_MEMORYTYPE_DEVICE, data, pitch) }
+    }
+
+    fn raw(address: u64, pitch: usize) -> Self {
+        let data = ptr::with_exposed_provenance_mut(address as usize);
+        Self::new(CU_MEMORYTYPE_DEVICE, data, pitch)
+    }
+}
+
+impl From<Rows<'_>> for Side {
+    fn from(rows: Rows<'_>) -> Self {
+        match rows {
+            Rows::Host { bytes, pitch } => {
+                Self::new(CU_MEMORYTYPE_HOST, bytes.as_ptr().cast_mut(), pitch)
+            }
+            Rows::Device { memory, first, pitch } => Self::device(memory, first, pitch),
+            Rows::Raw { address, pitch } => Self::raw(address, pitch),
+        }
+    }
+}
+
+impl From<RowsMut<'_>> for Side {
+    fn from(rows: RowsMut<'_>) -> Self {
+        match rows {
+            RowsMut::Host { bytes, pitch } => {
+                Self::new(CU_MEMORYTYPE_HOST, bytes.as_mut_ptr(), pitch)
+            }
+            RowsMut::Device { memory, first, pitch } => Self::device(memory, first, pitch),
+            RowsMut::Raw { address, pitch } => Self::raw(address, pitch),
+            RowsMut::Array { array, place } => {
+                let side = Self::new(CU_MEMORYTYPE_ARRAY, ptr::null_mut(), 0);
+                Self { array, place: Some(place), ..side }
+            }
+        }
+    }
 }

@@ -9,7 +9,7 @@ use cust_raw::driver_sys as sys;
 
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
-use super::rows::{Rows, RowsMut};
+use super::rows::{Rows, RowsMut, Side};
 use super::{Device, Event, Kind};
 
 /// The scheduling priority of a stream on a GPU.
@@ -379,88 +379,42 @@ impl Stream {
     ) -> Result<(), DeviceError> {
         const OP: &str = "copying";
         let wanted = self.device.place();
-        let places = [
-            if let Rows::Device { memory, .. } = &from { memory.place() } else { wanted },
-            match &to {
-                RowsMut::Host { .. } | RowsMut::Raw { .. } => wanted,
-                RowsMut::Device { memory, .. } => memory.place(),
-                RowsMut::Array { place, .. } => *place,
-            },
-        ];
-        if let Some(&found) = places.iter().find(|&&place| place != wanted) {
+        let (from, to) = (Side::from(from), Side::from(to));
+        let places = [from.place, to.place];
+        if let Some(&found) = places.iter().flatten().find(|&&place| place != wanted) {
             return Err(DeviceError::new(OP, ErrorKind::WrongDevice { found, wanted }));
         }
         match self.device.kind() {
             Kind::Cpu { .. } => {
-                let (from, from_pitch) = match from {
-                    Rows::Host { bytes, pitch } => (bytes.as_ptr(), pitch),
-                    Rows::Device { memory, first, pitch } => {
-                        let start = memory.pointer::<u8>().cast_const();
-                        // SAFETY: the caller guarantees that the rows are in the allocation.
-                        (unsafe { start.add(first) }, pitch)
-                    }
-                    Rows::Raw { address, pitch } => (address as *const u8, pitch),
-                };
-                let (to, to_pitch) = match to {
-                    RowsMut::Host { bytes, pitch } => (bytes.as_mut_ptr(), pitch),
-                    RowsMut::Device { memory, first, pitch } => {
-                        // SAFETY: the caller guarantees that the rows are in the allocation.
-                        (unsafe { memory.pointer::<u8>().add(first) }, pitch)
-                    }
-                    RowsMut::Raw { address, pitch } => (address as *mut u8, pitch),
-                    RowsMut::Array { .. } => unreachable!("on the CPU an array is an image"),
-                };
+                assert!(to.array.is_null(), "on the CPU an array is an image");
                 for row in 0..rows {
                     // SAFETY: the caller guarantees that source and destination contain `rows` rows
                     // of `width` bytes. They do not overlap, because they are different
                     // allocations, or the destination is borrowed exclusively.
                     unsafe {
-                        let from = from.add(row * from_pitch);
-                        ptr::copy_nonoverlapping(from, to.add(row * to_pitch), width);
+                        let (from, to) =
+                            (from.data.add(row * from.pitch), to.data.add(row * to.pitch));
+                        ptr::copy_nonoverlapping(from.cast_const(), to, width);
                     }
                 }
                 Ok(())
             }
             Kind::Cuda(cuda) => {
-                use sys::CUmemorytype::{
-                    CU_MEMORYTYPE_ARRAY, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST,
+                // The driver reads the address that belongs to the memory type.
+                let copy = sys::CUDA_MEMCPY2D {
+                    srcMemoryType: from.kind,
+                    srcHost: from.data.cast(),
+                    srcDevice: from.data.addr() as u64,
+                    srcPitch: from.pitch,
+                    dstMemoryType: to.kind,
+                    dstHost: to.data.cast(),
+                    dstDevice: to.data.addr() as u64,
+                    dstPitch: to.pitch,
+                    dstArray: to.array,
+                    WidthInBytes: width,
+                    Height: rows,
+                    ..Default::default()
                 };
-                let mut copy =
-                    sys::CUDA_MEMCPY2D { WidthInBytes: width, Height: rows, ..Default::default() };
-                match from {
-                    Rows::Host { bytes, pitch } => {
-                        copy.srcMemoryType = CU_MEMORYTYPE_HOST;
-                        (copy.srcHost, copy.srcPitch) = (bytes.as_ptr().cast(), pitch);
-                    }
-                    Rows::Device { memory, first, pitch } => {
-                        copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
-                        let start = memory.address() + first as u64;
-                        (copy.srcDevice, copy.srcPitch) = (start, pitch);
-                    }
-                    Rows::Raw { address, pitch } => {
-                        copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
-                        (copy.srcDevice, copy.srcPitch) = (address, pitch);
-                    }
-                }
-                match to {
-                    RowsMut::Host { bytes, pitch } => {
-                        copy.dstMemoryType = CU_MEMORYTYPE_HOST;
-                        (copy.dstHost, copy.dstPitch) = (bytes.as_mut_ptr().cast(), pitch);
-                    }
-                    RowsMut::Device { memory, first, pitch } => {
-                        copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-                        let start = memory.address() + first as u64;
-                        (copy.dstDevice, copy.dstPitch) = (start, pitch);
-                    }
-                    RowsMut::Raw { address, pitch } => {
-                        copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-                        (copy.dstDevice, copy.dstPitch) = (address, pitch);
-                    }
-                    RowsMut::Array { array, .. } => {
-                        copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-                        copy.dstArray = array;
-                    }
-                }
                 // SAFETY: the caller guarantees that source and destination contain the rows.
                 cuda.enter(OP, || unsafe { submit(&copy, self.raw) }.check(OP))
             }

@@ -1,12 +1,9 @@
-//! Tests devices, the current context of a thread, the context stack and the context settings.
+//! Tests devices, the current context of a thread, and its limits.
 
 use std::thread;
 
 use cust::CudaApiVersion;
-use cust::context::legacy::{self, ContextStack};
-use cust::context::{
-    CacheConfig, Context, ContextFlags, ContextHandle, CurrentContext, ResourceLimit,
-};
+use cust::context::{Context, CurrentContext, ResourceLimit};
 use cust::device::{Device, DeviceAttribute};
 use cust::error::CudaError;
 use cust::memory::DeviceBuffer;
@@ -36,12 +33,10 @@ fn a_call_without_a_context_fails() {
         let invalid = CudaError::InvalidContext;
         assert_eq!(DeviceBuffer::<u8>::zeroed(1).map(drop), Err(invalid));
         assert_eq!(CurrentContext::get_device(), Err(invalid));
-        assert_eq!(CurrentContext::get_flags(), Err(invalid));
         assert_eq!(CurrentContext::synchronize(), Err(invalid));
         assert_eq!(CurrentContext::get_resource_limit(ResourceLimit::StackSize), Err(invalid));
         let limit = CurrentContext::set_resource_limit(ResourceLimit::StackSize, 1 << 12);
         assert_eq!(limit, Err(invalid));
-        assert_eq!(CurrentContext::set_cache_config(CacheConfig::PreferL1), Err(invalid));
         assert_eq!(CurrentContext::get_stream_priority_range().map(drop), Err(invalid));
         CurrentContext::set_current(&context).expect("any thread may use the context");
         assert_eq!(CurrentContext::get_device(), Device::get_device(0));
@@ -50,39 +45,15 @@ fn a_call_without_a_context_fails() {
     other.join().expect("the other thread");
 }
 
-/// Checks that a program can read back the context settings that it has set. The settings are
-/// process-wide, so no other test changes them.
+/// Checks that a program can read back the limit that it has set. Limits are process-wide, so no
+/// other test changes them.
 #[test]
-fn settings_are_read_back() {
-    let context = cpu();
+fn limits_are_read_back() {
+    let _context = cpu();
     CurrentContext::set_resource_limit(ResourceLimit::MallocHeapSize, 3 << 20).expect("a limit");
     assert_eq!(CurrentContext::get_resource_limit(ResourceLimit::MallocHeapSize), Ok(3 << 20));
-    CurrentContext::set_cache_config(CacheConfig::PreferShared).expect("a setting");
-    assert_eq!(CurrentContext::get_cache_config(), Ok(CacheConfig::PreferShared));
-    context.set_flags(ContextFlags::SCHED_BLOCKING_SYNC).expect("flags");
-    assert_eq!(CurrentContext::get_flags(), Ok(ContextFlags::SCHED_BLOCKING_SYNC));
-    context.set_flags(ContextFlags::SCHED_AUTO).expect("flags");
     let range = CurrentContext::get_stream_priority_range().expect("a range");
     assert!(range.greatest < range.least);
-}
-
-#[test]
-fn the_stack_gives_back_what_was_pushed() {
-    let primary = cpu();
-    let device = Device::get_device(0).expect("device 0");
-    let own =
-        legacy::Context::create_and_push(ContextFlags::SCHED_AUTO, device).expect("a context");
-    assert_ne!(own.get_inner(), primary.get_inner());
-    let current = || legacy::CurrentContext::get_current().expect("a handle").get_inner();
-    assert_eq!(current(), own.get_inner());
-    let popped = ContextStack::pop().expect("the context on top");
-    assert_eq!(popped.get_inner(), own.get_inner());
-    assert_eq!(current(), primary.get_inner());
-    ContextStack::push(&own.get_unowned()).expect("a context");
-    drop(own);
-    assert_eq!(current(), primary.get_inner());
-    ContextStack::pop().expect("the primary context");
-    assert_eq!(ContextStack::pop().map(drop), Err(CudaError::InvalidContext));
 }
 
 #[test]

@@ -8,7 +8,6 @@
 use cuda_std::atomic::AtomicAdd;
 use cuda_std::prelude::*;
 use cuda_std::shared::dynamic_shared_mem;
-use glam::{Vec2, Vec4};
 
 constant! {
     pub(crate) static TAPS: [f32; 4];
@@ -76,12 +75,6 @@ pub(crate) unsafe fn sum(data: &[u32], total: *mut u32) {
 pub(crate) unsafe fn taps(out: *mut f32) {
     let i = thread::index_1d();
     unsafe { *out.add(i as usize) = TAPS::load(i) };
-}
-
-#[kernel]
-pub(crate) unsafe fn sample(texture: Texture2d<Vec4>, at: &[Vec2], out: *mut f32) {
-    let i = thread::index_1d() as usize;
-    unsafe { *out.add(i) = texture.read(at[i].x, at[i].y).x };
 }
 
 /// Does nothing. The kernel is linked into the tests, but no PTX of the tests names it.

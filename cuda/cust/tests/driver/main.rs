@@ -5,13 +5,11 @@
 //! but no code.
 
 mod context;
-mod graphs;
 mod kernels;
 mod launch;
 mod memory;
 mod module;
 mod streams;
-mod textures;
 
 use std::sync::Once;
 
@@ -44,7 +42,7 @@ fn ptx(kernels: &[&str], globals: &str) -> String {
 
 /// Returns a module with the kernels that the tests launch and the constant `TAPS`.
 fn module() -> Module {
-    let names = ["add", "scale", "place", "reverse", "narrow", "beyond", "sum", "taps", "sample"];
+    let names = ["add", "scale", "place", "reverse", "narrow", "beyond", "sum", "taps"];
     let globals = ".visible .const .align 16 .b8 TAPS[16];";
     Module::from_ptx(ptx(&names, globals), &[]).expect("the PTX loads")
 }

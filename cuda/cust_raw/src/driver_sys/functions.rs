@@ -10,257 +10,137 @@ use super::bind::functions;
 use super::types::*;
 use crate::library;
 
-functions! {
-    // Driver and devices.
-    fn cuInit(flags: c_uint);
-    fn cuDriverGetVersion(version: *mut c_int);
+/// Calls the macro `$callback` with the tokens `$more` and the signatures of the functions that
+/// `cust` also implements on the CPU.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! emulated_functions {
+    ($callback:ident: $($more:tt)*) => {
+        $callback! {
+            $($more)*
+
+            // Driver and devices.
+            fn cuInit(flags: c_uint);
+            fn cuDriverGetVersion(version: *mut c_int);
+            fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
+            fn cuDeviceGetCount(count: *mut c_int);
+            fn cuDeviceGetName(name: *mut c_char, room: c_int, device: CUdevice);
+            fn cuDeviceGetAttribute(value: *mut c_int, which: CUdevice_attribute, device: CUdevice);
+            fn cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
+
+            // Contexts.
+            fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
+            fn cuDevicePrimaryCtxRelease_v2(device: CUdevice);
+            fn cuDevicePrimaryCtxSetFlags_v2(device: CUdevice, flags: c_uint);
+            fn cuCtxGetDevice(device: *mut CUdevice);
+            fn cuCtxGetLimit(value: *mut usize, limit: c_uint);
+            fn cuCtxSetLimit(limit: c_uint, value: usize);
+            fn cuCtxSetCurrent(context: CUcontext);
+            fn cuCtxSynchronize();
+            fn cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int);
+
+            // Modules and launches.
+            fn cuModuleLoadDataEx(
+                module: *mut CUmodule,
+                image: *const c_void,
+                options: c_uint,
+                names: *mut CUjit_option,
+                values: *mut *mut c_void,
+            );
+            fn cuModuleLoad(module: *mut CUmodule, file: *const c_char);
+            fn cuModuleUnload(module: CUmodule);
+            fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
+            fn cuModuleGetGlobal_v2(
+                address: *mut CUdeviceptr,
+                bytes: *mut usize,
+                module: CUmodule,
+                name: *const c_char,
+            );
+            fn cuFuncGetAttribute(value: *mut c_int, which: CUfunction_attribute, function: CUfunction);
+            fn cuFuncSetAttribute(function: CUfunction, which: CUfunction_attribute, value: c_int);
+            fn cuOccupancyMaxPotentialBlockSize(
+                grid: *mut c_int,
+                block: *mut c_int,
+                function: CUfunction,
+                dynamic_shared_of: CUoccupancyB2DSize,
+                dynamic_shared: usize,
+                limit: c_int,
+            );
+            fn cuLaunchKernel(
+                function: CUfunction,
+                grid_x: c_uint,
+                grid_y: c_uint,
+                grid_z: c_uint,
+                block_x: c_uint,
+                block_y: c_uint,
+                block_z: c_uint,
+                dynamic_shared: c_uint,
+                stream: CUstream,
+                parameters: *mut *mut c_void,
+                extra: *mut *mut c_void,
+            );
+
+            // Streams and events.
+            fn cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int);
+            fn cuStreamDestroy_v2(stream: CUstream);
+            fn cuStreamGetPriority(stream: CUstream, priority: *mut c_int);
+            fn cuStreamSynchronize(stream: CUstream);
+            fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
+            fn cuEventCreate(event: *mut CUevent, flags: c_uint);
+            fn cuEventDestroy_v2(event: CUevent);
+            fn cuEventRecord(event: CUevent, stream: CUstream);
+            fn cuEventQuery(event: CUevent);
+            fn cuEventSynchronize(event: CUevent);
+            fn cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
+
+            // Memory.
+            fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
+            fn cuMemFree_v2(address: CUdeviceptr);
+            fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
+            fn cuMemHostAlloc(data: *mut *mut c_void, bytes: usize, flags: c_uint);
+            fn cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: c_uint);
+            fn cuMemFreeHost(data: *mut c_void);
+            fn cuMemAllocAsync(address: *mut CUdeviceptr, bytes: usize, stream: CUstream);
+            fn cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
+            fn cuMemsetD8Async(address: CUdeviceptr, value: u8, bytes: usize, stream: CUstream);
+            fn cuMemsetD16_v2(address: CUdeviceptr, value: u16, count: usize);
+            fn cuMemsetD16Async(address: CUdeviceptr, value: u16, count: usize, stream: CUstream);
+            fn cuMemsetD32_v2(address: CUdeviceptr, value: u32, count: usize);
+            fn cuMemsetD32Async(address: CUdeviceptr, value: u32, count: usize, stream: CUstream);
+            fn cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize);
+            fn cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
+            fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
+            fn cuMemsetD8_v2(address: CUdeviceptr, value: u8, bytes: usize);
+            fn cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize);
+            fn cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);
+            fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
+        }
+    };
+}
+
+emulated_functions! { functions:
     fn cuGetErrorName(error: CUresult, text: *mut *const c_char);
     fn cuGetErrorString(error: CUresult, text: *mut *const c_char);
-    fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
-    fn cuDeviceGetCount(count: *mut c_int);
-    fn cuDeviceGetName(name: *mut c_char, room: c_int, device: CUdevice);
-    fn cuDeviceGetAttribute(value: *mut c_int, which: CUdevice_attribute, device: CUdevice);
-    fn cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
-    fn cuDeviceGetUuid_v2(uuid: *mut CUuuid, device: CUdevice);
-
-    // Contexts.
-    fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
-    fn cuDevicePrimaryCtxRelease_v2(device: CUdevice);
-    fn cuDevicePrimaryCtxSetFlags_v2(device: CUdevice, flags: c_uint);
-    fn cuDevicePrimaryCtxReset_v2(device: CUdevice);
-    fn cuCtxCreate_v2(context: *mut CUcontext, flags: c_uint, device: CUdevice);
-    fn cuCtxDestroy_v2(context: CUcontext);
+    fn cuCtxGetCurrent(context: *mut CUcontext);
     fn cuCtxPushCurrent_v2(context: CUcontext);
     fn cuCtxPopCurrent_v2(context: *mut CUcontext);
-    fn cuCtxGetApiVersion(context: CUcontext, version: *mut c_uint);
-    fn cuCtxGetDevice(device: *mut CUdevice);
-    fn cuCtxGetFlags(flags: *mut c_uint);
-    fn cuCtxGetLimit(value: *mut usize, limit: c_uint);
-    fn cuCtxSetLimit(limit: c_uint, value: usize);
-    fn cuCtxGetCacheConfig(config: *mut c_uint);
-    fn cuCtxSetCacheConfig(config: c_uint);
-    fn cuCtxGetSharedMemConfig(config: *mut c_uint);
-    fn cuCtxSetSharedMemConfig(config: c_uint);
-    fn cuCtxGetCurrent(context: *mut CUcontext);
-    fn cuCtxSetCurrent(context: CUcontext);
-    fn cuCtxSynchronize();
-    fn cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int);
-
-    // Modules and launches.
-    fn cuModuleLoadDataEx(
-        module: *mut CUmodule,
-        image: *const c_void,
-        options: c_uint,
-        names: *mut CUjit_option,
-        values: *mut *mut c_void,
-    );
-    fn cuModuleLoad(module: *mut CUmodule, file: *const c_char);
-    fn cuModuleUnload(module: CUmodule);
-    fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
-    fn cuModuleGetGlobal_v2(
-        address: *mut CUdeviceptr,
-        bytes: *mut usize,
-        module: CUmodule,
-        name: *const c_char,
-    );
-    fn cuFuncGetAttribute(value: *mut c_int, which: CUfunction_attribute, function: CUfunction);
-    fn cuFuncSetAttribute(function: CUfunction, which: CUfunction_attribute, value: c_int);
-    fn cuFuncSetCacheConfig(function: CUfunction, config: c_uint);
-    fn cuFuncSetSharedMemConfig(function: CUfunction, config: c_uint);
-    fn cuOccupancyAvailableDynamicSMemPerBlock(
-        bytes: *mut usize,
-        function: CUfunction,
-        blocks: c_int,
-        block: c_int,
-    );
-    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
-        blocks: *mut c_int,
-        function: CUfunction,
-        block: c_int,
-        dynamic_shared: usize,
-    );
-    fn cuOccupancyMaxPotentialBlockSize(
-        grid: *mut c_int,
-        block: *mut c_int,
-        function: CUfunction,
-        dynamic_shared_of: CUoccupancyB2DSize,
-        dynamic_shared: usize,
-        limit: c_int,
-    );
-    fn cuLaunchKernel(
-        function: CUfunction,
-        grid_x: c_uint,
-        grid_y: c_uint,
-        grid_z: c_uint,
-        block_x: c_uint,
-        block_y: c_uint,
-        block_z: c_uint,
-        dynamic_shared: c_uint,
-        stream: CUstream,
-        parameters: *mut *mut c_void,
-        extra: *mut *mut c_void,
-    );
+    fn cuCtxCreate_v2(context: *mut CUcontext, flags: c_uint, device: CUdevice);
+    fn cuCtxDestroy_v2(context: CUcontext);
     fn cuLaunchKernelEx(
         config: *const CUlaunchConfig,
         function: CUfunction,
         parameters: *mut *mut c_void,
         extra: *mut *mut c_void,
     );
-
-    // The linker.
-    fn cuLinkCreate_v2(
-        options: c_uint,
-        names: *mut CUjit_option,
-        values: *mut *mut c_void,
-        state: *mut CUlinkState,
-    );
-    fn cuLinkAddData_v2(
-        state: CUlinkState,
-        kind: CUjitInputType,
-        data: *mut c_void,
-        bytes: usize,
-        name: *const c_char,
-        options: c_uint,
-        names: *mut CUjit_option,
-        values: *mut *mut c_void,
-    );
-    fn cuLinkComplete(state: CUlinkState, cubin: *mut *mut c_void, bytes: *mut usize);
-    fn cuLinkDestroy(state: CUlinkState);
-
-    // Streams and events.
-    fn cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int);
-    fn cuStreamDestroy_v2(stream: CUstream);
-    fn cuStreamGetFlags(stream: CUstream, flags: *mut c_uint);
-    fn cuStreamGetPriority(stream: CUstream, priority: *mut c_int);
-    fn cuStreamAddCallback(
-        stream: CUstream,
-        callback: CUstreamCallback,
-        data: *mut c_void,
-        flags: c_uint,
-    );
     fn cuStreamQuery(stream: CUstream);
-    fn cuStreamSynchronize(stream: CUstream);
-    fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
-    fn cuEventCreate(event: *mut CUevent, flags: c_uint);
-    fn cuEventDestroy_v2(event: CUevent);
-    fn cuEventRecord(event: CUevent, stream: CUstream);
-    fn cuEventQuery(event: CUevent);
-    fn cuEventSynchronize(event: CUevent);
-    fn cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
-
-    // Memory.
-    fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
-    fn cuMemFree_v2(address: CUdeviceptr);
-    fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
-    fn cuMemHostAlloc(data: *mut *mut c_void, bytes: usize, flags: c_uint);
-    fn cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: c_uint);
-    fn cuMemAllocPitch_v2(
-        address: *mut CUdeviceptr,
-        pitch: *mut usize,
-        row: usize,
-        rows: usize,
-        element: c_uint,
-    );
-    fn cuMemPrefetchAsync(address: CUdeviceptr, bytes: usize, to: CUdevice, stream: CUstream);
-    fn cuMemAdvise(address: CUdeviceptr, bytes: usize, advice: CUmem_advise, device: CUdevice);
-    fn cuMemFreeHost(data: *mut c_void);
-    fn cuMemAllocAsync(address: *mut CUdeviceptr, bytes: usize, stream: CUstream);
-    fn cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
-    fn cuMemsetD8Async(address: CUdeviceptr, value: u8, bytes: usize, stream: CUstream);
-    fn cuMemsetD16_v2(address: CUdeviceptr, value: u16, count: usize);
-    fn cuMemsetD16Async(address: CUdeviceptr, value: u16, count: usize, stream: CUstream);
-    fn cuMemsetD32_v2(address: CUdeviceptr, value: u32, count: usize);
-    fn cuMemsetD32Async(address: CUdeviceptr, value: u32, count: usize, stream: CUstream);
-    fn cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize);
-    fn cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
-    fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
-    fn cuMemcpy2D_v2(copy: *const CUDA_MEMCPY2D);
-    fn cuMemsetD8_v2(address: CUdeviceptr, value: u8, bytes: usize);
-    fn cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize);
-    fn cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);
-    fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
     fn cuMemcpy2DAsync_v2(copy: *const CUDA_MEMCPY2D, stream: CUstream);
-
-    // External memory.
-    fn cuImportExternalMemory(
-        memory: *mut CUexternalMemory,
-        description: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
-    );
-    fn cuExternalMemoryGetMappedBuffer(
-        address: *mut CUdeviceptr,
-        memory: CUexternalMemory,
-        description: *const CUDA_EXTERNAL_MEMORY_BUFFER_DESC,
-    );
-    fn cuDestroyExternalMemory(memory: CUexternalMemory);
-
-    // Arrays and textures.
     fn cuArrayCreate_v2(array: *mut CUarray, description: *const CUDA_ARRAY_DESCRIPTOR);
     fn cuArrayDestroy(array: CUarray);
-    fn cuMemcpyHtoA_v2(to: CUarray, offset: usize, from: *const c_void, bytes: usize);
-    fn cuMemcpyAtoH_v2(to: *mut c_void, from: CUarray, offset: usize, bytes: usize);
-    fn cuMemcpy3D_v2(copy: *const CUDA_MEMCPY3D);
-    fn cuArray3DCreate_v2(array: *mut CUarray, description: *const CUDA_ARRAY3D_DESCRIPTOR);
     fn cuTexObjectCreate(
         texture: *mut CUtexObject,
         resource: *const CUDA_RESOURCE_DESC,
         description: *const CUDA_TEXTURE_DESC,
-        view: *const CUDA_RESOURCE_VIEW_DESC,
+        view: *const c_void,
     );
     fn cuTexObjectDestroy(texture: CUtexObject);
-    fn cuSurfObjectCreate(surface: *mut CUsurfObject, resource: *const CUDA_RESOURCE_DESC);
-    fn cuSurfObjectDestroy(surface: CUsurfObject);
-
-    // Graphs.
-    fn cuGraphCreate(graph: *mut CUgraph, flags: c_uint);
-    fn cuGraphDestroy(graph: CUgraph);
-    fn cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
-    fn cuGraphGetEdges(
-        graph: CUgraph,
-        from: *mut CUgraphNode,
-        to: *mut CUgraphNode,
-        count: *mut usize,
-    );
-    fn cuGraphNodeGetType(node: CUgraphNode, kind: *mut CUgraphNodeType);
-    fn cuGraphAddKernelNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        dependencies: *const CUgraphNode,
-        count: usize,
-        launch: *const CUDA_KERNEL_NODE_PARAMS,
-    );
-    fn cuGraphAddMemcpyNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        dependencies: *const CUgraphNode,
-        count: usize,
-        copy: *const CUDA_MEMCPY3D,
-        context: CUcontext,
-    );
-    fn cuGraphAddMemsetNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        dependencies: *const CUgraphNode,
-        count: usize,
-        fill: *const CUDA_MEMSET_NODE_PARAMS,
-        context: CUcontext,
-    );
-    fn cuGraphAddChildGraphNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        dependencies: *const CUgraphNode,
-        count: usize,
-        child: CUgraph,
-    );
-    fn cuGraphAddEmptyNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        dependencies: *const CUgraphNode,
-        count: usize,
-    );
-    fn cuGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint);
-    fn cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: u64);
-    fn cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
-    fn cuGraphExecDestroy(exec: CUgraphExec);
-    fn cuStreamBeginCapture_v2(stream: CUstream, mode: c_uint);
-    fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
 }

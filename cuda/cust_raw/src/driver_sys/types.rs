@@ -5,8 +5,6 @@
 use std::ffi::{c_int, c_void};
 use std::marker::{PhantomData, PhantomPinned};
 
-use super::CUresult;
-
 /// Defines each handle as a pointer to an opaque type.
 macro_rules! handles {
     ($($name:ident => $object:ident),+ $(,)?) => {$(
@@ -23,31 +21,14 @@ handles! {
     CUarray => CUarray_st,
     CUcontext => CUctx_st,
     CUevent => CUevent_st,
-    CUexternalMemory => CUextMemory_st,
     CUfunction => CUfunc_st,
-    CUgraph => CUgraph_st,
-    CUgraphExec => CUgraphExec_st,
-    CUgraphNode => CUgraphNode_st,
-    CUlinkState => CUlinkState_st,
     CUmodule => CUmod_st,
     CUstream => CUstream_st,
 }
 
 pub type CUdevice = i32;
 pub type CUdeviceptr = u64;
-pub type CUsurfObject = u64;
 pub type CUtexObject = u64;
-
-/// A 16-byte identifier that is unique to a device.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CUuuid {
-    pub bytes: [u8; 16],
-}
-
-/// A host function that the driver calls when all earlier work in the stream is done.
-pub type CUstreamCallback =
-    Option<unsafe extern "C" fn(stream: CUstream, status: CUresult, data: *mut c_void)>;
 
 /// A function that returns the dynamic shared memory in bytes of a block with `block` threads.
 pub type CUoccupancyB2DSize = Option<unsafe extern "C" fn(block: c_int) -> usize>;
@@ -60,26 +41,11 @@ pub const CU_EVENT_BLOCKING_SYNC: u32 = 1;
 /// A flag of `cuEventCreate`: the event cannot measure time.
 pub const CU_EVENT_DISABLE_TIMING: u32 = 2;
 
-/// A flag of `cuMemHostAlloc`: the memory is page-locked for all contexts.
-pub const CU_MEMHOSTALLOC_PORTABLE: u32 = 1;
-
 /// A flag of `cuMemAllocManaged`: all streams of all devices may use the memory.
 pub const CU_MEM_ATTACH_GLOBAL: u32 = 1;
 
-/// The device number that stands for the host.
-pub const CU_DEVICE_CPU: CUdevice = -1;
-
-/// Flags of [`CUDA_TEXTURE_DESC`].
+/// A flag of [`CUDA_TEXTURE_DESC`]: reads return the texel's integers, not numbers from 0 to 1.
 pub const CU_TRSF_READ_AS_INTEGER: u32 = 1;
-pub const CU_TRSF_NORMALIZED_COORDINATES: u32 = 2;
-pub const CU_TRSF_SRGB: u32 = 0x10;
-pub const CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION: u32 = 0x20;
-
-/// Flags of [`CUDA_ARRAY3D_DESCRIPTOR`].
-pub const CUDA_ARRAY3D_LAYERED: u32 = 1;
-pub const CUDA_ARRAY3D_SURFACE_LDST: u32 = 2;
-pub const CUDA_ARRAY3D_CUBEMAP: u32 = 4;
-pub const CUDA_ARRAY3D_TEXTURE_GATHER: u32 = 8;
 
 /// An attribute of a device. The type wraps a number, because newer drivers have more attributes.
 #[repr(transparent)]
@@ -87,14 +53,8 @@ pub const CUDA_ARRAY3D_TEXTURE_GATHER: u32 = 8;
 pub struct CUdevice_attribute(pub u32);
 
 impl CUdevice_attribute {
-    pub const CU_DEVICE_ATTRIBUTE_CLOCK_RATE: Self = Self(13);
     pub const CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT: Self = Self(14);
     pub const CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: Self = Self(16);
-    pub const CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: Self = Self(33);
-    pub const CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID: Self = Self(34);
-    pub const CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: Self = Self(36);
-    pub const CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: Self = Self(37);
-    pub const CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID: Self = Self(50);
     pub const CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT: Self = Self(51);
     pub const CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: Self = Self(75);
     pub const CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: Self = Self(76);
@@ -118,52 +78,11 @@ impl CUfunction_attribute {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CUjit_option {
     CU_JIT_MAX_REGISTERS = 0,
-    CU_JIT_THREADS_PER_BLOCK = 1,
-    CU_JIT_WALL_TIME = 2,
-    CU_JIT_INFO_LOG_BUFFER = 3,
-    CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,
     CU_JIT_ERROR_LOG_BUFFER = 5,
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     CU_JIT_OPTIMIZATION_LEVEL = 7,
-    CU_JIT_TARGET_FROM_CUCONTEXT = 8,
-    CU_JIT_TARGET = 9,
-    CU_JIT_FALLBACK_STRATEGY = 10,
     CU_JIT_GENERATE_DEBUG_INFO = 11,
-    CU_JIT_LOG_VERBOSE = 12,
     CU_JIT_GENERATE_LINE_INFO = 13,
-    CU_JIT_CACHE_MODE = 14,
-    CU_JIT_NEW_SM3X_OPT = 15,
-    CU_JIT_FAST_COMPILE = 16,
-    CU_JIT_GLOBAL_SYMBOL_NAMES = 17,
-    CU_JIT_GLOBAL_SYMBOL_ADDRESSES = 18,
-    CU_JIT_GLOBAL_SYMBOL_COUNT = 19,
-}
-
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CUjitInputType {
-    CU_JIT_INPUT_CUBIN = 0,
-    CU_JIT_INPUT_PTX = 1,
-    CU_JIT_INPUT_FATBINARY = 2,
-    CU_JIT_INPUT_OBJECT = 3,
-    CU_JIT_INPUT_LIBRARY = 4,
-}
-
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CUmem_advise {
-    CU_MEM_ADVISE_SET_READ_MOSTLY = 1,
-    CU_MEM_ADVISE_UNSET_READ_MOSTLY = 2,
-    CU_MEM_ADVISE_SET_PREFERRED_LOCATION = 3,
-    CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION = 4,
-    CU_MEM_ADVISE_SET_ACCESSED_BY = 5,
-    CU_MEM_ADVISE_UNSET_ACCESSED_BY = 6,
-}
-
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CUexternalMemoryHandleType {
-    CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD = 1,
 }
 
 #[repr(u32)]
@@ -183,11 +102,6 @@ pub struct CUarray_format(pub u32);
 impl CUarray_format {
     pub const CU_AD_FORMAT_UNSIGNED_INT8: Self = Self(1);
     pub const CU_AD_FORMAT_UNSIGNED_INT16: Self = Self(2);
-    pub const CU_AD_FORMAT_UNSIGNED_INT32: Self = Self(3);
-    pub const CU_AD_FORMAT_SIGNED_INT8: Self = Self(8);
-    pub const CU_AD_FORMAT_SIGNED_INT16: Self = Self(9);
-    pub const CU_AD_FORMAT_SIGNED_INT32: Self = Self(10);
-    pub const CU_AD_FORMAT_HALF: Self = Self(0x10);
     pub const CU_AD_FORMAT_FLOAT: Self = Self(0x20);
 }
 
@@ -236,48 +150,6 @@ pub struct CUDA_MEMCPY2D {
     pub dstPitch: usize,
     pub WidthInBytes: usize,
     pub Height: usize,
-}
-
-/// A 3-D copy. The default copies no bytes, from null to null.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CUDA_MEMCPY3D {
-    pub srcXInBytes: usize,
-    pub srcY: usize,
-    pub srcZ: usize,
-    pub srcLOD: usize,
-    pub srcMemoryType: CUmemorytype,
-    pub srcHost: *const c_void,
-    pub srcDevice: CUdeviceptr,
-    pub srcArray: CUarray,
-    pub reserved0: *mut c_void,
-    pub srcPitch: usize,
-    pub srcHeight: usize,
-    pub dstXInBytes: usize,
-    pub dstY: usize,
-    pub dstZ: usize,
-    pub dstLOD: usize,
-    pub dstMemoryType: CUmemorytype,
-    pub dstHost: *mut c_void,
-    pub dstDevice: CUdeviceptr,
-    pub dstArray: CUarray,
-    pub reserved1: *mut c_void,
-    pub dstPitch: usize,
-    pub dstHeight: usize,
-    pub WidthInBytes: usize,
-    pub Height: usize,
-    pub Depth: usize,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct CUDA_ARRAY3D_DESCRIPTOR {
-    pub Width: usize,
-    pub Height: usize,
-    pub Depth: usize,
-    pub Format: CUarray_format,
-    pub NumChannels: u32,
-    pub Flags: u32,
 }
 
 #[repr(C)]
@@ -360,109 +232,8 @@ pub struct CUDA_TEXTURE_DESC {
     pub reserved: [i32; 12],
 }
 
-/// The format in which a texture reads an array, as a number, because the list is long.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CUresourceViewFormat(pub u32);
-
-/// A view of an array in another texel format, or of a part of the array.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct CUDA_RESOURCE_VIEW_DESC {
-    pub format: CUresourceViewFormat,
-    pub width: usize,
-    pub height: usize,
-    pub depth: usize,
-    pub firstMipmapLevel: u32,
-    pub lastMipmapLevel: u32,
-    pub firstLayer: u32,
-    pub lastLayer: u32,
-    pub reserved: [u32; 16],
-}
-
-/// The type of a graph node, as a number, because newer drivers return more types.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CUgraphNodeType(pub u32);
-
-/// A flag of `cuGraphDebugDotPrint`: the file contains all parameters of the nodes.
-pub const CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE: u32 = 1;
-
-/// A kernel launch node of a graph. `cuda.h` of CUDA 12 and later calls this struct
-/// `CUDA_KERNEL_NODE_PARAMS_v1`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct CUDA_KERNEL_NODE_PARAMS {
-    pub func: CUfunction,
-    pub gridDimX: u32,
-    pub gridDimY: u32,
-    pub gridDimZ: u32,
-    pub blockDimX: u32,
-    pub blockDimY: u32,
-    pub blockDimZ: u32,
-    pub sharedMemBytes: u32,
-    pub kernelParams: *mut *mut c_void,
-    pub extra: *mut *mut c_void,
-}
-
-/// A memset node of a graph. `width` is in elements, `elementSize` and `pitch` are in bytes.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct CUDA_MEMSET_NODE_PARAMS {
-    pub dst: CUdeviceptr,
-    pub pitch: usize,
-    pub value: u32,
-    pub elementSize: u32,
-    pub width: usize,
-    pub height: usize,
-}
-
-/// The description of memory to import from another API: its handle, the type of the handle, and
-/// the size in bytes.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
-    pub r#type: CUexternalMemoryHandleType,
-    pub handle: CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle,
-    pub size: u64,
-    pub flags: u32,
-    pub reserved: [u32; 16],
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub union CUDA_EXTERNAL_MEMORY_HANDLE_DESC_handle {
-    pub fd: c_int,
-    pub win32: CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32,
-    pub nvSciBufObject: *const c_void,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_win32 {
-    pub handle: *mut c_void,
-    pub name: *const c_void,
-}
-
-/// A part of imported memory: its offset and size in bytes.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
-    pub offset: u64,
-    pub size: u64,
-    pub flags: u32,
-    pub reserved: [u32; 16],
-}
-
 const _: () = {
-    assert!(size_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC>() == 104);
-    assert!(size_of::<CUDA_EXTERNAL_MEMORY_BUFFER_DESC>() == 88);
-    assert!(size_of::<CUDA_KERNEL_NODE_PARAMS>() == 56);
-    assert!(size_of::<CUDA_MEMSET_NODE_PARAMS>() == 40);
     assert!(size_of::<CUDA_MEMCPY2D>() == 128);
-    assert!(size_of::<CUDA_MEMCPY3D>() == 200);
-    assert!(size_of::<CUDA_ARRAY3D_DESCRIPTOR>() == 40);
-    assert!(size_of::<CUDA_RESOURCE_VIEW_DESC>() == 112);
     assert!(size_of::<CUDA_ARRAY_DESCRIPTOR>() == 24);
     assert!(size_of::<CUDA_RESOURCE_DESC>() == 144);
     assert!(size_of::<CUDA_TEXTURE_DESC>() == 104);

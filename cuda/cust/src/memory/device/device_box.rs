@@ -1,23 +1,18 @@
 //! [`DeviceBox`], which owns one value in device memory.
 
-use std::fmt;
-use std::mem::{self, ManuallyDrop, MaybeUninit};
-use std::ptr;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::slice;
 
 use bytemuck::Zeroable;
 use cust_raw::driver_sys as sys;
 
-use super::{AsyncCopyDestination, CopyDestination};
-use crate::driver;
+use super::{AsyncCopyDestination, CopyDestination, DeviceBuffer};
 use crate::error::{CudaResult, DropResult};
-use crate::memory::{
-    DeviceCopy, DevicePointer, copy_across, copy_in, copy_out, cuda_free, cuda_free_async,
-    cuda_malloc, cuda_malloc_async,
-};
+use crate::memory::{DeviceCopy, DevicePointer, memcpy_dtoh};
 use crate::stream::Stream;
 
-/// A value of type `T` in device memory. If `T` is zero-sized, no memory is allocated and the
-/// address is null.
+/// A value of type `T` in device memory: a [`DeviceBuffer`] with one element. If `T` is zero-sized,
+/// no memory is allocated and the address is null.
 ///
 /// ```
 /// # // SAFETY: only the standard library accesses the environment.
@@ -62,14 +57,7 @@ use crate::stream::Stream;
 /// # Ok::<(), cust::error::CudaError>(())
 /// ```
 #[derive(Debug)]
-pub struct DeviceBox<T: DeviceCopy> {
-    pointer: DevicePointer<T>,
-}
-
-// SAFETY: the box is the only owner of its device memory.
-unsafe impl<T: Send + DeviceCopy> Send for DeviceBox<T> {}
-// SAFETY: the reason is the same as for `Send`.
-unsafe impl<T: Sync + DeviceCopy> Sync for DeviceBox<T> {}
+pub struct DeviceBox<T: DeviceCopy>(DeviceBuffer<T>);
 
 impl<T: DeviceCopy> DeviceBox<T> {
     /// Copies `value` to the device.
@@ -77,10 +65,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn new(value: &T) -> CudaResult<Self> {
-        // SAFETY: the code below initialises the value before anything reads it.
-        let mut made = unsafe { Self::uninitialized() }?;
-        made.copy_from(value)?;
-        Ok(made)
+        DeviceBuffer::from_slice(slice::from_ref(value)).map(Self)
     }
 
     /// Copies `value` to the device in stream order.
@@ -93,11 +78,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// Returns the driver's error.
     pub unsafe fn new_async(value: &T, stream: &Stream) -> CudaResult<Self> {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let mut made = Self::uninitialized_async(stream)?;
-            made.async_copy_from(value, stream)?;
-            Ok(made)
-        }
+        unsafe { DeviceBuffer::from_slice_async(slice::from_ref(value), stream) }.map(Self)
     }
 
     /// Frees the memory after the work submitted to `stream` so far, without waiting for that work.
@@ -105,12 +86,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn drop_async(self, stream: &Stream) -> CudaResult<()> {
-        let this = ManuallyDrop::new(self);
-        match this.pointer.is_null() {
-            true => Ok(()),
-            // SAFETY: the allocation is live and is freed only once.
-            false => unsafe { cuda_free_async(stream, this.pointer) },
-        }
+        self.0.drop_async(stream)
     }
 
     /// Copies the value to the host.
@@ -118,10 +94,11 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn as_host_value(&self) -> CudaResult<T> {
-        let mut value = MaybeUninit::uninit();
-        // SAFETY: `self.pointer` points to a valid `T`, and the copy initialises `value` with it.
+        let mut value = MaybeUninit::<T>::uninit();
+        let to = value.as_mut_ptr().cast();
+        // SAFETY: the device memory holds a valid `T`, and the copy initialises `value` with it.
         unsafe {
-            copy_out(value.as_mut_ptr(), self.pointer.as_raw(), size_of::<T>())?;
+            memcpy_dtoh(to, self.as_device_ptr().as_raw(), size_of::<T>())?;
             Ok(value.assume_init())
         }
     }
@@ -135,12 +112,8 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub unsafe fn uninitialized() -> CudaResult<Self> {
-        let pointer = match size_of::<T>() {
-            0 => DevicePointer::null(),
-            // SAFETY: the memory is owned by the returned box, which frees it when dropped.
-            _ => unsafe { cuda_malloc(1) }?,
-        };
-        Ok(Self { pointer })
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { DeviceBuffer::uninitialized(1) }.map(Self)
     }
 
     /// Allocates like [`uninitialized`](Self::uninitialized), but in stream order.
@@ -152,12 +125,8 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub unsafe fn uninitialized_async(stream: &Stream) -> CudaResult<Self> {
-        let pointer = match size_of::<T>() {
-            0 => DevicePointer::null(),
-            // SAFETY: the memory is owned by the returned box, which frees it when dropped.
-            _ => unsafe { cuda_malloc_async(stream, 1) }?,
-        };
-        Ok(Self { pointer })
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { DeviceBuffer::uninitialized_async(1, stream) }.map(Self)
     }
 
     /// Takes ownership of the device memory at `pointer`.
@@ -167,7 +136,8 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// must contain a valid `T`, and nothing else may free it.
     #[must_use]
     pub unsafe fn from_raw(pointer: sys::CUdeviceptr) -> Self {
-        Self { pointer: DevicePointer::from_raw(pointer) }
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { Self::from_device(DevicePointer::from_raw(pointer)) }
     }
 
     /// Takes ownership of the device memory at `pointer`.
@@ -176,39 +146,29 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// The requirements are the same as for [`from_raw`](Self::from_raw).
     #[must_use]
     pub unsafe fn from_device(pointer: DevicePointer<T>) -> Self {
-        Self { pointer }
+        // SAFETY: the caller upholds this function's safety contract.
+        Self(unsafe { DeviceBuffer::from_raw_parts(pointer, 1) })
     }
 
     /// Releases ownership of the allocation, which the caller must free.
     #[must_use]
     #[allow(clippy::wrong_self_convention, reason = "rust-cuda's name")]
     pub fn into_device(this: Self) -> DevicePointer<T> {
-        ManuallyDrop::new(this).pointer
+        ManuallyDrop::new(this).as_device_ptr()
     }
 
     /// Returns the address of the value.
     #[must_use]
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
-        self.pointer
+        self.0.as_device_ptr()
     }
 
     /// Frees the memory and returns any error, which `Drop` would ignore.
     ///
     /// # Errors
     /// Returns the driver's error together with the box.
-    #[allow(clippy::should_implement_trait, reason = "rust-cuda's name")]
     pub fn drop(this: Self) -> DropResult<Self> {
-        if this.pointer.is_null() {
-            return Ok(());
-        }
-        // SAFETY: the allocation is live and is freed only once.
-        match unsafe { cuda_free(this.pointer) } {
-            Ok(()) => {
-                mem::forget(this);
-                Ok(())
-            }
-            Err(error) => Err((error, this)),
-        }
+        DeviceBuffer::drop(this.0).map_err(|(error, buffer)| (error, Self(buffer)))
     }
 }
 
@@ -218,14 +178,7 @@ impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn zeroed() -> CudaResult<Self> {
-        // SAFETY: the code below initialises the value before anything reads it.
-        unsafe {
-            let made = Self::uninitialized()?;
-            if size_of::<T>() > 0 {
-                driver::cuMemsetD8_v2(made.pointer.as_raw(), 0, size_of::<T>())?;
-            }
-            Ok(made)
-        }
+        DeviceBuffer::zeroed(1).map(Self)
     }
 
     /// Allocates one value and sets its bytes to zero, in stream order.
@@ -237,29 +190,7 @@ impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
     /// Returns the driver's error.
     pub unsafe fn zeroed_async(stream: &Stream) -> CudaResult<Self> {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let made = Self::uninitialized_async(stream)?;
-            if size_of::<T>() > 0 {
-                let address = made.pointer.as_raw();
-                driver::cuMemsetD8Async(address, 0, size_of::<T>(), stream.as_inner())?;
-            }
-            Ok(made)
-        }
-    }
-}
-
-impl<T: DeviceCopy> Drop for DeviceBox<T> {
-    fn drop(&mut self) {
-        if !self.pointer.is_null() {
-            // SAFETY: the allocation is live and is freed only once. Drop cannot report a failure.
-            let _ = unsafe { cuda_free(self.pointer) };
-        }
-    }
-}
-
-impl<T: DeviceCopy> fmt::Pointer for DeviceBox<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Pointer::fmt(&self.pointer, f)
+        unsafe { DeviceBuffer::zeroed_async(1, stream) }.map(Self)
     }
 }
 
@@ -267,64 +198,44 @@ impl<T: DeviceCopy> crate::private::Sealed for DeviceBox<T> {}
 
 impl<T: DeviceCopy> CopyDestination<T> for DeviceBox<T> {
     fn copy_from(&mut self, value: &T) -> CudaResult<()> {
-        // SAFETY: source and target are valid for `size_of::<T>()` bytes.
-        unsafe { copy_in(self.pointer.as_raw(), value, size_of::<T>()) }
+        self.0.copy_from(slice::from_ref(value))
     }
 
     fn copy_to(&self, value: &mut T) -> CudaResult<()> {
-        // SAFETY: source and target are valid for `size_of::<T>()` bytes.
-        unsafe { copy_out(value, self.pointer.as_raw(), size_of::<T>()) }
+        self.0.copy_to(slice::from_mut(value))
     }
 }
 
 impl<T: DeviceCopy> CopyDestination<Self> for DeviceBox<T> {
     fn copy_from(&mut self, value: &Self) -> CudaResult<()> {
-        // SAFETY: source and target are valid for `size_of::<T>()` bytes.
-        unsafe { copy_across(self.pointer.as_raw(), value.pointer.as_raw(), size_of::<T>()) }
+        self.0.copy_from(&value.0)
     }
 
     fn copy_to(&self, value: &mut Self) -> CudaResult<()> {
-        // SAFETY: source and target are valid for `size_of::<T>()` bytes.
-        unsafe { copy_across(value.pointer.as_raw(), self.pointer.as_raw(), size_of::<T>()) }
+        self.0.copy_to(&mut value.0)
     }
 }
 
 impl<T: DeviceCopy> AsyncCopyDestination<T> for DeviceBox<T> {
     unsafe fn async_copy_from(&mut self, value: &T, stream: &Stream) -> CudaResult<()> {
-        let (to, from, bytes) = (self.pointer.as_raw(), ptr::from_ref(value), size_of::<T>());
-        match bytes {
-            0 => Ok(()),
-            // SAFETY: source and target are valid for `size_of::<T>()` bytes. The caller upholds
-            // the rest of this function's safety contract.
-            _ => unsafe { driver::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream.as_inner()) },
-        }
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { self.0.async_copy_from(slice::from_ref(value), stream) }
     }
 
     unsafe fn async_copy_to(&self, value: &mut T, stream: &Stream) -> CudaResult<()> {
-        let (to, from, bytes) = (ptr::from_mut(value), self.pointer.as_raw(), size_of::<T>());
-        match bytes {
-            0 => Ok(()),
-            // SAFETY: source and target are valid for `size_of::<T>()` bytes. The caller upholds
-            // the rest of this function's safety contract.
-            _ => unsafe { driver::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, stream.as_inner()) },
-        }
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { self.0.async_copy_to(slice::from_mut(value), stream) }
     }
 }
 
 impl<T: DeviceCopy> AsyncCopyDestination<Self> for DeviceBox<T> {
     unsafe fn async_copy_from(&mut self, value: &Self, stream: &Stream) -> CudaResult<()> {
-        let (to, from, bytes) = (self.pointer.as_raw(), value.pointer.as_raw(), size_of::<T>());
-        match bytes {
-            0 => Ok(()),
-            // SAFETY: source and target are valid for `size_of::<T>()` bytes. The caller upholds
-            // the rest of this function's safety contract.
-            _ => unsafe { driver::cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_inner()) },
-        }
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { self.0.async_copy_from(&value.0, stream) }
     }
 
     unsafe fn async_copy_to(&self, value: &mut Self, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: source and target are valid for `size_of::<T>()` bytes. The caller upholds the
-        // rest of this function's safety contract.
-        unsafe { value.async_copy_from(self, stream) }
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { self.0.async_copy_to(&mut value.0, stream) }
     }
 }

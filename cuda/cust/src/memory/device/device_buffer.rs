@@ -1,13 +1,13 @@
 //! [`DeviceBuffer`], which owns an array of elements in device memory.
 
-use std::mem::{self, ManuallyDrop};
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
 use bytemuck::{Pod, PodCastError, Zeroable};
 
 use super::{AsyncCopyDestination, CopyDestination, DeviceSlice};
 use crate::driver;
-use crate::error::{CudaResult, DropResult};
+use crate::error::{CudaResult, DropResult, destroyed};
 use crate::memory::{
     DeviceCopy, DeviceMemory, DevicePointer, cuda_free, cuda_free_async, cuda_malloc,
     cuda_malloc_async,
@@ -154,13 +154,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             return Ok(());
         }
         // SAFETY: the allocation is live and is freed only once.
-        match unsafe { cuda_free(this.pointer) } {
-            Ok(()) => {
-                mem::forget(this);
-                Ok(())
-            }
-            Err(error) => Err((error, this)),
-        }
+        let result = unsafe { cuda_free(this.pointer) };
+        destroyed(this, result)
     }
 
     /// Copies `slice` to the device.

@@ -10,7 +10,9 @@ use bytemuck::{Pod, Zeroable};
 use super::{AsyncCopyDestination, CopyDestination, DeviceBuffer};
 use crate::driver;
 use crate::error::CudaResult;
-use crate::memory::{DeviceCopy, DeviceMemory, DevicePointer, copy_across, copy_in, copy_out};
+use crate::memory::{
+    DeviceCopy, DeviceMemory, DevicePointer, copy_across, memcpy_dtoh, memcpy_htod,
+};
 use crate::stream::Stream;
 
 /// A slice of contiguous elements in device memory. A reference consists of a device address and a
@@ -97,11 +99,11 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// # Errors
     /// Returns the driver's error.
     pub fn as_host_vec(&self) -> CudaResult<Vec<T>> {
-        let mut elements = Vec::with_capacity(self.len());
+        let mut elements = Vec::<T>::with_capacity(self.len());
         // SAFETY: `elements` has room for `self.len()` elements, and the copy initialises all of
         // them.
         unsafe {
-            copy_out(elements.as_mut_ptr(), self.as_raw_ptr(), self.size_in_bytes())?;
+            memcpy_dtoh(elements.as_mut_ptr().cast(), self.as_raw_ptr(), self.size_in_bytes())?;
             elements.set_len(self.len());
         }
         Ok(elements)
@@ -329,7 +331,7 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> CopyDestination<I> for 
         let source = source.as_ref();
         self.check_len(source.len());
         // SAFETY: source and destination have `self.len()` elements each.
-        unsafe { copy_in(self.as_raw_ptr(), source.as_ptr(), self.size_in_bytes()) }
+        unsafe { memcpy_htod(self.as_raw_ptr(), source.as_ptr().cast(), self.size_in_bytes()) }
     }
 
     #[track_caller]
@@ -337,7 +339,7 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> CopyDestination<I> for 
         let dest = dest.as_mut();
         self.check_len(dest.len());
         // SAFETY: source and destination have `self.len()` elements each.
-        unsafe { copy_out(dest.as_mut_ptr(), self.as_raw_ptr(), self.size_in_bytes()) }
+        unsafe { memcpy_dtoh(dest.as_mut_ptr().cast(), self.as_raw_ptr(), self.size_in_bytes()) }
     }
 }
 

@@ -3,14 +3,11 @@
 mod device_box;
 mod device_buffer;
 mod device_slice;
-mod device_variable;
 mod slice_index;
 
 pub use device_box::DeviceBox;
 pub use device_buffer::DeviceBuffer;
 pub use device_slice::DeviceSlice;
-pub use device_variable::DeviceVariable;
-pub use slice_index::DeviceSliceIndex;
 
 use crate::error::CudaResult;
 use crate::stream::Stream;
