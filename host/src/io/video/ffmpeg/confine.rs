@@ -24,16 +24,16 @@ use crate::io::video::VideoLimitError;
 const FORMATS: &str = "3g2,3gp,aac,apng,asf,av1,avi,dv,flac,flv,gif,h263,h264,hevc,ivf,m4a,m4v,matroska,mj2,mjpeg,mov,\
                        mp3,mp4,mpeg,mpegts,mpegvideo,mxf,nut,obu,ogg,vc1,wav,webm,yuv4mpegpipe";
 
-/// The number of pixels by which the limit of ffmpeg exceeds that of the user. A decoder rounds the sides of frames up to
-/// multiples of 16 to 128, and ffmpeg checks the rounded size. The size that a file states is checked exactly.
+/// The number of pixels by which the limit of ffmpeg exceeds that of the user. A decoder rounds the sides of frames up
+/// to multiples of 16 to 128, and ffmpeg checks the rounded size. The size that a file states is checked exactly.
 const ROUNDING: u64 = 1 << 23;
 
 /// The maximum number of bytes of a child's data. A frame of 8K video with 10 bits has 100 MB, and a decoder with 32
 /// threads holds about 50 of them.
 const MEMORY: u64 = 16 << 30;
 
-/// The user's maximum number of pixels of a frame. ffmpeg checks each frame that it decodes, because frames can be larger
-/// than the size that the file states.
+/// The user's maximum number of pixels of a frame. ffmpeg checks each frame that it decodes, because frames can be
+/// larger than the size that the file states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MaxPixels(pub(super) u64);
 

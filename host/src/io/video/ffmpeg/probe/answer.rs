@@ -182,8 +182,8 @@ fn untimed(times: &[Option<f64>]) -> usize {
     }
 }
 
-/// Returns the typical time between frames with these times, which are sorted: the mean of the intervals between which no
-/// frame is missing, or of all intervals if most have other lengths. Returns `None` if there are too few of them.
+/// Returns the typical time between frames with these times, which are sorted: the mean of the intervals between which
+/// no frame is missing, or of all intervals if most have other lengths. Returns `None` if there are too few of them.
 fn interval(times: &[f64]) -> Option<f64> {
     let mut intervals: Vec<f64> =
         times.windows(2).map(|pair| pair[1] - pair[0]).filter(|interval| *interval > 0.0).collect();
