@@ -47,7 +47,7 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     let notices = Path::new(sysroot.trim()).join("share/doc/rust/COPYRIGHT-library.html");
     fs::copy(notices, folder.join("rust-standard-library.html"))
         .map_err(|e| format!("cannot copy the notices of Rust, use a toolchain of rustup: {e}"))?;
-    let mut bill = cargo(&["cyclonedx", "--format", "json", "--spec-version", "1.5"]);
+    let mut bill = cargo(&["cyclonedx", "--format=json", "--spec-version=1.5", "--no-build-deps"]);
     cargo::run(bill.args(manifest).args(["--override-filename", BILL, "--target", triple]))?;
     fs::rename(root().join(format!("cli/{BILL}.json")), folder.join("bill.json"))?;
     let others = format!(":(glob)**/{BILL}.json");
