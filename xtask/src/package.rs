@@ -11,18 +11,22 @@ use crate::Result;
 use crate::bundle::Cross;
 use crate::cargo::{self, cargo, output, root};
 
-/// The command that installs the tools.
-const INSTALL: &str =
-    "cargo install --locked cargo-about@0.9.3 cargo-cyclonedx@0.5.9 cargo-deb@3.8.0";
+/// The tools, with the arguments of `cargo install --locked` for each.
+const TOOLS: [(&str, &str); 3] = [
+    ("about", "cargo-about@0.9.3 --features cli"),
+    ("cyclonedx", "cargo-cyclonedx@0.5.9"),
+    ("deb", "cargo-deb@3.8.0"),
+];
 
 /// The name of the bills of materials. `cargo cyclonedx` writes one beside each manifest.
 const BILL: &str = "sbom.cdx";
 
 /// Builds the package for a target, by default for this machine.
 pub(crate) fn run(triple: Option<&str>) -> Result {
-    for tool in ["about", "cyclonedx", "deb"] {
+    for (tool, package) in TOOLS {
         if output(&mut cargo(&[tool, "--version"])).is_err() {
-            return Err(format!("`cargo {tool}` does not work; run `{INSTALL}`").into());
+            let install = format!("cargo install --locked {package}");
+            return Err(format!("`cargo {tool}` does not work; run `{install}`").into());
         }
     }
     let host = cargo::host()?;
