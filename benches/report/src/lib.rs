@@ -3,7 +3,7 @@
 //! Each bench appends to a record, which has one JSON value per line: first a [`Run`], which describes the machine,
 //! then a [`Row`] for each measured time. [`read`] compares each row with the yardsticks of the same run: a copy of the
 //! same number of bytes, and the original design in CUDA C++. In another run, the GPU may have had other clocks.
-//! [`write`] writes the result to `report.json` and to the tables in `BENCHMARKS.md`.
+//! [`write()`] writes the result to `report.json` and to the tables in `BENCHMARKS.md`.
 
 use std::collections::BTreeSet;
 use std::error::Error;
