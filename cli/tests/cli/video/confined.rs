@@ -56,8 +56,8 @@ fn frames_that_become_too_large_are_refused() {
     let Some(ffmpeg) = Ffmpeg::find() else { return };
     let folder = Folder::new();
     let mut joined = Vec::new();
-    for (size, seconds) in [("40x30", 1.0), ("4000x3000", 0.1)] {
-        let input = format!("-f lavfi -i testsrc2=s={size}:r=30 -t {seconds}");
+    for size in ["40x30", "400x300"] {
+        let input = format!("-f lavfi -i testsrc2=s={size}:r=30 -t 1");
         ffmpeg.run(&folder, &format!("{input} -c:v libx264 -pix_fmt yuv420p a.ts"));
         joined.extend(folder.read("a.ts"));
     }
@@ -71,10 +71,10 @@ fn frames_that_become_too_large_are_refused() {
         assert_eq!(done.code, Some(2), "{done:?}");
         done.stderr
     };
-    let large = said("joined.ts", 2000);
+    let large = said("joined.ts", 100_000);
     // A decoder may round the sides up.
     assert!(large.contains("joined.ts: a frame has about 4"), "{large}");
-    assert!(large.contains("at most 2000 are allowed; raise"), "{large}");
+    assert!(large.contains("at most 100000 are allowed; raise"), "{large}");
     assert!(large.contains("--max-input-pixels"), "{large}");
     // The stated size has its own check, which is exact.
     let stated = said("small.mp4", 1199);
@@ -82,7 +82,7 @@ fn frames_that_become_too_large_are_refused() {
         stated.contains("small.mp4: the frames are 40×30 pixels, but at most 1199"),
         "{stated}"
     );
-    for (left, limit) in [("small.mp4", 1200), ("joined.ts", 20_000_000)] {
+    for (left, limit) in [("small.mp4", 1200), ("joined.ts", 200_000)] {
         let done = folder.words(&line(left, limit));
         assert_eq!(done.code, Some(0), "{done:?}");
     }

@@ -17,49 +17,81 @@ use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::url;
-use crate::io::video::VideoLimitError;
+use crate::io::video::{VideoLimitError, VideoLimits};
 
 /// The formats that are read, by the names of ffmpeg's demuxers. Music is among them, because its cover is a picture
 /// and its refusal has a better message.
 const FORMATS: &str = "3g2,3gp,aac,apng,asf,av1,avi,dv,flac,flv,gif,h263,h264,hevc,ivf,m4a,m4v,matroska,mj2,mjpeg,mov,\
                        mp3,mp4,mpeg,mpegts,mpegvideo,mxf,nut,obu,ogg,vc1,wav,webm,yuv4mpegpipe";
 
-/// The number of pixels by which the limit of ffmpeg exceeds that of the user. A decoder rounds the sides of frames up
-/// to multiples of 16 to 128, and ffmpeg checks the rounded size. The size that a file states is checked exactly.
+/// The number of pixels by which the limit of ffmpeg exceeds that of the user until the size of the video is known. A
+/// decoder rounds the sides of frames up to multiples of 16 to 128, and ffmpeg checks the rounded size.
 const ROUNDING: u64 = 1 << 23;
+
+/// The largest number to whose multiples decoders round the sides of frames up.
+const MULTIPLE: u64 = 128;
 
 /// The maximum number of bytes of a child's data. A frame of 8K video with 10 bits has 100 MB, and a decoder with 32
 /// threads holds about 50 of them.
 const MEMORY: u64 = 16 << 30;
 
-/// The user's maximum number of pixels of a frame. ffmpeg checks each frame that it decodes, because frames can be
+/// The maximum that ffmpeg accepts.
+const MOST: u64 = i64::MAX as u64;
+
+/// The maximum numbers of pixels of the frames that ffmpeg decodes. ffmpeg checks each frame, because frames can be
 /// larger than the size that the file states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MaxPixels(pub(super) u64);
+pub(super) struct MaxPixels {
+    /// The user's limit.
+    limit: u64,
+    /// The index of the stream with the video and the maximum for it, if its size is known.
+    video: Option<(u32, u64)>,
+}
 
 impl MaxPixels {
-    /// Returns ffmpeg's limit.
-    fn most(self) -> u64 {
-        self.0.saturating_add(ROUNDING).min(i64::MAX as u64)
+    /// Returns the maximum for a file whose streams are unknown.
+    pub(super) fn of_file(limits: &VideoLimits) -> Self {
+        Self { limit: limits.pixels, video: None }
+    }
+
+    /// Returns the maximum for a file whose video has the index `index` and frames of `size`.
+    pub(super) fn of_video(limits: &VideoLimits, index: u32, size: UVec2) -> Self {
+        let [x, y] = size.to_array().map(|side| u64::from(side).next_multiple_of(MULTIPLE));
+        let most = limits.pixels.max(x.saturating_mul(y)).min(MOST);
+        Self { limit: limits.pixels, video: Some((index, most)) }
+    }
+
+    /// Returns the maximum for streams other than the video.
+    fn any(self) -> u64 {
+        self.limit.saturating_add(ROUNDING).min(MOST)
+    }
+
+    /// Adds the maximum to the options of an input. The last option that applies to a stream counts.
+    fn add(self, command: &mut Command) {
+        command.args(["-max_pixels", &self.any().to_string()]);
+        if let Some((index, most)) = self.video {
+            command.args([format!("-max_pixels:{index}"), most.to_string()]);
+        }
     }
 
     /// Returns the error for a frame that ffmpeg did not decode because it is too large, if the lines of its messages
-    /// mention one.
+    /// mention one. Ignores other streams if the index of the video is known.
     pub(super) fn exceeded(self, lines: &[String]) -> Option<VideoLimitError> {
-        let end = format!(" exceeds specified max pixel count {}, ", self.most());
+        let most = self.video.map_or(self.any(), |(_, most)| most);
+        let end = format!(" exceeds specified max pixel count {most}, ");
         let size = |line: &String| {
             let (before, _) = line.split_once(&end)?;
             let (x, y) = before.rsplit(' ').next()?.split_once('x')?;
             Some(UVec2::new(x.parse().ok()?, y.parse().ok()?))
         };
         let size = lines.iter().find_map(size)?;
-        Some(VideoLimitError::Frame { size, limit: self.0 })
+        Some(VideoLimitError::Frame { size, limit: self.limit })
     }
 }
 
 /// Adds an input file to the arguments of ffmpeg or ffprobe.
 pub(super) fn input(command: &mut Command, path: &Path, pixels: MaxPixels) {
-    command.args(["-max_pixels", &pixels.most().to_string()]);
+    pixels.add(command);
     let lists = ["-protocol_whitelist", "file", "-format_whitelist", FORMATS];
     command.args(lists).arg("-i").arg(url(path));
 }
@@ -95,12 +127,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_state_the_frame_that_is_too_large() {
-        let line = "[png] [IMGUTILS] Picture size 16000x9000 exceeds specified max pixel count 8393608, see";
-        let exceeded = |limit| MaxPixels(limit).exceeded(&[String::new(), line.into()]);
-        let size = UVec2::new(16000, 9000);
-        assert_eq!(exceeded(5000), Some(VideoLimitError::Frame { size, limit: 5000 }));
-        assert_eq!(exceeded(5001), None);
-        assert_eq!(MaxPixels(u64::MAX).most(), i64::MAX as u64);
+    fn only_frames_of_the_video_exceed_its_limit() {
+        let limits = VideoLimits { pixels: 5000, ..VideoLimits::default() };
+        let file = MaxPixels::of_file(&limits);
+        let small = MaxPixels::of_video(&limits, 2, UVec2::new(40, 30));
+        let wide = MaxPixels::of_video(&limits, 2, UVec2::new(130, 30));
+        for (pixels, most) in [(file, 5000 + ROUNDING), (small, 128 * 128), (wide, 256 * 128)] {
+            let line = |most: u64| {
+                let start = "[png] [IMGUTILS] Picture size 16000x9000";
+                format!("{start} exceeds specified max pixel count {most}, see the documentation")
+            };
+            let lines = |mosts: &[u64]| mosts.iter().map(|&most| line(most)).collect::<Vec<_>>();
+            assert_eq!(pixels.exceeded(&lines(&[])), None);
+            assert_eq!(pixels.exceeded(&lines(&[most + 1, most - 1])), None);
+            let error = pixels.exceeded(&lines(&[most + 1, most])).unwrap();
+            let size = UVec2::new(16000, 9000);
+            assert_eq!(error, VideoLimitError::Frame { size, limit: 5000 });
+        }
+        let most = VideoLimits { pixels: u64::MAX, ..limits };
+        for pixels in [MaxPixels::of_file(&most), MaxPixels::of_video(&most, 0, UVec2::ONE)] {
+            let mut command = Command::new("ffmpeg");
+            pixels.add(&mut command);
+            let values = command.get_args().skip(1).step_by(2);
+            assert!(values.into_iter().all(|value| value == "9223372036854775807"));
+        }
     }
 }

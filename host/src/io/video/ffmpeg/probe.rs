@@ -220,7 +220,7 @@ pub(in crate::io::video) fn probe(
         .args(["-show_entries", "packet=stream_index,flags,pts_time", "-read_intervals", "%+#64"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
-    let max_pixels = MaxPixels(limits.pixels);
+    let max_pixels = MaxPixels::of_file(limits);
     input(&mut command, path, max_pixels);
     let child = Child::start(FFPROBE, &mut command, path, FfmpegTask::Probing, stop)?;
     let answer = child.answer(MAX_ANSWER, PROBE_LIMIT)?;

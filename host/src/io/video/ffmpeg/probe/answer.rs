@@ -124,7 +124,7 @@ impl Answer {
             );
         }
         let start = |text: &Option<String>| text.as_deref().and_then(|t| t.parse::<f64>().ok());
-        let max_pixels = MaxPixels(limits.pixels);
+        let max_pixels = MaxPixels::of_video(limits, video.index, size);
         let packets = self.packets.iter().filter(|packet| packet.stream_index == Some(video.index));
         let first = packets.clone().next();
         let times = packets.map(|packet| start(&packet.pts_time)).collect::<Vec<_>>();
