@@ -25,10 +25,14 @@ pub(crate) fn run() -> Result {
     let build = builder.build()?;
     let kept = root().join("host/ptx");
     fs::copy(build.write_json()?, kept.join("kernels.json"))?;
-    let [oldest, newest] = &build.archs[..] else { return Err("two architectures".into()) };
+    let [oldest, newest] = &build.archs[..] else {
+        return Err("the kernels were not built for two architectures".into());
+    };
     let text = fs::read_to_string(&newest.ptx)?;
     if common(&fs::read_to_string(&oldest.ptx)?).ne(common(&text)) {
-        return Err("the kernels use more of `sm_90` than dependent launches".into());
+        return Err("the PTX for sm_90 uses more of it than dependent launches, so `host/src/kernels.rs` cannot derive \
+                    the PTX for sm_80; change the kernels, or store both"
+            .into());
     }
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
     packed.write_all(text.as_bytes())?;

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -239,6 +239,11 @@ impl Section {
     }
 }
 
+/// Returns a function that adds the operation and the file to an error of the operating system.
+fn named(operation: &str, file: &Path) -> impl FnOnce(io::Error) -> String {
+    move |error| format!("cannot {operation} {}: {error}", file.display())
+}
+
 /// Reads records, and compares their rows. If a row was measured several times on the same device, the last one in the
 /// records counts.
 ///
@@ -247,8 +252,7 @@ impl Section {
 pub fn read<P: AsRef<Path>>(records: &[P]) -> Result<Vec<Section>> {
     let mut runs: Vec<(Run, Vec<Row>)> = Vec::new();
     for file in records.iter().map(AsRef::as_ref) {
-        let text = fs::read_to_string(file);
-        let text = text.map_err(|e| format!("cannot read {}: {e}", file.display()))?;
+        let text = fs::read_to_string(file).map_err(named("read", file))?;
         let earlier = runs.len();
         for (line, text) in (1..).zip(text.lines()) {
             let error = |what: String| {
@@ -285,7 +289,7 @@ pub fn read<P: AsRef<Path>>(records: &[P]) -> Result<Vec<Section>> {
 /// # Errors
 /// Returns an error if a file cannot be read or written, or if `text` lacks the line above the sections.
 pub fn write(sections: &[Section], folder: &Path, text: &Path) -> Result<[PathBuf; 2]> {
-    let old = fs::read_to_string(text)?;
+    let old = fs::read_to_string(text).map_err(named("read", text))?;
     let lacks = || format!("{} lacks the line `{MARKER}` above the tables", text.display());
     let (before, old) = old.split_once(MARKER).ok_or_else(lacks)?;
     let old = old.split("\n## ").skip(1);
@@ -296,9 +300,11 @@ pub fn write(sections: &[Section], folder: &Path, text: &Path) -> Result<[PathBu
             None => parts.push(section.markdown()),
         }
     }
-    fs::create_dir_all(folder)?;
+    fs::create_dir_all(folder).map_err(named("create", folder))?;
     let json = folder.join("report.json");
-    fs::write(&json, serde_json::to_string_pretty(sections)? + "\n")?;
-    fs::write(text, format!("{before}{MARKER}\n\n{}", parts.join("\n")))?;
+    let report = serde_json::to_string_pretty(sections)? + "\n";
+    fs::write(&json, report).map_err(named("write", &json))?;
+    let sections = format!("{before}{MARKER}\n\n{}", parts.join("\n"));
+    fs::write(text, sections).map_err(named("write", text))?;
     Ok([json, text.to_owned()])
 }
