@@ -23,8 +23,6 @@ pub(crate) fn run() -> Result {
         builder = builder.ptxas(ptxas);
     }
     let build = builder.build()?;
-    let kept = root().join("host/ptx");
-    fs::copy(build.write_json()?, kept.join("kernels.json"))?;
     let [oldest, newest] = &build.archs[..] else {
         return Err("the kernels were not built for two architectures".into());
     };
@@ -34,6 +32,8 @@ pub(crate) fn run() -> Result {
                     the PTX for sm_80; change the kernels, or store both"
             .into());
     }
+    let kept = root().join("host/ptx");
+    fs::copy(build.write_json()?, kept.join("kernels.json"))?;
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
     packed.write_all(text.as_bytes())?;
     fs::write(kept.join(format!("{}.zlib", newest.file)), packed.finish()?)?;
