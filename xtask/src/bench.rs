@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: runs every bench on the local GPU, and writes the tables of `BENCHMARKS.md`.
+//! `cargo xtask bench`: runs every bench on the local GPU, and writes a report to `target/bench`.
 //!
 //! With `--from`, the command runs no bench. Instead, it reports the records that a bundle wrote on another machine.
 //! The crate `panoweave-benches` contains the benches, and the crate `panoweave-bench-report` writes the tables.
@@ -35,10 +35,10 @@ pub(crate) fn run() -> Result {
     ran
 }
 
-/// Writes the measurements in the files `records` to `target/bench/report.json` and to the tables in `BENCHMARKS.md`.
+/// Reports the measurements in the files `records` in `target/bench`.
 pub(crate) fn report<P: AsRef<Path>>(records: &[P]) -> Result {
     let sections = report::read(records)?;
-    for file in report::write(&sections, &target().join("bench"), &root().join("BENCHMARKS.md"))? {
+    for file in report::write(&sections, &target().join("bench"))? {
         println!("wrote {}", file.display());
     }
     Ok(())

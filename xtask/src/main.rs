@@ -32,7 +32,7 @@ usage: cargo xtask COMMAND
   test     run every test; build the kernels, check them and compare them with host/ptx/
            --table  write the time of each test executable to tests/README.md
   kernels  rebuild the kernels and store them in host/ptx/; needed only after a change of a kernel
-  bench    run every bench on the GPU; write target/bench/report.json and the tables of BENCHMARKS.md
+  bench    run every bench on the GPU; write target/bench/report.json and report.md
            --from RECORD...  run no bench; report records that a bundle wrote on another machine
   soak     run the live stitcher for 10 minutes, or --minutes N; fail if memory grows or a frame is lost
            --faults [--seed N]  cause random faults, too; `--minutes 480 --faults` is the test of a night

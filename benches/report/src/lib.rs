@@ -3,7 +3,7 @@
 //! Each bench appends to a record, which has one JSON value per line: first a [`Run`], which describes the machine,
 //! then a [`Row`] for each measured time. [`read`] compares each row with the yardsticks of the same run: a copy of the
 //! same number of bytes, and the original design in CUDA C++. In another run, the GPU may have had other clocks.
-//! [`write()`] writes the result to `report.json` and to the tables in `BENCHMARKS.md`.
+//! [`write()`] writes the result as `report.json` and as tables in `report.md`.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -13,9 +13,6 @@ use std::{fs, io};
 use serde::{Deserialize, Serialize};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
-
-/// The line of the Markdown file above the tables.
-const MARKER: &str = "<!-- `cargo xtask bench` writes the sections below this line -->";
 
 /// The targets of an H100: system, work, size, variant and the maximum time in µs.
 const TARGETS: [(&str, &str, &str, &str, f64); 10] = [
@@ -220,12 +217,8 @@ impl Section {
         }
     }
 
-    fn heading(&self) -> String {
-        format!("## {}\n", self.device)
-    }
-
     fn markdown(&self) -> String {
-        let mut text = self.heading() + "\n";
+        let mut text = format!("## {}\n\n", self.device);
         for (name, values) in &self.facts {
             let values: Vec<_> = values.iter().map(String::as_str).collect();
             text += &format!("- {name}: {}\n", values.join(", "));
@@ -283,28 +276,17 @@ pub fn read<P: AsRef<Path>>(records: &[P]) -> Result<Vec<Section>> {
     Ok(sections)
 }
 
-/// Writes `report.json` to `folder`, and replaces the sections of the same devices in the Markdown file `text`. Other
-/// sections stay. Returns the paths of the written files.
+/// Writes `report.json` and `report.md` to `folder`. Returns their paths.
 ///
 /// # Errors
-/// Returns an error if a file cannot be read or written, or if `text` lacks the line above the sections.
-pub fn write(sections: &[Section], folder: &Path, text: &Path) -> Result<[PathBuf; 2]> {
-    let old = fs::read_to_string(text).map_err(named("read", text))?;
-    let lacks = || format!("{} lacks the line `{MARKER}` above the tables", text.display());
-    let (before, old) = old.split_once(MARKER).ok_or_else(lacks)?;
-    let old = old.split("\n## ").skip(1);
-    let mut parts: Vec<_> = old.map(|part| format!("## {}\n", part.trim_end())).collect();
-    for section in sections {
-        match parts.iter_mut().find(|part| part.starts_with(&section.heading())) {
-            Some(part) => *part = section.markdown(),
-            None => parts.push(section.markdown()),
-        }
-    }
+/// Returns an error if a file cannot be written.
+pub fn write(sections: &[Section], folder: &Path) -> Result<[PathBuf; 2]> {
     fs::create_dir_all(folder).map_err(named("create", folder))?;
-    let json = folder.join("report.json");
-    let report = serde_json::to_string_pretty(sections)? + "\n";
-    fs::write(&json, report).map_err(named("write", &json))?;
-    let sections = format!("{before}{MARKER}\n\n{}", parts.join("\n"));
-    fs::write(text, sections).map_err(named("write", text))?;
-    Ok([json, text.to_owned()])
+    let tables: Vec<_> = sections.iter().map(Section::markdown).collect();
+    let json = serde_json::to_string_pretty(sections)? + "\n";
+    let files = [folder.join("report.json"), folder.join("report.md")];
+    for (file, text) in files.iter().zip([json, tables.join("\n")]) {
+        fs::write(file, text).map_err(named("write", file))?;
+    }
+    Ok(files)
 }
