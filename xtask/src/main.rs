@@ -41,7 +41,7 @@ usage: cargo xtask COMMAND
   fuzz     run the fuzz targets for 10 minutes in total, or --minutes N [TARGET...]; fail if one fails
            --address    with AddressSanitizer
   sanitize miri|address|thread [FILTER...]
-           run tests under a checker of undefined behaviour; needs a nightly toolchain; see doc/soundness.md
+           run tests under a checker of undefined behaviour; needs a nightly toolchain; see doc/reliability.md
   bundle   create target/bundle.tar.xz: tests, benches and the program for a GPU machine without Rust
            --target TRIPLE  build for another architecture, such as aarch64-unknown-linux-gnu for Jetson Orin
   package  create the Debian package of the program in target/package/

@@ -1,7 +1,7 @@
 //! `cargo xtask sanitize miri|address|thread [FILTER...]`: runs tests under a checker of undefined behaviour.
 //!
 //! Miri interprets the code. AddressSanitizer and ThreadSanitizer instrument it. All three need a nightly toolchain,
-//! which `PANOWEAVE_NIGHTLY` names: `rustup toolchain install nightly --component miri,rust-src`. `doc/soundness.md`
+//! which `PANOWEAVE_NIGHTLY` names: `rustup toolchain install nightly --component miri,rust-src`. `doc/reliability.md`
 //! says which tests each of them covers, and why not others.
 
 use std::process::Command;
