@@ -13,6 +13,7 @@ mod info;
 mod little_memory;
 mod malformed;
 mod man;
+mod pages;
 mod quality;
 mod rig;
 mod scenes;
