@@ -43,13 +43,6 @@ pub struct SharedRegion {
     pub(crate) block: u64,
 }
 
-impl SharedRegion {
-    /// Returns the address of a byte in profiles: different regions do not overlap.
-    pub(crate) fn profiled_address(region: usize, offset: usize) -> u64 {
-        (region as u64) << 32 | offset as u64
-    }
-}
-
 struct Region {
     name: &'static str,
     array: Array,
@@ -98,11 +91,6 @@ impl SharedMemory {
     /// Returns the size of all regions so far in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.regions.iter().map(|region| region.bytes).sum()
-    }
-
-    /// Returns whether an address is in one of the regions.
-    pub(crate) fn contains(&self, address: usize) -> bool {
-        self.find(address).is_some()
     }
 
     /// Returns the index of the region that contains an address, and the offset in it.

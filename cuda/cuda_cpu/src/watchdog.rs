@@ -3,14 +3,12 @@
 //! A monitor thread looks at each OS thread that runs blocks. If the OS thread has used more CPU
 //! time than the launch's [limit](crate::Checks::limit) without resuming a fiber, the running kernel
 //! thread is in an endless loop. The monitor then interrupts the OS thread with a signal, whose
-//! handler stops the kernel thread. The monitor sleeps while no launch with a limit is running.
+//! handler stops the kernel thread. CPU time, unlike wall time, does not advance while the process
+//! is suspended or waits for a core.
 //!
-//! CPU time, unlike wall time, does not advance while the process is suspended or waits for a core.
-//!
-//! A kernel that waits in the operating system, for example for a `Mutex` of the standard library
-//! that another thread of the block holds, uses no CPU time either. A GPU has no such waits. The
-//! monitor counts its own looks to measure how long the wait takes. The process then ends, because
-//! the kernel thread cannot be stopped there.
+//! A kernel that waits in the operating system, for example for a `Mutex` that another thread of the
+//! block holds, uses no CPU time either. The monitor counts its own looks to measure that wait. The
+//! process then ends, because the kernel thread cannot be stopped there.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -20,6 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::block::Stop;
 use crate::signals::WATCHDOG;
 
 /// The shortest and the longest time between two looks.
@@ -48,6 +47,7 @@ struct Worker {
     progress: AtomicU64,
     /// The limit of the running block in milliseconds, 0 for none.
     limit: AtomicU64,
+    /// Whether the running fiber has used more CPU time than the limit.
     is_overdue: AtomicBool,
     /// Whether the OS thread has waited in the operating system for longer than the limit.
     is_blocked: AtomicBool,
@@ -87,7 +87,9 @@ impl Registered {
             is_overdue: AtomicBool::new(false),
             is_blocked: AtomicBool::new(false),
         });
-        let watched = Watched::new(worker.clone());
+        let none = Duration::ZERO;
+        let watched =
+            Watched { worker: worker.clone(), progress: 0, since: none, used: none, idle: none };
         state().workers.push(watched);
         WORKER.set(Arc::as_ptr(&worker));
         Self(worker)
@@ -109,6 +111,14 @@ thread_local! {
 
 fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the worker of this OS thread, if it has one.
+#[inline]
+fn worker<'a>() -> Option<&'a Worker> {
+    // SAFETY: the pointer is null, or `REGISTERED` of this OS thread owns the worker. No caller
+    // returns the reference.
+    unsafe { WORKER.get().as_ref() }
 }
 
 /// A running launch. The monitor looks at the workers while one exists.
@@ -152,8 +162,7 @@ impl Limit {
             // `try_with` fails while thread-local destructors run; the block is then not watched.
             let _ = REGISTERED.try_with(|_| ());
         }
-        // SAFETY: the pointer is null, or `REGISTERED` of this OS thread owns the worker.
-        let worker = unsafe { WORKER.get().as_ref() }?;
+        let worker = worker()?;
         let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX).max(1);
         Some(Self { earlier: worker.limit.swap(limit, Relaxed) })
     }
@@ -161,8 +170,7 @@ impl Limit {
 
 impl Drop for Limit {
     fn drop(&mut self) {
-        // SAFETY: as in `new`.
-        if let Some(worker) = unsafe { WORKER.get().as_ref() } {
+        if let Some(worker) = worker() {
             worker.limit.store(self.earlier, Relaxed);
             note_progress();
         }
@@ -172,8 +180,7 @@ impl Drop for Limit {
 /// Records that this OS thread resumes a fiber.
 #[inline]
 pub(crate) fn note_progress() {
-    // SAFETY: the pointer is null, or `REGISTERED` of this OS thread owns the worker.
-    if let Some(worker) = unsafe { WORKER.get().as_ref() } {
+    if let Some(worker) = worker() {
         // No other thread writes the number.
         worker.progress.store(worker.progress.load(Relaxed).wrapping_add(1), Relaxed);
         worker.is_overdue.store(false, Relaxed);
@@ -181,20 +188,15 @@ pub(crate) fn note_progress() {
     }
 }
 
-/// Returns whether the fiber that this OS thread runs has exceeded its limit.
+/// Returns the reason to stop the fiber that this OS thread runs, if there is one.
 ///
 /// The caller is a signal handler.
-pub(crate) fn is_overdue() -> bool {
-    // SAFETY: the pointer is null, or `REGISTERED` of this OS thread owns the worker.
-    unsafe { WORKER.get().as_ref() }.is_some_and(|worker| worker.is_overdue.load(Relaxed))
-}
-
-/// Returns whether the fiber that this OS thread runs waits in the operating system for too long.
-///
-/// The caller is a signal handler.
-pub(crate) fn is_blocked() -> bool {
-    // SAFETY: the pointer is null, or `REGISTERED` of this OS thread owns the worker.
-    unsafe { WORKER.get().as_ref() }.is_some_and(|worker| worker.is_blocked.load(Relaxed))
+pub(crate) fn reason() -> Option<Stop> {
+    let worker = worker()?;
+    if worker.is_overdue.load(Relaxed) {
+        return Some(Stop::Endless);
+    }
+    worker.is_blocked.load(Relaxed).then_some(Stop::Blocked)
 }
 
 fn monitor() {
@@ -218,11 +220,6 @@ fn monitor() {
 }
 
 impl Watched {
-    fn new(worker: Arc<Worker>) -> Self {
-        let none = Duration::ZERO;
-        Self { worker, progress: 0, since: none, used: none, idle: none }
-    }
-
     /// Interrupts the worker if it has exceeded its limit. Returns the limit, if there is one.
     /// `slept` is the time since the last look, without a time in which the process was suspended.
     fn look(&mut self, slept: Duration) -> Option<Duration> {

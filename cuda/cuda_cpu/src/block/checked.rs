@@ -56,7 +56,8 @@ impl Block<'_> {
         access: AccessKind,
         place: &'static Location<'static>,
     ) {
-        let Some(global) = self.global.filter(|_| !self.has_failed.get()) else { return };
+        let global = self.grid.global.as_ref().filter(|_| !self.has_failed.get());
+        let Some(global) = global else { return };
         self.last.set(Some(place));
         let race = {
             let (warp_syncs, clock) = (self.warp_syncs.borrow(), self.clock.borrow());
@@ -102,7 +103,7 @@ impl Block<'_> {
     /// Orders the block after the atomics at `address`, and those that follow after the block.
     #[cold]
     pub(super) fn synchronise(&self, address: usize, releases: bool) {
-        let Some(global) = self.global else { return };
+        let Some(global) = &self.grid.global else { return };
         let mut clock = self.clock.borrow_mut();
         uninterrupted(|| {
             global.acquire(address, &mut clock);
