@@ -20,10 +20,9 @@
 //! ```
 //!
 //! The API follows rust-cuda where rust-cuda has an equivalent. The compiler is the workspace's
-//! stable rustc with its built-in target `nvptx64-nvidia-cuda`. The builder adds features that the
-//! compiler lacks: launch bounds, a `core` for the GPU, PTX that does not depend on the path of the
-//! source, and the crate attributes that kernels need. A kernel crate therefore needs neither
-//! `#![no_std]` nor `#![feature]`.
+//! stable rustc with its built-in target `nvptx64-nvidia-cuda`. The builder adds launch bounds, a
+//! `core` for the GPU, PTX that does not depend on the path of the source, and the crate attributes
+//! that kernels need: a kernel crate needs neither `#![no_std]` nor `#![feature]`.
 //!
 //! The builder also checks every kernel:
 //!
@@ -33,8 +32,6 @@
 //! - Every function that a kernel calls is in the PTX or in the driver.
 //! - If `ptxas` is installed: `ptxas` assembles every kernel, every kernel fits its launch bounds,
 //!   and none spills registers if [`Spills::Deny`] forbids it.
-//!
-//! The builder does not load, launch or time kernels, and generates no machine code.
 //!
 //! With the feature `serde`, `Build::write_json` writes the report as JSON.
 //!

@@ -92,10 +92,9 @@ impl CudaBuilder {
         self
     }
 
-    /// Sets the path of the PTX. With one architecture, the path is used unchanged. With several,
-    /// each file name contains its architecture: `x.ptx` becomes `x.sm_87.ptx`. By default, the
-    /// file has the name of the kernel crate. It is in OUT_DIR if a build script runs the build,
-    /// and otherwise in the folder `ptx` of the work folder.
+    /// Sets the path of the PTX. With several architectures, each file name contains its own:
+    /// `x.ptx` becomes `x.sm_87.ptx`. The default is the name of the kernel crate, in OUT_DIR if a
+    /// build script runs the build, and otherwise in the folder `ptx` of the work folder.
     pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
         self.copy_to = Some(path.as_ref().to_owned());
         self
@@ -111,9 +110,7 @@ impl CudaBuilder {
         self
     }
 
-    /// Calls [`generate_line_info`](Self::generate_line_info) with `true` for
-    /// [`DebugInfo::LineTables`] and with `false` for [`DebugInfo::None`]. rust-cuda has both
-    /// setters.
+    /// Does the same as [`generate_line_info`](Self::generate_line_info); rust-cuda has both.
     pub fn debug(self, debug: DebugInfo) -> Self {
         self.generate_line_info(debug == DebugInfo::LineTables)
     }
@@ -132,8 +129,7 @@ impl CudaBuilder {
         self
     }
 
-    /// Has no effect: the code is always optimised. At lower levels LLVM duplicates barriers into
-    /// divergent branches, because it does not treat the functions around them as convergent.
+    /// Has no effect: at lower levels, LLVM duplicates barriers into divergent branches.
     pub fn nvvm_opts(self, _nvvm_opts: bool) -> Self {
         self
     }
@@ -167,11 +163,9 @@ impl CudaBuilder {
     }
 
     /// Sets the size up to which LLVM inlines a function that is called in several places
-    /// (`-inline-threshold`). The default depends on the call and is at least 2,500.
-    ///
-    /// nvcc inlines almost every function. A threshold of 100,000 does the same, and keeps arrays in
-    /// registers that the called function would access in memory. It can multiply the size of the
-    /// code and the time of the build.
+    /// (`-inline-threshold`). The default depends on the call and is at least 2,500. A threshold of
+    /// 100,000 inlines almost every function, like nvcc. It keeps arrays in registers, but can
+    /// multiply the size of the code and the time of the build.
     pub fn inline_threshold(mut self, threshold: u32) -> Self {
         self.inline_threshold = Some(threshold);
         self

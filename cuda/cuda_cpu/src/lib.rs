@@ -95,14 +95,6 @@ pub fn poison(memory: &mut [MaybeUninit<u8>]) -> &mut [u8] {
 }
 
 /// The configuration of a kernel launch, without the kernel's arguments.
-///
-/// ```
-/// use cuda_cpu::{Launch, launch, shared_dynamic};
-///
-/// let config = Launch { dynamic_shared: 1024, ..Launch::new("tile", [2, 1, 1], [32, 8, 1]) };
-/// launch(&config, &|| assert_eq!(shared_dynamic().bytes, 1024))?;
-/// # Ok::<(), cuda_cpu::Fault>(())
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     /// The kernel's name in reports.
@@ -195,21 +187,6 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
 
 /// Runs a kernel like [`launch`], and also returns faults of threads that were stopped. `body` runs
 /// all threads of a fiber: it calls [`Threads::next`] before each of them.
-///
-/// ```
-/// use cuda_cpu::{FaultKind, Launch, Threads, launch_stoppable};
-///
-/// let endless = |threads: &mut Threads<'_>| {
-///     threads.each(|| loop {
-///         std::hint::spin_loop();
-///     });
-/// };
-/// let mut launch = Launch::new("endless", [1, 1, 1], [1, 1, 1]);
-/// launch.checks.limit = Some(std::time::Duration::from_millis(100));
-/// // SAFETY: the kernel starts no thread.
-/// let fault = unsafe { launch_stoppable(&launch, &endless) }.unwrap_err();
-/// assert!(matches!(fault.kind, FaultKind::Endless { .. }));
-/// ```
 ///
 /// # Safety
 /// `body` must not let other OS threads use memory that is freed or changed after the launch, for

@@ -170,9 +170,6 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, contex
         {
             let [start, end] = [0, 1].map(|i| LIBC[i].load(Relaxed));
             let in_libc = (start..end).contains(&instruction(registers));
-            if stop == Stop::Blocked {
-                block::abort_on_stop(&*block, stop, "waiting in the operating system");
-            }
             if stop == Stop::Endless && (in_libc || block::is_uninterrupted(block)) {
                 // The watchdog sends the signal again.
                 return;
@@ -207,7 +204,8 @@ unsafe fn cause(
     registers: &libc::ucontext_t,
 ) -> Option<(*const block::Block<'static>, Stop)> {
     if signal == WATCHDOG {
-        return Some((block::running(stack_pointer(registers))?, watchdog::reason()?));
+        let block = block::running(stack_pointer(registers))?;
+        return watchdog::is_overdue().then_some((block, Stop::Endless));
     }
     // SAFETY: for these signals, the operating system passes the address.
     let address = unsafe { (*info).si_addr() }.addr();

@@ -5,10 +5,6 @@
 //! thread is in an endless loop. The monitor then interrupts the OS thread with a signal, whose
 //! handler stops the kernel thread. CPU time, unlike wall time, does not advance while the process
 //! is suspended or waits for a core.
-//!
-//! A kernel that waits in the operating system, for example for a `Mutex` that another thread of the
-//! block holds, uses no CPU time either. The monitor counts its own looks to measure that wait. The
-//! process then ends, because the kernel thread cannot be stopped there.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -18,7 +14,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::block::Stop;
 use crate::signals::WATCHDOG;
 
 /// The shortest and the longest time between two looks.
@@ -49,8 +44,6 @@ struct Worker {
     limit: AtomicU64,
     /// Whether the running fiber has used more CPU time than the limit.
     is_overdue: AtomicBool,
-    /// Whether the OS thread has waited in the operating system for longer than the limit.
-    is_blocked: AtomicBool,
 }
 
 /// A worker, and the last progress that the monitor saw.
@@ -59,10 +52,6 @@ struct Watched {
     progress: u64,
     /// The CPU time of the OS thread when the progress last changed.
     since: Duration,
-    /// The CPU time of the OS thread at the last look.
-    used: Duration,
-    /// The time that the monitor has slept since the progress or the CPU time last changed.
-    idle: Duration,
 }
 
 #[derive(Default)]
@@ -85,11 +74,8 @@ impl Registered {
             progress: AtomicU64::new(0),
             limit: AtomicU64::new(0),
             is_overdue: AtomicBool::new(false),
-            is_blocked: AtomicBool::new(false),
         });
-        let none = Duration::ZERO;
-        let watched =
-            Watched { worker: worker.clone(), progress: 0, since: none, used: none, idle: none };
+        let watched = Watched { worker: worker.clone(), progress: 0, since: Duration::ZERO };
         state().workers.push(watched);
         WORKER.set(Arc::as_ptr(&worker));
         Self(worker)
@@ -184,62 +170,47 @@ pub(crate) fn note_progress() {
         // No other thread writes the number.
         worker.progress.store(worker.progress.load(Relaxed).wrapping_add(1), Relaxed);
         worker.is_overdue.store(false, Relaxed);
-        worker.is_blocked.store(false, Relaxed);
     }
 }
 
-/// Returns the reason to stop the fiber that this OS thread runs, if there is one.
+/// Returns whether the fiber that this OS thread runs has exceeded its limit.
 ///
 /// The caller is a signal handler.
-pub(crate) fn reason() -> Option<Stop> {
-    let worker = worker()?;
-    if worker.is_overdue.load(Relaxed) {
-        return Some(Stop::Endless);
-    }
-    worker.is_blocked.load(Relaxed).then_some(Stop::Blocked)
+pub(crate) fn is_overdue() -> bool {
+    worker().is_some_and(|worker| worker.is_overdue.load(Relaxed))
 }
 
 fn monitor() {
     let mut state = state();
-    let mut slept = Duration::ZERO;
     loop {
         while state.launches == 0 {
             state = BEGUN.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         let mut interval = INTERVAL[1];
         for watched in &mut state.workers {
-            if let Some(limit) = watched.look(slept) {
+            if let Some(limit) = watched.look() {
                 interval = interval.min(limit / 8);
             }
         }
         drop(state);
-        slept = interval.max(INTERVAL[0]);
-        thread::sleep(slept);
+        thread::sleep(interval.max(INTERVAL[0]));
         state = self::state();
     }
 }
 
 impl Watched {
     /// Interrupts the worker if it has exceeded its limit. Returns the limit, if there is one.
-    /// `slept` is the time since the last look, without a time in which the process was suspended.
-    fn look(&mut self, slept: Duration) -> Option<Duration> {
+    fn look(&mut self) -> Option<Duration> {
         let worker = &self.worker;
         let limit = match worker.limit.load(Relaxed) {
             0 => return None,
             limit => Duration::from_millis(limit),
         };
         let (progress, used) = (worker.progress.load(Relaxed), cpu_time_of(worker.thread));
-        let is_idle = progress == self.progress && used == self.used;
-        self.idle = if is_idle { self.idle + slept } else { Duration::ZERO };
-        self.used = used;
         if progress != self.progress {
             (self.progress, self.since) = (progress, used);
-            return Some(limit);
-        }
-        let is_overdue = used.saturating_sub(self.since) > limit;
-        if is_overdue || self.idle > limit {
-            worker.is_overdue.store(is_overdue, Relaxed);
-            worker.is_blocked.store(!is_overdue, Relaxed);
+        } else if used.saturating_sub(self.since) > limit {
+            worker.is_overdue.store(true, Relaxed);
             // SAFETY: the OS thread exists, because it removes itself from the list, which is
             // locked, before it ends.
             unsafe { libc::pthread_kill(worker.thread.0, WATCHDOG) };

@@ -27,7 +27,10 @@ pub(super) type InFlight = Vec<Vec<AsyncCopy>>;
 fn with_copies<R>(act: impl FnOnce(&mut InFlight) -> R) -> R {
     let block = current();
     let mut threads = block.copies.borrow_mut();
-    act(threads.entry(block.rank.get()).or_insert_with(|| vec![Vec::new()]))
+    if threads.is_empty() {
+        threads.resize_with(block.threads as usize, || vec![Vec::new()]);
+    }
+    act(&mut threads[block.rank.get() as usize])
 }
 
 /// Starts a copy of `bytes` bytes from `from` to a shared region, to the `size` bytes at `offset`.

@@ -15,10 +15,6 @@ use crate::fault::{Fault, FaultKind, ThreadId, text_of};
 use crate::memory;
 use crate::stacks::stack_bytes;
 
-/// The number of times that one thread of a failed block may catch the panic that ends the block
-/// and wait again.
-const MAX_CAUGHT: u32 = 1000;
-
 /// The messages of rustc's checks of raw pointers. These panics end the process instead of
 /// unwinding, so no launch returns them.
 const ENDING: [&str; 3] = [
@@ -54,7 +50,7 @@ impl Block<'_> {
                 let near = address.and_then(memory::near);
                 FaultKind::InvalidAddress { address, near, place, last }
             }
-            Stop::Endless | Stop::Blocked => {
+            Stop::Endless => {
                 let limit = self.launch.checks.limit.unwrap_or_default();
                 FaultKind::Endless { limit, place, last, other: None }
             }
@@ -71,22 +67,8 @@ impl Block<'_> {
             // fault ends the block.
             self.record(FaultKind::WaitInUnwinding { place });
         } else {
-            self.unwind(place);
+            panic::resume_unwind(Box::new(Unwind));
         }
-    }
-
-    /// Unwinds a thread of a failed block.
-    fn unwind(&self, place: &'static Location<'static>) -> ! {
-        self.caught.set(self.caught.get() + 1);
-        if self.caught.get() > MAX_CAUGHT {
-            let at = self.thread_id();
-            let fault = self.fault.take().map_or_else(String::new, |fault| fault.to_string());
-            eprintln!(
-                "fatal: {at} waits at {place} although its block has failed, and has caught the panic that ends the block {MAX_CAUGHT} times; do not catch panics around barriers and warp operations (fault of the block: {fault})",
-            );
-            process::abort();
-        }
-        panic::resume_unwind(Box::new(Unwind));
     }
 
     fn thread_id(&self) -> ThreadId {

@@ -75,8 +75,6 @@ pub(crate) enum Stop {
     InvalidAddress(Option<usize>),
     /// The thread ran longer than the limit.
     Endless,
-    /// The thread waited in the operating system for longer than the limit.
-    Blocked,
 }
 
 /// The reason why a fiber returned control to the scheduler.
@@ -131,8 +129,6 @@ pub(crate) struct Block<'a> {
     has_failed: Cell<bool>,
     /// Whether the block ends without a fault of its own, because another block has failed.
     is_cancelled: Cell<bool>,
-    /// The number of times that the running thread has caught the panic that ends its block.
-    caught: Cell<u32>,
     /// The latest panic: its thread, message and position.
     panic: Cell<Option<(u32, [String; 2])>>,
     /// The number of barriers and warp operations so far.
@@ -147,7 +143,7 @@ pub(crate) struct Block<'a> {
     warp_syncs: RefCell<Vec<Vec<u32>>>,
     shared: RefCell<SharedMemory>,
     /// The asynchronous copies of each thread.
-    copies: RefCell<HashMap<u32, InFlight>>,
+    copies: RefCell<Vec<InFlight>>,
     /// The accesses of the threads, if the launch is profiled.
     trace: Option<RefCell<Trace>>,
     /// Whether accesses to shared memory are checked or profiled.
@@ -257,7 +253,6 @@ impl<'a> Block<'a> {
             fault: Cell::default(),
             has_failed: Cell::new(false),
             is_cancelled: Cell::new(false),
-            caught: Cell::new(0),
             panic: Cell::default(),
             pace: Pace::default(),
             block_epoch: Cell::new(0),
@@ -470,7 +465,6 @@ impl<'a> Block<'a> {
         unsafe { &*yielder }.suspend(());
         self.yielder.set(yielder);
         if self.has_failed.get() {
-            self.caught.set(0);
             self.refuse_wait(wait.place);
         }
     }

@@ -131,17 +131,11 @@ impl Counts {
         self.wavefronts - self.ideal_wavefronts
     }
 
-    /// Returns the number of sectors that are due to uncoalesced accesses.
-    #[must_use]
-    pub fn excess_sectors(&self) -> u64 {
-        self.sectors - self.ideal_sectors
-    }
-
-    /// Returns the sum of [`excess_sectors`](Self::excess_sectors) and
-    /// [`conflicts`](Self::conflicts), of which one is zero for each operation.
+    /// Returns the number of sectors that are due to uncoalesced accesses, or of wavefronts that are
+    /// due to bank conflicts.
     #[must_use]
     pub fn excess(&self) -> u64 {
-        self.excess_sectors() + self.conflicts()
+        self.sectors - self.ideal_sectors + self.conflicts()
     }
 }
 
