@@ -58,9 +58,6 @@ pub(crate) struct Compiled {
     pub(crate) assembly: String,
     /// The path of the optimised module as LLVM IR.
     pub(crate) ir: PathBuf,
-    /// The path of the optimised module as LLVM bitcode. The file exists only if
-    /// [`CudaBuilder::emit_llvm_bitcode`] is on.
-    pub(crate) bitcode: PathBuf,
 }
 
 /// Returns the program in the environment variable CARGO, which cargo sets, or else `cargo`.
@@ -111,15 +108,11 @@ pub(crate) fn compile(
     let id = hash(&(&kernels.folder, &flags, &profile, &last, &builder.build_args));
     let assembly = target_dir.join("assembly").join(format!("{}.{arch}.{id:016x}.s", kernels.name));
     let ir = assembly.with_extension("ll");
-    let bitcode = assembly.with_extension("bc");
     if let Some(folder) = assembly.parent() {
         workplace::create_folder(folder)?;
     }
 
-    let mut emit = format!("--emit=asm={},llvm-ir={}", assembly.display(), ir.display());
-    if builder.bitcode {
-        emit.push_str(&format!(",llvm-bc={}", bitcode.display()));
-    }
+    let emit = format!("--emit=asm={},llvm-ir={}", assembly.display(), ir.display());
     let mut command = command(&kernels.folder);
     command
         .args(["rustc", "--release", "--lib", "--crate-type=cdylib", "--target", TARGET])
@@ -170,7 +163,7 @@ pub(crate) fn compile(
         )));
     }
     let assembly = fs::read_to_string(&assembly).map_err(BuildError::io("read", &assembly))?;
-    Ok(Compiled { assembly, ir, bitcode })
+    Ok(Compiled { assembly, ir })
 }
 
 /// Returns cargo settings that define the whole release profile. They override the release profile

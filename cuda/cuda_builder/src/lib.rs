@@ -177,9 +177,6 @@ impl Job<'_> {
         if builder.emit_llvm_ir {
             copy(&compiled.ir, &path.with_extension("ll"))?;
         }
-        if builder.bitcode {
-            copy(&compiled.bitcode, &path.with_extension("bc"))?;
-        }
         let mut assembly = ptx::load_shared_matrices(&ptx::lower_local_swaps(&compiled.assembly));
         if ptx::has_unordered_atomics(&assembly) {
             let ir = read(&compiled.ir)?;

@@ -75,7 +75,6 @@ pub struct CudaBuilder {
     pub(crate) alloc: bool,
     pub(crate) optix: bool,
     pub(crate) emit_llvm_ir: bool,
-    pub(crate) bitcode: bool,
 }
 
 impl CudaBuilder {
@@ -205,12 +204,6 @@ impl CudaBuilder {
     /// Writes the LLVM IR of the optimised module as `.ll` beside the PTX. Off by default.
     pub fn emit_llvm_ir(mut self, emit_llvm_ir: bool) -> Self {
         self.emit_llvm_ir = emit_llvm_ir;
-        self
-    }
-
-    /// Writes the bitcode of the optimised module as `.bc` beside the PTX. Off by default.
-    pub fn emit_llvm_bitcode(mut self, emit_llvm_bitcode: bool) -> Self {
-        self.bitcode = emit_llvm_bitcode;
         self
     }
 

@@ -7,7 +7,6 @@ use super::Block;
 use super::calls::uninterrupted;
 use super::failure::fail;
 use crate::fault::{AccessKind, FaultKind, ThreadId};
-use crate::global::Race;
 use crate::shadow::Now;
 use crate::{SharedRegion, WARP_SIZE};
 
@@ -64,7 +63,7 @@ impl Block<'_> {
             let now = Now { clock: Some(&clock), ..self.now(&warp_syncs, place) };
             uninterrupted(|| global.note(address, size, access, &now))
         };
-        if let Some(Race { other_access, other }) = race {
+        if let Some((other_access, other)) = race {
             let at = ThreadId {
                 block: self.launch.block_index(other.block),
                 thread: self.launch.thread_index(other.thread),
