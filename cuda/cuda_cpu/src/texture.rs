@@ -109,6 +109,19 @@ impl Texture {
         Self { texels, size, pitch, format, filter, address }
     }
 
+    /// Returns the address of the first texel, the numbers of columns and rows, and the pitch in bytes
+    /// of a texture with this format, filter and address mode. Returns `None` for another texture.
+    #[must_use]
+    pub fn memory(
+        &self,
+        format: Format,
+        filter: Filter,
+        address: Address,
+    ) -> Option<(*const u8, [u32; 2], u32)> {
+        let fits = (self.format, self.filter, self.address) == (format, filter, address);
+        fits.then_some((self.texels, self.size, self.pitch))
+    }
+
     /// Returns the filtered value at a coordinate. Integers read as fractions of their maximum, and
     /// missing channels as zero.
     #[must_use]
