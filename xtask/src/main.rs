@@ -7,7 +7,6 @@ mod bench;
 mod bundle;
 mod cargo;
 mod debian;
-mod demo;
 mod faults;
 mod ffmpeg;
 mod fuzz;
@@ -16,7 +15,6 @@ mod kernels;
 mod package;
 mod ptxas;
 mod sanitize;
-mod soak;
 mod test;
 
 use std::error::Error;
@@ -30,14 +28,13 @@ usage: cargo xtask COMMAND
 
   demo     stitch a synthetic scene and write target/demo/panorama.png
   test     run every test; build the kernels, check them and compare them with host/ptx/
-           --table  write the time of each test executable to tests/README.md
   kernels  rebuild the kernels and store them in host/ptx/; needed only after a change of a kernel
   bench    run every bench on the GPU; write target/bench/report.json and report.md
            --from RECORD...  run no bench; report records that a bundle wrote on another machine
   soak     run the live stitcher for 10 minutes, or --minutes N; fail if memory grows or a frame is lost
            --faults [--seed N]  cause random faults, too; `--minutes 480 --faults` is the test of a night
-  faults   run the program while it is killed, suspended, or short of disk or memory; see doc/reliability.md
-           [kill] [suspend] [disk] [memory] [--trials N] [--seed N] [--program FILE]
+  faults   run the program while it is killed or short of disk; see doc/reliability.md
+           [--trials N] [--seed N] [--program FILE]
   fuzz     run the fuzz targets for 10 minutes in total, or --minutes N [TARGET...]; fail if one fails
            --address    with AddressSanitizer
   sanitize miri|address|thread [FILTER...]
@@ -60,6 +57,18 @@ fn usage(command: &str) -> String {
     lines.join("\n")
 }
 
+/// Runs the example program `demo`, which stitches a synthetic scene into `target/demo`.
+fn demo(arguments: &[&str]) -> Result {
+    let demo = ["run", "--release", "--package", "panoweave-examples", "--bin", "demo", "--"];
+    cargo::run(cargo::cargo(&demo).arg(cargo::target().join("demo")).args(arguments))
+}
+
+/// Runs the program `soak`, which runs the live stitcher for a long time, on the GPU if there is one.
+fn soak(arguments: &[&str]) -> Result {
+    let soak = ["run", "--release", "--package", "panoweave-soak", "--"];
+    cargo::run(cargo::cargo(&soak).args(arguments))
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
@@ -68,13 +77,12 @@ fn main() -> ExitCode {
             println!("{}", usage(command));
             Ok(())
         }
-        ["demo", ref rest @ ..] => demo::run(rest),
-        ["test"] => test::run(false),
-        ["test", "--table"] => test::run(true),
+        ["demo", ref rest @ ..] => demo(rest),
+        ["test"] => test::run(),
         ["kernels"] => kernels::run(),
         ["bench"] => bench::run(),
         ["bench", "--from", ref records @ ..] if !records.is_empty() => bench::report(records),
-        ["soak", ref rest @ ..] => soak::run(rest),
+        ["soak", ref rest @ ..] => soak(rest),
         ["fuzz", ref rest @ ..] => fuzz::run(rest),
         ["faults", ref rest @ ..] => faults::run(rest),
         ["sanitize", tool, ref filter @ ..] => sanitize::run(tool, filter),

@@ -10,25 +10,21 @@ use crate::Result;
 use crate::cargo::{host, root, target};
 use crate::test::Counts;
 
-/// Tests of one package, or a run of a program.
-struct Suite {
-    /// The arguments of cargo: a command, and the options that select a package.
-    cargo: &'static [&'static str],
-    /// The arguments of the tests or of the program. An argument of tests is a part of the names of the tests to run.
-    arguments: &'static [&'static str],
-}
+/// Tests of one package, or a run of a program: the arguments of cargo, and those of the tests (parts of the names of the
+/// tests to run) or of the program.
+type Suite = (&'static [&'static str], &'static [&'static str]);
 
 /// Code without system calls, inline assembly and foreign functions.
 const MIRI: [Suite; 2] = [
-    Suite { cargo: &["test", "-p", "shared-types", "--lib"], arguments: &[] },
-    Suite { cargo: &["test", "-p", "panoweave", "--lib"], arguments: &["geometry::intrinsics"] },
+    (&["test", "-p", "shared-types", "--lib"], &[]),
+    (&["test", "-p", "panoweave", "--lib"], &["geometry::intrinsics"]),
 ];
 
 /// The simulator, without the tests that overflow stacks or read invalid addresses on purpose; and everything that
 /// reads files or has several threads. corosensei tells the sanitizer about each switch to the stack of another fiber.
 const ADDRESS: [Suite; 3] = [
-    Suite {
-        cargo: &[
+    (
+        &[
             "test",
             "-p",
             "stable-cuda-cpu",
@@ -38,29 +34,26 @@ const ADDRESS: [Suite; 3] = [
             "--test=simulator",
             "--test=profile",
         ],
-        arguments: &[],
-    },
-    Suite {
-        cargo: &["test", "-p", "panoweave", "--lib"],
-        arguments: &["io::", "live::", "geometry::", "warp::"],
-    },
+        &[],
+    ),
+    (&["test", "-p", "panoweave", "--lib"], &["io::", "live::", "geometry::", "warp::"]),
     SOAK,
 ];
 
 /// The simulator, without a test that needs more memory mappings than ThreadSanitizer leaves, and the live stitcher.
 const THREAD: [Suite; 2] = [
-    Suite {
-        cargo: &["test", "-p", "stable-cuda-cpu", "--lib", "--test=simulator"],
-        arguments: &["--skip", "many_cores_and_large_blocks_fit_into_the_address_space"],
-    },
+    (
+        &["test", "-p", "stable-cuda-cpu", "--lib", "--test=simulator"],
+        &["--skip", "many_cores_and_large_blocks_fit_into_the_address_space"],
+    ),
     SOAK,
 ];
 
 /// The live stitcher with cameras, a reader, and swaps of the warp and the options on threads of their own.
-const SOAK: Suite = Suite {
-    cargo: &["run", "-p", "panoweave-soak"],
-    arguments: &["--seconds", "60", "--fps", "10", "--device", "cpu", "--faults", "--seed", "1"],
-};
+const SOAK: Suite = (
+    &["run", "-p", "panoweave-soak"],
+    &["--seconds", "60", "--fps", "10", "--device", "cpu", "--faults", "--seed", "1"],
+);
 
 /// The exit code of a soak that was judged and failed.
 const SOAK_FAILED: i32 = 4;
@@ -81,13 +74,13 @@ pub(crate) fn run(tool: &str, filter: &[&str]) -> Result {
         _ => return Err(format!("unknown tool `{tool}`; use miri, address or thread").into()),
     };
     let (mut failed, mut tests) = (Vec::new(), 0);
-    for suite in suites {
-        let is_test = suite.cargo[0] == "test";
+    for &(arguments, selection) in suites {
+        let is_test = arguments[0] == "test";
         if !filter.is_empty() && !is_test {
             continue;
         }
-        let mut command = command(suite.cargo)?;
-        command.arg("--").args(if filter.is_empty() { suite.arguments } else { filter });
+        let mut command = command(arguments)?;
+        command.arg("--").args(if filter.is_empty() { selection } else { filter });
         let (status, counts) = Counts::of(&mut command)?;
         let ran = counts.passed + counts.failed;
         tests += ran;

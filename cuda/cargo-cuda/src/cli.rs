@@ -79,7 +79,7 @@ fn arguments(all: impl IntoIterator<Item = OsString>) -> (Vec<OsString>, Vec<OsS
 /// arguments for `cargo test`, and clap would pass them on to it.
 fn move_own_options_first(all: &mut [OsString]) {
     /// The options, and the number of arguments that each takes up.
-    const OWN: [(&str, usize); 4] = [("--seeds", 2), ("--tool", 2), ("--html", 2), ("--json", 1)];
+    const OWN: [(&str, usize); 3] = [("--seeds", 2), ("--tool", 2), ("--json", 1)];
     let mut first = 2;
     for at in 2..all.len() {
         let argument = all[at].to_string_lossy();
@@ -133,8 +133,8 @@ mod tests {
         assert_eq!(own, ["cargo-cuda", "sanitize", "--tool=racecheck", "sum"]);
         let (own, _) = split(&["cargo-cuda", "test", "sum", "--seeds"]);
         assert_eq!(own, ["cargo-cuda", "test", "--seeds", "sum"]);
-        let (own, _) = split(&["cargo-cuda", "test", "sum", "--json", "--html", "x"]);
-        assert_eq!(own, ["cargo-cuda", "test", "--json", "--html", "x", "sum"]);
+        let (own, _) = split(&["cargo-cuda", "test", "sum", "--json", "--tool", "x"]);
+        assert_eq!(own, ["cargo-cuda", "test", "--json", "--tool", "x", "sum"]);
         let (own, _) = split(&["cargo-cuda", "ptx", "add", "--tool", "x"]);
         assert_eq!(own, ["cargo-cuda", "ptx", "add", "--tool", "x"]);
     }

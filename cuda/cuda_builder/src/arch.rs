@@ -4,26 +4,17 @@ use std::fmt;
 
 /// Declares [`Arch`], and those of its methods that return a constant for each architecture.
 macro_rules! archs {
-    ($($(#[doc = $doc:literal])+ $variant:ident $compute:ident $name:literal $capability:tt $ptx:tt;)+) => {
+    ($($variant:ident $compute:ident $name:literal $capability:tt $ptx:tt $doc:literal;)+) => {
         /// A GPU architecture that PTX is compiled for, such as `sm_87`.
         ///
         /// PTX for a plain architecture runs on it and on all later ones. PTX for a family (`f`)
         /// runs on GPUs of the same major and the same or a later minor number. PTX for a variant
         /// with `a` runs on exactly that architecture.
-        ///
-        /// ```
-        /// use cuda_builder::Arch;
-        ///
-        /// assert_eq!(Arch::Sm90.name(), "sm_90");
-        /// assert_eq!(Arch::Sm90.capability(), (9, 0));
-        /// assert_eq!(Arch::Sm90.ptx_version(), (7, 8));
-        /// assert!(Arch::ALL.contains(&Arch::default()));
-        /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[non_exhaustive]
         pub enum Arch {
-            $($(#[doc = $doc])+ #[cfg_attr(feature = "serde", serde(rename = $name))] $variant,)+
+            $(#[doc = $doc] #[cfg_attr(feature = "serde", serde(rename = $name))] $variant,)+
         }
 
         impl Arch {
@@ -68,62 +59,34 @@ macro_rules! archs {
 }
 
 archs! {
-    /// Volta: V100.
-    Sm70 Compute70 "sm_70" (7, 0) (6, 0);
-    /// Volta: Jetson Xavier.
-    Sm72 Compute72 "sm_72" (7, 2) (6, 1);
-    /// Turing: T4, RTX 20.
-    Sm75 Compute75 "sm_75" (7, 5) (6, 3);
-    /// Ampere: A100.
-    Sm80 Compute80 "sm_80" (8, 0) (7, 0);
-    /// Ampere: A10, RTX 30.
-    Sm86 Compute86 "sm_86" (8, 6) (7, 1);
-    /// Ampere: Jetson Orin.
-    Sm87 Compute87 "sm_87" (8, 7) (7, 4);
-    /// Ampere: an architecture that CUDA 13 added.
-    Sm88 Compute88 "sm_88" (8, 8) (9, 0);
-    /// Ada: L4, RTX 40.
-    Sm89 Compute89 "sm_89" (8, 9) (7, 8);
-    /// Hopper: H100, H200.
-    Sm90 Compute90 "sm_90" (9, 0) (7, 8);
-    /// Hopper: H100 and H200 only, with architecture-specific instructions such as `wgmma`.
-    Sm90a Compute90a "sm_90a" (9, 0) (8, 0);
-    /// Blackwell: B200.
-    Sm100 Compute100 "sm_100" (10, 0) (8, 6);
-    /// Blackwell: B200 and later GPUs of the same family.
-    Sm100f Compute100f "sm_100f" (10, 0) (8, 8);
-    /// Blackwell: B200 only, with its architecture-specific instructions.
-    Sm100a Compute100a "sm_100a" (10, 0) (8, 6);
-    /// Blackwell: Jetson Thor in CUDA 12; CUDA 13 calls it `sm_110`.
-    Sm101 Compute101 "sm_101" (10, 1) (8, 6);
-    /// Blackwell: `sm_101` and later GPUs of the same family.
-    Sm101f Compute101f "sm_101f" (10, 1) (8, 8);
-    /// Blackwell: `sm_101` only, with its architecture-specific instructions.
-    Sm101a Compute101a "sm_101a" (10, 1) (8, 6);
-    /// Blackwell: B300.
-    Sm103 Compute103 "sm_103" (10, 3) (8, 8);
-    /// Blackwell: B300 and later GPUs of the same family.
-    Sm103f Compute103f "sm_103f" (10, 3) (8, 8);
-    /// Blackwell: B300 only, with its architecture-specific instructions.
-    Sm103a Compute103a "sm_103a" (10, 3) (8, 8);
-    /// Blackwell: Jetson Thor.
-    Sm110 Compute110 "sm_110" (11, 0) (9, 0);
-    /// Blackwell: Jetson Thor and later GPUs of the same family.
-    Sm110f Compute110f "sm_110f" (11, 0) (9, 0);
-    /// Blackwell: Jetson Thor only, with its architecture-specific instructions.
-    Sm110a Compute110a "sm_110a" (11, 0) (9, 0);
-    /// Blackwell: RTX 50.
-    Sm120 Compute120 "sm_120" (12, 0) (8, 7);
-    /// Blackwell: RTX 50 and later GPUs of the same family.
-    Sm120f Compute120f "sm_120f" (12, 0) (8, 8);
-    /// Blackwell: RTX 50 only, with its architecture-specific instructions.
-    Sm120a Compute120a "sm_120a" (12, 0) (8, 7);
-    /// Blackwell: DGX Spark.
-    Sm121 Compute121 "sm_121" (12, 1) (8, 8);
-    /// Blackwell: DGX Spark and later GPUs of the same family.
-    Sm121f Compute121f "sm_121f" (12, 1) (8, 8);
-    /// Blackwell: DGX Spark only, with its architecture-specific instructions.
-    Sm121a Compute121a "sm_121a" (12, 1) (8, 8);
+    Sm70 Compute70 "sm_70" (7, 0) (6, 0) "Volta: V100.";
+    Sm72 Compute72 "sm_72" (7, 2) (6, 1) "Volta: Jetson Xavier.";
+    Sm75 Compute75 "sm_75" (7, 5) (6, 3) "Turing: T4, RTX 20.";
+    Sm80 Compute80 "sm_80" (8, 0) (7, 0) "Ampere: A100.";
+    Sm86 Compute86 "sm_86" (8, 6) (7, 1) "Ampere: A10, RTX 30.";
+    Sm87 Compute87 "sm_87" (8, 7) (7, 4) "Ampere: Jetson Orin.";
+    Sm88 Compute88 "sm_88" (8, 8) (9, 0) "Ampere: an architecture that CUDA 13 added.";
+    Sm89 Compute89 "sm_89" (8, 9) (7, 8) "Ada: L4, RTX 40.";
+    Sm90 Compute90 "sm_90" (9, 0) (7, 8) "Hopper: H100, H200.";
+    Sm90a Compute90a "sm_90a" (9, 0) (8, 0) "Hopper: H100 and H200 only, for instructions such as `wgmma`.";
+    Sm100 Compute100 "sm_100" (10, 0) (8, 6) "Blackwell: B200.";
+    Sm100f Compute100f "sm_100f" (10, 0) (8, 8) "Blackwell: B200 and later GPUs of the same family.";
+    Sm100a Compute100a "sm_100a" (10, 0) (8, 6) "Blackwell: B200 only.";
+    Sm101 Compute101 "sm_101" (10, 1) (8, 6) "Blackwell: Jetson Thor in CUDA 12; CUDA 13 calls it `sm_110`.";
+    Sm101f Compute101f "sm_101f" (10, 1) (8, 8) "Blackwell: `sm_101` and later GPUs of the same family.";
+    Sm101a Compute101a "sm_101a" (10, 1) (8, 6) "Blackwell: `sm_101` only.";
+    Sm103 Compute103 "sm_103" (10, 3) (8, 8) "Blackwell: B300.";
+    Sm103f Compute103f "sm_103f" (10, 3) (8, 8) "Blackwell: B300 and later GPUs of the same family.";
+    Sm103a Compute103a "sm_103a" (10, 3) (8, 8) "Blackwell: B300 only.";
+    Sm110 Compute110 "sm_110" (11, 0) (9, 0) "Blackwell: Jetson Thor.";
+    Sm110f Compute110f "sm_110f" (11, 0) (9, 0) "Blackwell: Jetson Thor and later GPUs of the same family.";
+    Sm110a Compute110a "sm_110a" (11, 0) (9, 0) "Blackwell: Jetson Thor only.";
+    Sm120 Compute120 "sm_120" (12, 0) (8, 7) "Blackwell: RTX 50.";
+    Sm120f Compute120f "sm_120f" (12, 0) (8, 8) "Blackwell: RTX 50 and later GPUs of the same family.";
+    Sm120a Compute120a "sm_120a" (12, 0) (8, 7) "Blackwell: RTX 50 only.";
+    Sm121 Compute121 "sm_121" (12, 1) (8, 8) "Blackwell: DGX Spark.";
+    Sm121f Compute121f "sm_121f" (12, 1) (8, 8) "Blackwell: DGX Spark and later GPUs of the same family.";
+    Sm121a Compute121a "sm_121a" (12, 1) (8, 8) "Blackwell: DGX Spark only.";
 }
 
 /// The default is `sm_75`, the oldest architecture that the `ptxas` of CUDA 13 assembles. Its PTX
@@ -135,12 +98,6 @@ impl Default for Arch {
 }
 
 /// rust-cuda's name for [`Arch`].
-///
-/// ```
-/// use cuda_builder::{Arch, NvvmArch};
-///
-/// assert_eq!(NvvmArch::Compute90, Arch::Sm90);
-/// ```
 pub type NvvmArch = Arch;
 
 /// Compute capabilities that are older than the first [`Arch`]. Kernels that were written for

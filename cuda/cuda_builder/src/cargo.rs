@@ -4,11 +4,10 @@
 //! The build needs every flag that this file passes to cargo and rustc. A comment above a flag
 //! states the reason.
 
-use crate::ir::unsupported_conversion;
 use crate::metadata::KernelCrate;
 use crate::toolchain::Toolchain;
 use crate::workplace::{self, hash};
-use crate::{Arch, BuildError};
+use crate::{Arch, BuildError, CudaBuilder};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -52,23 +51,6 @@ const DROPPED: [&str; 12] = [
     "TARGET",
 ];
 
-/// The compile options of the kernel crate and its dependencies, for every architecture.
-#[derive(Debug, Clone)]
-pub(crate) struct Options {
-    pub(crate) ptx_version: Option<(u8, u8)>,
-    pub(crate) fma_contraction: bool,
-    pub(crate) fast_div: bool,
-    pub(crate) fast_sqrt: bool,
-    pub(crate) debug_assertions: bool,
-    pub(crate) line_info: bool,
-    pub(crate) alloc: bool,
-    pub(crate) optix: bool,
-    pub(crate) bitcode: bool,
-    pub(crate) inline_threshold: Option<u32>,
-    /// Arguments that are passed to cargo unchanged.
-    pub(crate) build_args: Vec<String>,
-}
-
 /// The files that one compilation of the kernel crate produced.
 #[derive(Debug)]
 pub(crate) struct Compiled {
@@ -76,9 +58,6 @@ pub(crate) struct Compiled {
     pub(crate) assembly: String,
     /// The path of the optimised module as LLVM IR.
     pub(crate) ir: PathBuf,
-    /// The path of the optimised module as LLVM bitcode. The file exists only if
-    /// [`Options::bitcode`] is set.
-    pub(crate) bitcode: PathBuf,
 }
 
 /// Returns the program in the environment variable CARGO, which cargo sets, or else `cargo`.
@@ -108,17 +87,6 @@ pub(crate) fn command(folder: &Path) -> Command {
     command
 }
 
-/// Returns the error for a failed compilation. `stderr` is the error output of cargo.
-fn failure(kernels: &KernelCrate, arch: Arch, target_dir: &Path, stderr: &[u8]) -> BuildError {
-    let kernel_crate = kernels.name.clone();
-    let stderr = String::from_utf8_lossy(stderr).into_owned();
-    if stderr.contains("unsupported library call operation") {
-        let place = unfinished_ir(target_dir).and_then(|ir| unsupported_conversion(&ir));
-        return BuildError::Unsupported { kernel_crate, arch, place, stderr };
-    }
-    BuildError::Compile { kernel_crate, arch, stderr }
-}
-
 /// Compiles the kernel crate. Returns the PTX assembly, and the paths of the LLVM module from which
 /// LLVM generated it.
 pub(crate) fn compile(
@@ -126,33 +94,29 @@ pub(crate) fn compile(
     toolchain: &Toolchain,
     workplace: &Path,
     arch: Arch,
-    options: &Options,
+    builder: &CudaBuilder,
 ) -> Result<Compiled, BuildError> {
     // The inner cargo also locks its target folder, but only until it ends. This lock is held until
     // the assembly has been read.
     let _lock = workplace::lock(&workplace.join("cargo.lock"))?;
     let target_dir = workplace.join("cargo");
-    let flags = flags(arch, options).join(SEPARATOR);
-    let profile = profile(options);
-    let last = last_crate(options);
+    let flags = flags(arch, builder).join(SEPARATOR);
+    let profile = profile(builder.debug_assertions);
+    let last = last_crate(builder);
     // If nothing has changed, cargo does not compile, and this function reads the assembly of an
     // earlier build. So each set of flags must have its own assembly file.
-    let id = hash(&(&kernels.folder, &flags, &profile, &last, &options.build_args));
+    let id = hash(&(&kernels.folder, &flags, &profile, &last, &builder.build_args));
     let assembly = target_dir.join("assembly").join(format!("{}.{arch}.{id:016x}.s", kernels.name));
     let ir = assembly.with_extension("ll");
-    let bitcode = assembly.with_extension("bc");
     if let Some(folder) = assembly.parent() {
         workplace::create_folder(folder)?;
     }
 
-    let mut emit = format!("--emit=asm={},llvm-ir={}", assembly.display(), ir.display());
-    if options.bitcode {
-        emit.push_str(&format!(",llvm-bc={}", bitcode.display()));
-    }
+    let emit = format!("--emit=asm={},llvm-ir={}", assembly.display(), ir.display());
     let mut command = command(&kernels.folder);
     command
         .args(["rustc", "--release", "--lib", "--crate-type=cdylib", "--target", TARGET])
-        .arg(if options.alloc || kernels.allocates {
+        .arg(if builder.alloc || kernels.allocates {
             "-Zbuild-std=core,alloc"
         } else {
             "-Zbuild-std=core"
@@ -161,7 +125,7 @@ pub(crate) fn compile(
         .arg(kernels.folder.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target_dir)
-        .args(&options.build_args);
+        .args(&builder.build_args);
     // If the workspace has a lock file, a build script must not change it.
     if kernels.workspace_root.join("Cargo.lock").is_file() {
         command.arg("--locked");
@@ -187,34 +151,24 @@ pub(crate) fn compile(
         source,
     })?;
     if !output.status.success() {
-        return Err(failure(kernels, arch, &target_dir, &output.stderr));
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(BuildError::Compile { kernel_crate: kernels.name.clone(), arch, stderr });
     }
     if !assembly.is_file() {
-        return Err(BuildError::NoAssembly {
-            kernel_crate: kernels.name.clone(),
-            path: assembly,
-            target_dir,
-        });
+        return Err(BuildError::Invalid(format!(
+            "cargo compiled `{}` but wrote no assembly to `{}`; delete `{}` and build again",
+            kernels.name,
+            assembly.display(),
+            target_dir.display()
+        )));
     }
     let assembly = fs::read_to_string(&assembly).map_err(BuildError::io("read", &assembly))?;
-    Ok(Compiled { assembly, ir, bitcode })
-}
-
-/// Returns the IR that LLVM wrote before code generation failed: the newest `.rcgu.ll` file in the
-/// `deps` folder.
-fn unfinished_ir(target_dir: &Path) -> Option<String> {
-    let folder = target_dir.join(TARGET).join("release/deps");
-    let files = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    let newest = files
-        .filter(|path| path.to_string_lossy().ends_with(".rcgu.ll"))
-        .max_by_key(|path| path.metadata().and_then(|data| data.modified()).ok())?;
-    fs::read_to_string(newest).ok()
+    Ok(Compiled { assembly, ir })
 }
 
 /// Returns cargo settings that define the whole release profile. They override the release profile
 /// of the user's workspace, which must not affect the PTX.
-fn profile(options: &Options) -> [String; 9] {
-    let Options { debug_assertions, .. } = options;
+fn profile(debug_assertions: bool) -> [String; 9] {
     [
         "opt-level=3",
         // LLVM compiles a single module, so it can inline calls between crates and remove unused
@@ -234,7 +188,7 @@ fn profile(options: &Options) -> [String; 9] {
 }
 
 /// Returns the flags for every crate compiled for the GPU, including `core`.
-fn flags(arch: Arch, options: &Options) -> Vec<String> {
+fn flags(arch: Arch, builder: &CudaBuilder) -> Vec<String> {
     let values: Vec<String> =
         Arch::all_target_features().iter().map(|feature| format!("{feature:?}")).collect();
     let mut flags = vec![
@@ -256,14 +210,14 @@ fn flags(arch: Arch, options: &Options) -> Vec<String> {
     ];
     let features = arch.target_features();
     flags.extend(features.iter().map(|feature| format!("--cfg=target_feature={feature:?}")));
-    if !options.debug_assertions {
+    if !builder.debug_assertions {
         // With these flags, a failed bounds check executes `trap` and formats no message.
         flags.extend(["-Zunstable-options", "-Cpanic=immediate-abort"].map(str::to_owned));
     }
-    if options.optix {
+    if builder.optix {
         flags.push("--cfg=optix".to_owned());
     }
-    if let Some((major, minor)) = options.ptx_version {
+    if let Some((major, minor)) = builder.ptx_version {
         flags.push(format!("-Ctarget-feature=+ptx{major}{minor}"));
     }
     flags
@@ -271,18 +225,16 @@ fn flags(arch: Arch, options: &Options) -> Vec<String> {
 
 /// Returns the flags for the kernel crate only. LLVM generates the code of the whole program when
 /// rustc compiles this crate, so `core` need not be compiled again when these flags change.
-fn last_crate(options: &Options) -> Vec<String> {
-    let Options { fma_contraction, fast_div, fast_sqrt, inline_threshold, .. } = options;
+fn last_crate(builder: &CudaBuilder) -> Vec<String> {
     let switches = [
-        (*fma_contraction, "-fp-contract=fast"),
+        (!builder.without_fma, "-fp-contract=fast"),
         // This flag selects the PTX instruction `div.full`, with an error of up to 2 ULP.
-        (*fast_div, "-nvptx-prec-divf32=1"),
-        (*fast_sqrt, "-nvptx-prec-sqrtf32=0"),
+        (builder.fast_div, "-nvptx-prec-divf32=1"),
+        (builder.fast_sqrt, "-nvptx-prec-sqrtf32=0"),
     ];
     let switches = switches.into_iter().filter(|(wanted, _)| *wanted);
     let arguments = switches.map(|(_, argument)| argument.to_owned());
-    let inline = inline_threshold.map(|threshold| format!("-inline-threshold={threshold}"));
-    let llvm = arguments.chain(inline).map(|argument| format!("-Cllvm-args={argument}"));
-    // The debug information states which calls the compiler has inlined.
-    llvm.chain(options.line_info.then(|| "-Cdebuginfo=full".to_owned())).collect()
+    let inline = builder.inline_threshold;
+    let inline = inline.map(|threshold| format!("-inline-threshold={threshold}"));
+    arguments.chain(inline).map(|argument| format!("-Cllvm-args={argument}")).collect()
 }

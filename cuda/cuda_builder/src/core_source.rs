@@ -63,7 +63,12 @@ pub(crate) fn find(
         Err(reason) => tried.push(format!("Debian: {reason}")),
     }
 
-    Err(BuildError::CoreSource { version: installed.version.clone(), tried: tried.join("\n") })
+    Err(BuildError::Invalid(format!(
+        "the source of `core` for rustc {} is missing, and kernels need it: run `rustup component \
+         add rust-src`, or set {VARIABLE} to the `library` folder of that version's source; tried:\n{}",
+        installed.version,
+        tried.join("\n")
+    )))
 }
 
 fn is_library(folder: &Path) -> bool {

@@ -1,16 +1,14 @@
 //! Reads information that the PTX lacks from the LLVM IR of the optimised module.
 //!
-//! The IR contains the call sites through which each instruction was inlined, the ordering of each
-//! atomic operation, and the position of an operation for which LLVM has no code. This module reads
-//! the text line by line, as LLVM prints it, and ignores everything else.
+//! The IR contains the call sites through which each instruction was inlined, and the ordering of
+//! each atomic operation. This module reads the text line by line, as LLVM prints it, and ignores
+//! everything else.
 
 mod atomics;
 mod barriers;
-mod library;
 
 pub(crate) use atomics::{Order, Orders};
 pub(crate) use barriers::duplicated_barrier;
-pub(crate) use library::unsupported_conversion;
 
 use std::collections::HashMap;
 

@@ -20,10 +20,9 @@
 //! ```
 //!
 //! The API follows rust-cuda where rust-cuda has an equivalent. The compiler is the workspace's
-//! stable rustc with its built-in target `nvptx64-nvidia-cuda`. The builder adds features that the
-//! compiler lacks: launch bounds, a `core` for the GPU, PTX that does not depend on the path of the
-//! source, and the crate attributes that kernels need. A kernel crate therefore needs neither
-//! `#![no_std]` nor `#![feature]`.
+//! stable rustc with its built-in target `nvptx64-nvidia-cuda`. The builder adds launch bounds, a
+//! `core` for the GPU, PTX that does not depend on the path of the source, and the crate attributes
+//! that kernels need: a kernel crate needs neither `#![no_std]` nor `#![feature]`.
 //!
 //! The builder also checks every kernel:
 //!
@@ -34,8 +33,6 @@
 //! - If `ptxas` is installed: `ptxas` assembles every kernel, every kernel fits its launch bounds,
 //!   and none spills registers if [`Spills::Deny`] forbids it.
 //!
-//! The builder does not load, launch or time kernels, and generates no machine code.
-//!
 //! With the feature `serde`, `Build::write_json` writes the report as JSON.
 //!
 //! Environment variables: `CUDA_BUILDER_CORE_SRC` names the `library` folder of the compiler's
@@ -45,21 +42,19 @@
 mod arch;
 mod cargo;
 mod core_source;
-mod embed;
 mod error;
 mod ir;
 mod metadata;
 mod ptx;
 mod ptxas;
 mod report;
-mod rerun;
 mod settings;
 mod tool;
 mod toolchain;
 mod workplace;
 
 pub use arch::{Arch, NvvmArch};
-pub use error::{BuildError, PtxError, PtxasError};
+pub use error::BuildError;
 pub use report::{ArchBuild, Build, KernelReport, Resources};
 pub use settings::{CudaBuilder, DebugInfo, Spills};
 pub use tool::find_tool;
@@ -73,12 +68,6 @@ use toolchain::Toolchain;
 impl CudaBuilder {
     /// Runs [`build`](Self::build), prints an error to stderr, and returns the exit code. The
     /// `main` function of a build script can return the result directly.
-    ///
-    /// ```no_run
-    /// fn main() -> std::process::ExitCode {
-    ///     cuda_builder::CudaBuilder::new("kernels").build_script()
-    /// }
-    /// ```
     pub fn build_script(self) -> std::process::ExitCode {
         match self.build() {
             Ok(_) => std::process::ExitCode::SUCCESS,
@@ -102,7 +91,7 @@ impl CudaBuilder {
         let kernels = KernelCrate::read(&self.kernel_crate)?;
         let in_build_script = workplace::build_script_out_dir();
         if in_build_script.is_some() {
-            rerun::announce(&kernels);
+            announce(&kernels);
         }
         let workplace = absolute(
             &self.work_dir.clone().unwrap_or_else(|| workplace::folder(&kernels.target_directory)),
@@ -111,17 +100,13 @@ impl CudaBuilder {
             Toolchain::prepare(&kernels.folder, &workplace, self.core_source.as_deref())?;
         let archs = if self.archs.is_empty() { vec![Arch::default()] } else { self.archs.clone() };
         let folder = in_build_script.clone().unwrap_or_else(|| workplace.join("ptx"));
-        let ptx = match &self.copy_to {
-            Some(path) => absolute(path)?,
-            None => folder.join(format!("{}.ptx", kernels.name)),
-        };
-        let rust = match &self.copy_to {
-            Some(_) => ptx.with_extension("rs"),
-            None => folder.join("kernels.rs"),
+        let (ptx, rust) = match &self.copy_to {
+            Some(path) => (absolute(path)?, absolute(path)?.with_extension("rs")),
+            None => (folder.join(format!("{}.ptx", kernels.name)), folder.join("kernels.rs")),
         };
         let ptxas = ptxas::Candidates::find(self.ptxas.as_deref());
 
-        let build = Job { builder: &self, kernels, toolchain, workplace, ptxas };
+        let job = Job { builder: &self, kernels, toolchain, workplace, ptxas };
         let several = archs.len() > 1;
         let named = |path: &Path, arch: Arch| {
             let extension = path.extension().unwrap_or_default().to_string_lossy();
@@ -129,23 +114,37 @@ impl CudaBuilder {
         };
         let archs = archs
             .into_iter()
-            .map(|arch| build.one(arch, named(&ptx, arch), |path| named(path, arch)))
+            .map(|arch| job.one(arch, named(&ptx, arch), |path| named(path, arch)))
             .collect::<Result<_, _>>()?;
         let build = Build {
-            kernel_crate: build.kernels.name,
-            rustc: build.toolchain.version,
+            kernel_crate: job.kernels.name,
+            rustc: job.toolchain.version,
             archs,
             #[cfg(feature = "serde")]
             json: ptx.with_extension("json"),
             rust,
         };
         if in_build_script.is_some() {
-            for (arch, warning) in build.warnings(self.spills) {
+            let spills = build.spills().filter(|_| self.spills == Spills::Report);
+            for (arch, warning) in spills {
                 println!("cargo:warning={} for {arch}: {warning}", build.kernel_crate);
             }
             build.write_rust()?;
         }
         Ok(build)
+    }
+}
+
+/// Prints one `rerun-if` line for each source path and environment variable that the build uses.
+///
+/// After such a line, cargo watches only the printed paths and not the whole package of the build
+/// script.
+fn announce(kernels: &KernelCrate) {
+    for path in &kernels.sources {
+        println!("cargo:rerun-if-changed={}", path.display());
+    }
+    for variable in [core_source::VARIABLE].iter().chain(&ptxas::VARIABLES) {
+        println!("cargo:rerun-if-env-changed={variable}");
     }
 }
 
@@ -169,31 +168,23 @@ impl Job<'_> {
         named: impl Fn(&Path) -> PathBuf,
     ) -> Result<ArchBuild, BuildError> {
         let Self { builder, kernels, toolchain, workplace, ptxas } = self;
-        let broken = |source| BuildError::Ptx { kernel_crate: kernels.name.clone(), arch, source };
-        let compiled = cargo::compile(kernels, toolchain, workplace, arch, &builder.options)?;
+        let broken =
+            |reason| BuildError::Invalid(format!("`{}` for {arch}: {reason}", kernels.name));
+        let compiled = cargo::compile(kernels, toolchain, workplace, arch, builder)?;
         if let Some(module) = &builder.final_module {
             copy(&compiled.ir, &named(&absolute(module)?))?;
         }
         if builder.emit_llvm_ir {
             copy(&compiled.ir, &path.with_extension("ll"))?;
         }
-        if builder.options.bitcode {
-            copy(&compiled.bitcode, &path.with_extension("bc"))?;
-        }
-        let mut assembly = ptx::fold_constants(&ptx::lower_local_swaps(&compiled.assembly));
-        assembly = ptx::load_shared_matrices(&assembly);
+        let mut assembly = ptx::load_shared_matrices(&ptx::lower_local_swaps(&compiled.assembly));
         if ptx::has_unordered_atomics(&assembly) {
             let ir = read(&compiled.ir)?;
             assembly = ptx::order_atomics(&assembly, &ir::Orders::read(&ir));
         }
-        let lines = builder.options.line_info;
-        if lines {
-            // The order of atomics is found by the lines that LLVM writes.
-            assembly = ptx::name_callers(&assembly, &kernels.name);
-        }
         let mut finished =
-            ptx::finish(&assembly, arch, lines, &builder.external).map_err(broken)?;
-        self.check_copies(&finished.kernels, &compiled.ir, broken)?;
+            ptx::finish(&assembly, arch, builder.line_info, &builder.external).map_err(broken)?;
+        check_copies(&finished.kernels, &compiled.ir, broken)?;
         if builder.ftz {
             finished.text = ptx::flush_denormals(&finished.text);
         }
@@ -210,64 +201,45 @@ impl Job<'_> {
             std::process::id()
         ));
         workplace::write_if_changed(&candidate, &text)?;
-        let mut reports: Vec<KernelReport> = finished.kernels.into_iter().map(report).collect();
+        let mut reports = finished.kernels;
         let measured = ptxas::measure(ptxas, arch, &candidate, builder.spills, &mut reports)
-            .map_err(|source| BuildError::Ptxas { ptx: candidate.clone(), arch, source })?;
+            .map_err(|reason| {
+                BuildError::Invalid(format!("`{}` for {arch}: {reason}", candidate.display()))
+            })?;
         workplace::write_if_changed(&path, &text)?;
         fs::remove_file(&candidate).map_err(BuildError::io("remove", &candidate))?;
-        Ok(ArchBuild {
-            arch,
-            file: path
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default(),
-            ptx: path,
-            ptxas: measured,
-            kernels: reports,
-        })
-    }
-
-    /// Returns an error if the compiler has duplicated a barrier in a kernel that does not declare
-    /// its number of barriers.
-    fn check_copies(
-        &self,
-        kernels: &[ptx::Kernel],
-        ir: &Path,
-        broken: impl Fn(PtxError) -> BuildError,
-    ) -> Result<(), BuildError> {
-        // A kernel with a single barrier has no duplicate, and `ptx::finish` has already compared
-        // the declared numbers of barriers with the PTX.
-        let uncounted = kernels
-            .iter()
-            .filter(|kernel| kernel.barriers_declared.is_none() && kernel.barriers_counted > 1);
-        let mut text = None;
-        for kernel in uncounted {
-            let text = match &mut text {
-                Some(text) => text,
-                None => text.insert(read(ir)?),
-            };
-            if let Some(place) = ir::duplicated_barrier(text, &kernel.name) {
-                return Err(broken(PtxError::DuplicatedBarrier {
-                    kernel: kernel.name.clone(),
-                    place,
-                    counted: kernel.barriers_counted,
-                }));
-            }
-        }
-        Ok(())
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(ArchBuild { arch, file, ptx: path, ptxas: measured, kernels: reports })
     }
 }
 
-/// Returns the report of a kernel, without the resources that `ptxas` measures later.
-fn report(kernel: ptx::Kernel) -> KernelReport {
-    KernelReport {
-        name: kernel.name,
-        max_threads: kernel.max_threads,
-        min_blocks: kernel.min_blocks,
-        barriers_declared: kernel.barriers_declared,
-        barriers_counted: kernel.barriers_counted,
-        resources: None,
+/// Returns an error if the compiler has duplicated a barrier in a kernel that does not declare its
+/// number of barriers.
+fn check_copies(
+    kernels: &[KernelReport],
+    ir: &Path,
+    broken: impl Fn(String) -> BuildError,
+) -> Result<(), BuildError> {
+    // A kernel with a single barrier has no duplicate, and `ptx::finish` has already compared the
+    // declared numbers of barriers with the PTX.
+    let uncounted =
+        |kernel: &&KernelReport| kernel.barriers_declared.is_none() && kernel.barriers_counted > 1;
+    let mut kernels = kernels.iter().filter(uncounted).peekable();
+    if kernels.peek().is_none() {
+        return Ok(());
     }
+    let text = read(ir)?;
+    for KernelReport { name, barriers_counted, .. } in kernels {
+        if let Some(place) = ir::duplicated_barrier(&text, name) {
+            return Err(broken(format!(
+                "kernel `{name}`: the compiler duplicated the barrier at {place} into mutually \
+                 exclusive branches, and the GPU hangs if threads take different branches; move the \
+                 barrier out of the conditional code, or declare the exact count with \
+                 `#[kernel(barriers({barriers_counted}))]` if the whole block takes the same branch"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn read(path: &Path) -> Result<String, BuildError> {

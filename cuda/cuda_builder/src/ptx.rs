@@ -22,10 +22,8 @@
 //! This module works on text only and touches no files. It does not verify PTX; `ptxas` does.
 
 mod atomics;
-mod constants;
 mod ftz;
 mod library;
-mod lines;
 mod local;
 mod marker;
 mod matrices;
@@ -33,11 +31,9 @@ mod paths;
 mod scan;
 mod shared;
 
-use crate::{Arch, PtxError};
+use crate::{Arch, KernelReport};
 pub(crate) use atomics::{has_unordered_atomics, order_atomics};
-pub(crate) use constants::fold_constants;
 pub(crate) use ftz::flush_denormals;
-pub(crate) use lines::name_callers;
 pub(crate) use local::lower_local_swaps;
 use marker::Marker;
 pub(crate) use matrices::load_shared_matrices;
@@ -46,21 +42,11 @@ use scan::{Function, Module};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// The properties of a kernel that the PTX and the kernel's marker state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kernel {
-    pub(crate) name: String,
-    pub(crate) max_threads: Option<u32>,
-    pub(crate) min_blocks: Option<u32>,
-    pub(crate) barriers_declared: Option<u32>,
-    pub(crate) barriers_counted: u32,
-}
-
-/// Finished PTX and the kernels in it.
+/// Finished PTX and the kernels in it, which are not measured yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finished {
     pub(crate) text: String,
-    pub(crate) kernels: Vec<Kernel>,
+    pub(crate) kernels: Vec<KernelReport>,
 }
 
 /// The instruction that allows the next kernel of the stream to launch once every block of this
@@ -86,14 +72,18 @@ pub(crate) fn finish(
     arch: Arch,
     keep_lines: bool,
     external: &[String],
-) -> Result<Finished, PtxError> {
+) -> Result<Finished, String> {
     let markers = marker::read_all(ptx)?;
     let module = scan::module(ptx)?;
     let entries: Vec<&Function> = module.functions.iter().filter(|f| f.is_entry).collect();
 
     for marker in &markers {
         if !entries.iter().any(|entry| entry.name == marker.name) {
-            return Err(PtxError::MarkerWithoutEntry { kernel: marker.name.clone() });
+            return Err(format!(
+                "kernel `{}` has a marker but is not in the PTX; it must be `#[unsafe(no_mangle)] \
+                 pub` and not generic",
+                marker.name
+            ));
         }
     }
 
@@ -104,10 +94,10 @@ pub(crate) fn finish(
     text.push_str(&shared);
     let mut copied = head;
     for entry in entries {
-        let marker = markers
-            .iter()
-            .find(|marker| marker.name == entry.name)
-            .ok_or_else(|| PtxError::EntryWithoutMarker { kernel: entry.name.clone() })?;
+        let marker = markers.iter().find(|marker| marker.name == entry.name).ok_or_else(|| {
+            let name = &entry.name;
+            format!("kernel `{name}` in the PTX has no marker; declare it with `#[kernel]`")
+        })?;
         kernels.push(checked(marker, entry, &module, external)?);
         text.push_str(&ptx[copied..entry.head_end]);
         copied = entry.head_end;
@@ -132,46 +122,52 @@ fn checked(
     entry: &Function,
     module: &Module,
     external: &[String],
-) -> Result<Kernel, PtxError> {
+) -> Result<KernelReport, String> {
+    let kernel = &entry.name;
     let called = reachable(entry, &module.functions);
     let is_there =
         |name: &&String| library::DRIVER.contains(&name.as_str()) || external.contains(name);
     for function in std::iter::once(entry).chain(called.iter().copied()) {
         if let Some(name) = function.names.intersection(&module.missing).find(|n| !is_there(n)) {
-            return Err(PtxError::Unresolved {
-                kernel: entry.name.clone(),
-                function: name.clone(),
-                remedy: library::remedy(name),
-            });
+            let remedy = library::remedy(name);
+            return Err(format!(
+                "kernel `{kernel}` calls `{name}`, which is not in the PTX, so the kernel would not \
+                 load; {remedy}"
+            ));
         }
     }
-    for called in called {
-        if called.barriers > 0 {
-            return Err(PtxError::BarrierInFunction {
-                kernel: entry.name.clone(),
-                function: called.name.clone(),
-                counted: called.barriers,
-            });
-        }
+    if let Some(function) = called.iter().find(|function| function.barriers > 0) {
+        return Err(format!(
+            "kernel `{kernel}` reaches the function `{}`, which is not inlined and contains {} \
+             barriers: cuda_builder can check only barriers in the kernel's own body, and a \
+             divergent call hangs the GPU; make the function `#[inline(always)]`",
+            function.name, function.barriers
+        ));
     }
     if entry.returns_early {
-        return Err(PtxError::ReturnBeforeWait { kernel: entry.name.clone() });
+        return Err(format!(
+            "kernel `{kernel}` calls `wait_for_kernel_before`, but one of its paths returns without \
+             that call: later work in the stream waits only for this kernel and might not see the \
+             writes of the preceding kernel; call `wait_for_kernel_before` on every path, even if \
+             there is nothing to do"
+        ));
     }
-    if let Some(declared) = marker.barriers
-        && declared != entry.barriers
-    {
-        return Err(PtxError::Barriers {
-            kernel: entry.name.clone(),
-            declared,
-            counted: entry.barriers,
-        });
+    let counted = entry.barriers;
+    if let Some(declared) = marker.barriers.filter(|declared| *declared != counted) {
+        return Err(format!(
+            "kernel `{kernel}` declares {declared} barriers but its PTX has {counted}: a barrier \
+             that the compiler duplicated into divergent branches hangs the GPU, and a removed \
+             barrier causes a race; check the PTX, then correct the code, or the declaration if a \
+             loop was unrolled"
+        ));
     }
-    Ok(Kernel {
-        name: entry.name.clone(),
+    Ok(KernelReport {
+        name: kernel.clone(),
         max_threads: marker.max_threads,
         min_blocks: marker.min_blocks,
         barriers_declared: marker.barriers,
-        barriers_counted: entry.barriers,
+        barriers_counted: counted,
+        resources: None,
     })
 }
 

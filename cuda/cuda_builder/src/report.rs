@@ -4,25 +4,11 @@
 //! and display it. The JSON contains file names but no paths, so the same source produces the same
 //! JSON in every folder.
 
-use crate::{Arch, PtxasError, Spills};
-#[cfg(feature = "serde")]
-use crate::{BuildError, workplace};
-#[cfg(feature = "serde")]
-use std::path::Path;
-use std::path::PathBuf;
+use crate::{Arch, BuildError, workplace};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 /// The result of [`CudaBuilder::build`](crate::CudaBuilder::build).
-///
-/// ```no_run
-/// use cuda_builder::{Arch, CudaBuilder};
-///
-/// let build = CudaBuilder::new("kernels").arch(Arch::Sm90).build()?;
-/// println!("{} compiled by rustc {}", build.kernel_crate, build.rustc);
-/// if let Some(hopper) = build.arch(Arch::Sm90) {
-///     println!("{}", hopper.ptx.display());
-/// }
-/// # Ok::<(), cuda_builder::BuildError>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Build {
@@ -42,17 +28,6 @@ pub struct Build {
 }
 
 /// The PTX file for one architecture, and the report of its kernels.
-///
-/// ```no_run
-/// use cuda_builder::CudaBuilder;
-///
-/// let build = CudaBuilder::new("kernels").build()?;
-/// for one in &build.archs {
-///     println!("{} for {}", one.file, one.arch);
-///     assert!(one.kernel("add").is_some());
-/// }
-/// # Ok::<(), cuda_builder::BuildError>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ArchBuild {
@@ -71,16 +46,6 @@ pub struct ArchBuild {
 }
 
 /// The launch bounds and resources of a kernel.
-///
-/// ```no_run
-/// use cuda_builder::CudaBuilder;
-///
-/// let build = CudaBuilder::new("kernels").build()?;
-/// for kernel in &build.archs[0].kernels {
-///     println!("{}: at most {:?} threads per block", kernel.name, kernel.max_threads);
-/// }
-/// # Ok::<(), cuda_builder::BuildError>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct KernelReport {
@@ -100,18 +65,6 @@ pub struct KernelReport {
 }
 
 /// The resources that the assembler assigned to a function.
-///
-/// ```no_run
-/// use cuda_builder::CudaBuilder;
-///
-/// let build = CudaBuilder::new("kernels").build()?;
-/// for kernel in &build.archs[0].kernels {
-///     if let Some(resources) = kernel.resources {
-///         println!("{}: {} registers per thread", kernel.name, resources.registers);
-///     }
-/// }
-/// # Ok::<(), cuda_builder::BuildError>(())
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Resources {
@@ -127,6 +80,19 @@ pub struct Resources {
     pub spill_load_bytes: u32,
 }
 
+impl Resources {
+    /// Returns an error about spilled registers of a function, if there are any.
+    pub(crate) fn spill(&self, function: &str) -> Option<String> {
+        let Self { spill_store_bytes: stores, spill_load_bytes: loads, .. } = self;
+        (stores + loads > 0).then(|| {
+            format!(
+                "`{function}` spills {stores} bytes of stores and {loads} bytes of loads to slow \
+                 local memory; lower the launch bounds, or use fewer values at once"
+            )
+        })
+    }
+}
+
 impl Build {
     /// Returns the build for `arch`, or `None` if the build does not include this architecture.
     #[must_use]
@@ -136,35 +102,53 @@ impl Build {
 
     /// Writes the report as `.json` beside the PTX and returns its path.
     ///
-    /// ```no_run
-    /// let build = cuda_builder::CudaBuilder::new("kernels").build()?;
-    /// println!("the report is in {}", build.write_json()?.display());
-    /// # Ok::<(), cuda_builder::BuildError>(())
-    /// ```
-    ///
     /// # Errors
-    /// Returns [`BuildError::Io`] if the file cannot be written, and [`BuildError::Report`] if the
-    /// report cannot be serialised.
+    /// Returns [`BuildError::Io`] if the file cannot be written.
     #[cfg(feature = "serde")]
     pub fn write_json(&self) -> Result<&Path, BuildError> {
-        let mut text = serde_json::to_string_pretty(self)
-            .map_err(|source| BuildError::Report { path: self.json.clone(), source })?;
+        let mut text = serde_json::to_string_pretty(self).map_err(|error| {
+            BuildError::Invalid(format!("cannot write the report as JSON: {error}"))
+        })?;
         text.push('\n');
         workplace::write_if_changed(&self.json, &text)?;
         Ok(&self.json)
     }
-}
 
-impl Build {
-    /// Returns a warning for each kernel that spills, if the policy `spills` is [`Spills::Report`].
-    pub(crate) fn warnings(&self, spills: Spills) -> impl Iterator<Item = (Arch, String)> {
+    /// Writes a Rust file beside the PTX and returns its path: `kernels.rs`, or the path that
+    /// `copy_to` set, with its extension replaced by `.rs`. A host program that includes the file
+    /// with `include!` embeds the PTX. The file is one call of the macro `cust::kernels!`:
+    ///
+    /// ```text
+    /// ::cust::kernels! {
+    ///     package: "vecadd-kernels",
+    ///     images: [
+    ///         (7, 5, include_str!("kernels.sm_75.ptx")),
+    ///         (9, 0, include_str!("kernels.sm_90.ptx")),
+    ///     ],
+    /// }
+    /// ```
+    ///
+    /// The numbers are the compute capability. They do not distinguish a variant such as `sm_90a`
+    /// from `sm_90`; the `.target` line of the PTX does.
+    ///
+    /// # Errors
+    /// Returns [`BuildError::Io`] if the file cannot be written.
+    pub fn write_rust(&self) -> Result<&Path, BuildError> {
+        let mut text =
+            format!("::cust::kernels! {{\n    package: {:?},\n    images: [\n", self.kernel_crate);
+        for one in &self.archs {
+            let (major, minor) = one.arch.capability();
+            let _ = writeln!(text, "        ({major}, {minor}, include_str!({:?})),", one.file);
+        }
+        text.push_str("    ],\n}\n");
+        workplace::write_if_changed(&self.rust, &text)?;
+        Ok(&self.rust)
+    }
+
+    /// Returns a warning for each kernel that spills registers.
+    pub(crate) fn spills(&self) -> impl Iterator<Item = (Arch, String)> {
         let kernels = self.archs.iter().flat_map(|one| one.kernels.iter().map(|k| (one.arch, k)));
-        kernels.filter_map(move |(arch, kernel)| {
-            let Resources { spill_store_bytes: stores, spill_load_bytes: loads, .. } =
-                kernel.resources?;
-            let spilled = PtxasError::Spill { function: kernel.name.clone(), stores, loads };
-            (spills == Spills::Report && stores + loads > 0).then(|| (arch, spilled.to_string()))
-        })
+        kernels.filter_map(|(arch, kernel)| Some((arch, kernel.resources?.spill(&kernel.name)?)))
     }
 }
 

@@ -5,7 +5,6 @@
 //! rust-cuda compiles unchanged.
 
 use crate::Arch;
-use crate::cargo::Options;
 use std::path::{Path, PathBuf};
 
 /// The treatment of kernels that need more registers than they have and therefore spill values to
@@ -13,14 +12,6 @@ use std::path::{Path, PathBuf};
 ///
 /// Only `ptxas` reports spills, so the setting has no effect without a `ptxas`. If there is one,
 /// the [report](crate::KernelReport) contains the size of the spills with every setting.
-///
-/// ```no_run
-/// use cuda_builder::{CudaBuilder, Spills};
-///
-/// // The build fails if a kernel spills registers.
-/// CudaBuilder::new("kernels").spills(Spills::Deny).build()?;
-/// # Ok::<(), cuda_builder::BuildError>(())
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Spills {
@@ -34,14 +25,6 @@ pub enum Spills {
 }
 
 /// The amount of debug information in the PTX.
-///
-/// ```no_run
-/// use cuda_builder::{CudaBuilder, DebugInfo};
-///
-/// // A profiler can show the source line of each instruction.
-/// CudaBuilder::new("kernels").debug(DebugInfo::LineTables).build()?;
-/// # Ok::<(), cuda_builder::BuildError>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DebugInfo {
@@ -60,83 +43,44 @@ pub enum DebugInfo {
 ///     .arch(Arch::Sm80)
 ///     .arch(Arch::Sm90)
 ///     .copy_to("target/ptx/kernels.ptx")
-///     .work_dir("target/kernels")
-///     .build_args(&["--features=fast"])
-///     // Arithmetic
 ///     .fma_contraction(false)
-///     .ftz(true)
-///     .fast_div(true)
-///     .fast_sqrt(true)
-///     .inline_threshold(100_000)
-///     // Checks
-///     .debug_assertions(true)
 ///     .spills(Spills::Deny)
-///     .external_function("cublas_gemm")
-///     // Inputs and outputs
-///     .alloc(true)
-///     .ptx_version(8, 0)
 ///     .generate_line_info(true)
-///     .emit_llvm_ir(true)
-///     .emit_llvm_bitcode(true)
-///     .final_module_path("target/ptx/kernels.ll")
-///     .core_source("/usr/lib/rustlib/src/rust/library")
-///     .ptxas("/usr/local/cuda/bin/ptxas")
-///     // Settings of rust-cuda, some of which have no effect
-///     .release(true)
-///     .nvvm_opts(true)
-///     .override_libm(true)
-///     .use_constant_memory_space(true)
-///     .optix(false)
 ///     .build()?;
 /// assert_eq!(build.archs.len(), 2);
 /// # Ok::<(), cuda_builder::BuildError>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[must_use = "nothing is compiled before `build`"]
 pub struct CudaBuilder {
     pub(crate) kernel_crate: PathBuf,
     pub(crate) archs: Vec<Arch>,
-    pub(crate) options: Options,
     pub(crate) copy_to: Option<PathBuf>,
-    pub(crate) ftz: bool,
-    pub(crate) emit_llvm_ir: bool,
-    pub(crate) final_module: Option<PathBuf>,
-    pub(crate) external: Vec<String>,
-    pub(crate) spills: Spills,
     pub(crate) work_dir: Option<PathBuf>,
     pub(crate) core_source: Option<PathBuf>,
     pub(crate) ptxas: Option<PathBuf>,
+    pub(crate) final_module: Option<PathBuf>,
+    pub(crate) spills: Spills,
+    pub(crate) external: Vec<String>,
+    /// Arguments that are passed to cargo unchanged.
+    pub(crate) build_args: Vec<String>,
+    pub(crate) ptx_version: Option<(u8, u8)>,
+    pub(crate) inline_threshold: Option<u32>,
+    pub(crate) without_fma: bool,
+    pub(crate) ftz: bool,
+    pub(crate) fast_div: bool,
+    pub(crate) fast_sqrt: bool,
+    pub(crate) debug_assertions: bool,
+    pub(crate) line_info: bool,
+    pub(crate) alloc: bool,
+    pub(crate) optix: bool,
+    pub(crate) emit_llvm_ir: bool,
 }
 
 impl CudaBuilder {
     /// Creates a builder for the library of the package in the folder `path_to_kernel_crate`.
     pub fn new(path_to_kernel_crate: impl AsRef<Path>) -> Self {
-        Self {
-            kernel_crate: path_to_kernel_crate.as_ref().to_owned(),
-            archs: Vec::new(),
-            options: Options {
-                ptx_version: None,
-                fma_contraction: true,
-                fast_div: false,
-                fast_sqrt: false,
-                debug_assertions: false,
-                line_info: false,
-                alloc: false,
-                optix: false,
-                bitcode: false,
-                inline_threshold: None,
-                build_args: Vec::new(),
-            },
-            copy_to: None,
-            ftz: false,
-            emit_llvm_ir: false,
-            final_module: None,
-            external: Vec::new(),
-            spills: Spills::default(),
-            work_dir: None,
-            core_source: None,
-            ptxas: None,
-        }
+        Self { kernel_crate: path_to_kernel_crate.as_ref().to_owned(), ..Self::default() }
     }
 
     /// Adds an architecture to build for. If no call adds one, the build targets [`Arch::Sm75`].
@@ -147,28 +91,25 @@ impl CudaBuilder {
         self
     }
 
-    /// Sets the path of the PTX. With one architecture, the path is used unchanged. With several,
-    /// each file name contains its architecture: `x.ptx` becomes `x.sm_87.ptx`. By default, the
-    /// file has the name of the kernel crate. It is in OUT_DIR if a build script runs the build,
-    /// and otherwise in the folder `ptx` of the work folder.
+    /// Sets the path of the PTX. With several architectures, each file name contains its own:
+    /// `x.ptx` becomes `x.sm_87.ptx`. The default is the name of the kernel crate, in OUT_DIR if a
+    /// build script runs the build, and otherwise in the folder `ptx` of the work folder.
     pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
         self.copy_to = Some(path.as_ref().to_owned());
         self
     }
 
     /// Keeps the source line of each instruction in the PTX, for profilers and debuggers. Off by
-    /// default. An instruction that comes from `core`, `cuda_std` or a dependency has the line of the
-    /// kernel crate, or of another member of the workspace, that called the library. The
-    /// paths of source files begin with `/workspace` for members of the workspace and with
-    /// `/crates/NAME-VERSION` for other crates and for a package in the workspace's root folder.
+    /// default. A line is that of the innermost inlined function, which can be in `core` or
+    /// `cuda_std`. The paths of source files begin with `/workspace` for members of the workspace
+    /// and with `/crates/NAME-VERSION` for other crates and for a package in the workspace's root
+    /// folder.
     pub fn generate_line_info(mut self, line_info: bool) -> Self {
-        self.options.line_info = line_info;
+        self.line_info = line_info;
         self
     }
 
-    /// Calls [`generate_line_info`](Self::generate_line_info) with `true` for
-    /// [`DebugInfo::LineTables`] and with `false` for [`DebugInfo::None`]. rust-cuda has both
-    /// setters.
+    /// Does the same as [`generate_line_info`](Self::generate_line_info); rust-cuda has both.
     pub fn debug(self, debug: DebugInfo) -> Self {
         self.generate_line_info(debug == DebugInfo::LineTables)
     }
@@ -183,12 +124,11 @@ impl CudaBuilder {
     /// panic handler of `cuda_std` prints. Off by default: integer overflow wraps, and a failed
     /// bounds check executes `trap` without a message.
     pub fn debug_assertions(mut self, debug_assertions: bool) -> Self {
-        self.options.debug_assertions = debug_assertions;
+        self.debug_assertions = debug_assertions;
         self
     }
 
-    /// Has no effect: the code is always optimised. At lower levels LLVM duplicates barriers into
-    /// divergent branches, because it does not treat the functions around them as convergent.
+    /// Has no effect: at lower levels, LLVM duplicates barriers into divergent branches.
     pub fn nvvm_opts(self, _nvvm_opts: bool) -> Self {
         self
     }
@@ -196,7 +136,7 @@ impl CudaBuilder {
     /// Fuses `a * b + c` into one multiply-add with one rounding, like nvcc. On by default. Turn it
     /// off if results must equal those of the CPU bit for bit.
     pub fn fma_contraction(mut self, fma_contraction: bool) -> Self {
-        self.options.fma_contraction = fma_contraction;
+        self.without_fma = !fma_contraction;
         self
     }
 
@@ -210,44 +150,42 @@ impl CudaBuilder {
     /// Divides `f32` with an error of up to 2 units in the last place (`div.full`), like `nvcc
     /// -prec-div=false`. Off by default.
     pub fn fast_div(mut self, fast_div: bool) -> Self {
-        self.options.fast_div = fast_div;
+        self.fast_div = fast_div;
         self
     }
 
     /// Computes square roots of `f32` with `sqrt.approx`, like `nvcc -prec-sqrt=false`. Off by
     /// default.
     pub fn fast_sqrt(mut self, fast_sqrt: bool) -> Self {
-        self.options.fast_sqrt = fast_sqrt;
+        self.fast_sqrt = fast_sqrt;
         self
     }
 
     /// Sets the size up to which LLVM inlines a function that is called in several places
-    /// (`-inline-threshold`). The default depends on the call and is at least 2,500.
-    ///
-    /// nvcc inlines almost every function. A threshold of 100,000 does the same, and keeps arrays in
-    /// registers that the called function would access in memory. It can multiply the size of the
-    /// code and the time of the build.
+    /// (`-inline-threshold`). The default depends on the call and is at least 2,500. A threshold of
+    /// 100,000 inlines almost every function, like nvcc. It keeps arrays in registers, but can
+    /// multiply the size of the code and the time of the build.
     pub fn inline_threshold(mut self, threshold: u32) -> Self {
-        self.options.inline_threshold = Some(threshold);
+        self.inline_threshold = Some(threshold);
         self
     }
 
     /// Also builds the crate `alloc`. Off by default, but always on if the kernel crate enables the
     /// feature `alloc` of `cuda_std`, which contains the allocator.
     pub fn alloc(mut self, alloc: bool) -> Self {
-        self.options.alloc = alloc;
+        self.alloc = alloc;
         self
     }
 
     /// Adds arguments for the cargo that compiles the kernel crate, such as `--features=fast`.
     pub fn build_args(mut self, args: &[impl AsRef<str>]) -> Self {
-        self.options.build_args.extend(args.iter().map(|arg| arg.as_ref().to_owned()));
+        self.build_args.extend(args.iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
     /// Sets `cfg(optix)` in the kernel crate and its dependencies. Off by default.
     pub fn optix(mut self, optix: bool) -> Self {
-        self.options.optix = optix;
+        self.optix = optix;
         self
     }
 
@@ -269,12 +207,6 @@ impl CudaBuilder {
         self
     }
 
-    /// Writes the bitcode of the optimised module as `.bc` beside the PTX. Off by default.
-    pub fn emit_llvm_bitcode(mut self, emit_llvm_bitcode: bool) -> Self {
-        self.options.bitcode = emit_llvm_bitcode;
-        self
-    }
-
     /// Sets a path for the LLVM IR of the optimised module. With several architectures, each file
     /// name contains the architecture.
     pub fn final_module_path(mut self, path: impl AsRef<Path>) -> Self {
@@ -285,7 +217,7 @@ impl CudaBuilder {
     /// Sets the PTX version, for `asm!` instructions that need a newer version than the default.
     /// The default is [`Arch::ptx_version`].
     pub fn ptx_version(mut self, major: u8, minor: u8) -> Self {
-        self.options.ptx_version = Some((major, minor));
+        self.ptx_version = Some((major, minor));
         self
     }
 

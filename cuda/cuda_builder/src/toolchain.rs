@@ -19,7 +19,7 @@
 use crate::workplace::{self, hash};
 use crate::{BuildError, core_source};
 use std::env;
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -74,47 +74,39 @@ impl Toolchain {
 impl Installed {
     fn find(folder: &Path) -> Result<Self, BuildError> {
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let sysroot = ask(&rustc, folder, &["--print", "sysroot"], "sysroot")?;
-        let said = ask(&rustc, folder, &["-vV"], "version")?;
+        let sysroot = ask(&rustc, folder, &["--print", "sysroot"])?;
+        let said = ask(&rustc, folder, &["-vV"])?;
+        let version = said.lines().find_map(|line| line.strip_prefix("release: "));
         let version =
-            said.lines().find_map(|line| line.strip_prefix("release: ")).ok_or_else(|| {
-                BuildError::Toolchain {
-                    rustc: rustc.to_string_lossy().into_owned(),
-                    what: "version",
-                    reason: format!("no release in `{said}`"),
-                }
-            })?;
+            version.ok_or_else(|| unusable(&rustc, &format!("no release in `{said}`")))?;
         Ok(Self {
             version: version.to_owned(),
             sysroot: PathBuf::from(sysroot),
             folder: folder.to_owned(),
         })
     }
-
-    fn rustc(&self) -> PathBuf {
-        self.sysroot.join("bin").join("rustc")
-    }
 }
 
-fn ask(
-    rustc: &OsString,
-    folder: &Path,
-    arguments: &[&str],
-    what: &'static str,
-) -> Result<String, BuildError> {
-    let name = || rustc.to_string_lossy().into_owned();
-    let output =
-        Command::new(rustc).current_dir(folder).args(arguments).output().map_err(|source| {
-            BuildError::Start { program: name(), operation: "read its version", source }
-        })?;
+/// Runs the compiler and returns its output.
+fn ask(rustc: &OsStr, folder: &Path, arguments: &[&str]) -> Result<String, BuildError> {
+    let output = Command::new(rustc).current_dir(folder).args(arguments).output();
+    let output = output.map_err(|source| BuildError::Start {
+        program: rustc.to_string_lossy().into_owned(),
+        operation: "read its version",
+        source,
+    })?;
     if !output.status.success() {
-        return Err(BuildError::Toolchain {
-            rustc: name(),
-            what,
-            reason: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        });
+        return Err(unusable(rustc, String::from_utf8_lossy(&output.stderr).trim()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn unusable(rustc: &OsStr, reason: &str) -> BuildError {
+    BuildError::Invalid(format!(
+        "cannot read the version and the sysroot of `{}`: {reason}; check the toolchain with \
+         `rustc -vV`",
+        rustc.display()
+    ))
 }
 
 /// Creates a sysroot that contains links to the toolchain's libraries, and a link to the folder
@@ -161,7 +153,7 @@ fn write_wrapper(
     sysroot: &Path,
     workplace: &Path,
 ) -> Result<PathBuf, BuildError> {
-    let text = wrapper(&installed.rustc(), sysroot);
+    let text = wrapper(&installed.sysroot.join("bin/rustc"), sysroot);
     // The name is a hash of the content, so builds with different toolchains can run concurrently.
     let path = workplace.join(format!("rustc-{:016x}", hash(&text)));
     workplace::write_if_changed(&path, &text)?;

@@ -4,7 +4,7 @@
 //! All tests share the compiled `core`, one per architecture and set of flags. Where `ptxas` is not installed, tests that need it print that
 //! they are skipped, and pass.
 
-use cuda_builder::{Arch, Build, BuildError, CudaBuilder, PtxError, PtxasError, Spills};
+use cuda_builder::{Arch, Build, BuildError, CudaBuilder, Spills};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -46,13 +46,6 @@ impl Fixture {
 
 fn scratch() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
-}
-
-fn ptx_error(changes: &[(&str, &str)], name: &str) -> PtxError {
-    match Fixture::new(name, changes).build_one() {
-        Err(BuildError::Ptx { source, .. }) => source,
-        other => panic!("the modified crate returned {other:?}"),
-    }
 }
 
 #[test]
@@ -143,91 +136,58 @@ fn core_source(work: &Path) -> Option<PathBuf> {
 }
 
 #[test]
-fn an_undeclared_barrier_is_an_error() {
-    let error =
-        ptx_error(&[("minnctapersm=4 barriers=1", "minnctapersm=4 barriers=0")], "undeclared");
-    assert_eq!(error, PtxError::Barriers { kernel: "blocks".to_owned(), declared: 0, counted: 1 });
-}
-
-#[test]
-fn a_second_barrier_is_an_error() {
-    let error =
-        ptx_error(&[("            _syncthreads();", "_syncthreads(); _syncthreads();")], "second");
-    assert!(matches!(error, PtxError::Barriers { declared: 1, counted: 2, .. }));
-}
-
-#[test]
-fn a_marker_without_a_kernel_is_an_error() {
-    let error = ptx_error(&[("cuda_std.kernel counts", "cuda_std.kernel cuonts")], "marker");
-    assert!(matches!(
-        error,
-        PtxError::MarkerWithoutEntry { kernel } if kernel == "cuonts"
-    ));
-}
-
-#[test]
-fn a_crate_that_does_not_compile_shows_the_compilers_words() {
-    let fixture = Fixture::new("broken", &[("let inside = i < n;", "")]);
-    match fixture.build_one() {
-        Err(BuildError::Compile { stderr, .. }) => {
-            assert!(stderr.contains("cannot find value `inside`"), "{stderr}");
-        }
-        other => panic!("the broken crate returned {other:?}"),
+fn one_planted_error_each_is_reported() {
+    for (name, from, to, expected) in [
+        (
+            "undeclared",
+            "minnctapersm=4 barriers=1",
+            "minnctapersm=4 barriers=0",
+            "declares 0 barriers",
+        ),
+        (
+            "second",
+            "            _syncthreads();",
+            "_syncthreads(); _syncthreads();",
+            "its PTX has 2",
+        ),
+        ("marker", "kernel counts", "kernel cuonts", "`cuonts` has a marker but is not in the PTX"),
+        ("broken", "let inside = i < n;", "", "cannot find value `inside`"),
+        (
+            "remedy",
+            "let inside = i < n;",
+            "extern crate alloc;",
+            "help: enable the feature `alloc` of `cuda_std` in the kernel crate's Cargo.toml, or delete \
+             `extern crate alloc` if nothing allocates",
+        ),
+    ] {
+        let error = Fixture::new(name, &[(from, to)]).build_one().expect_err(name).to_string();
+        assert!(error.contains(expected), "{name}: {error}");
     }
+    let error = CudaBuilder::new(scratch().join("nothing")).build().expect_err("no crate");
+    assert!(error.to_string().contains("as a kernel crate"), "{error}");
 }
 
+/// Needs `ptxas`, which alone knows the resources.
 #[test]
-fn an_error_of_a_rust_cuda_program_comes_with_its_remedy() {
-    let fixture = Fixture::new("remedy", &[("let inside = i < n;", "extern crate alloc;")]);
-    let error = fixture.build_one().expect_err("there is no `alloc`");
-    let message = format!("{error:?}");
-    assert!(message.contains("help: enable the feature `alloc`"), "{message}");
-    assert!(!message.contains("register_attr"), "{message}");
-}
-
-#[test]
-fn a_folder_without_a_crate_is_an_error() {
-    let error = CudaBuilder::new(scratch().join("nothing")).build();
-    assert!(matches!(error, Err(BuildError::KernelCrate { .. })));
-}
-
-/// Builds the kernel `many` with the launch bounds `bounds`, and returns the error about its
-/// resources. Returns `None` if no `ptxas` is installed.
-fn ptxas_error(bounds: &str, name: &str) -> Option<PtxasError> {
-    let bounds = format!("kernel many {bounds}");
-    let fixture = Fixture::new(name, &[("kernel many maxntid=32", &bounds)]);
-    match fixture.builder().arch(Arch::Sm80).spills(Spills::Deny).build() {
-        Ok(build) if build.archs[0].ptxas.is_none() => {
-            println!("skipped: no ptxas here, kernels are not measured");
-            None
+fn kernels_that_the_gpu_cannot_keep_are_errors() {
+    for (name, bounds, expected) in [
+        // 2 blocks of 768 threads leave 40 registers per thread for 48 values.
+        ("spill", "maxntid=768 minnctapersm=2", "`many` spills"),
+        // 3 blocks of 1024 threads exceed the 2048 threads that a multiprocessor of `sm_80` holds,
+        // so `ptxas` would ignore the bounds.
+        ("ignored", "maxntid=1024 minnctapersm=3", "ptxas ignores a directive"),
+    ] {
+        let bounds = format!("kernel many {bounds}");
+        let fixture = Fixture::new(name, &[("kernel many maxntid=32", &bounds)]);
+        match fixture.builder().arch(Arch::Sm80).spills(Spills::Deny).build() {
+            Ok(build) if build.archs[0].ptxas.is_none() => {
+                println!("skipped: no ptxas here, kernels are not measured");
+            }
+            Ok(_) => panic!("{name} was built"),
+            Err(error) => {
+                assert!(!fixture.folder.join("out/kernels.ptx").exists());
+                assert!(error.to_string().contains(expected), "{error}");
+            }
         }
-        Err(BuildError::Ptxas { source, .. }) => {
-            assert!(!fixture.folder.join("out/kernels.ptx").exists());
-            Some(source)
-        }
-        other => panic!("the modified crate returned {other:?}"),
-    }
-}
-
-#[test]
-fn a_kernel_that_spills_is_an_error() {
-    // 2 blocks of 768 threads leave 40 registers per thread for 48 values.
-    if let Some(error) = ptxas_error("maxntid=768 minnctapersm=2", "spill") {
-        assert!(
-            matches!(&error, PtxasError::Spill { function, .. } if function == "many"),
-            "{error:?}"
-        );
-    }
-}
-
-#[test]
-fn bounds_that_the_gpu_cannot_keep_are_an_error() {
-    // 3 blocks of 1024 threads exceed the 2048 threads that a multiprocessor of `sm_80` holds, so
-    // `ptxas` would ignore the bounds.
-    if let Some(error) = ptxas_error("maxntid=1024 minnctapersm=3", "ignored") {
-        assert!(
-            matches!(&error, PtxasError::Ignored { warning } if warning.contains("many")),
-            "{error:?}"
-        );
     }
 }

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use cuda_cpu::profile::Profile;
 use cuda_cpu::{
-    AccessKind, Checks, ConstantBank, Launch, WarpOp, global_access, launch, shared_access,
-    shared_static, sync_threads, thread_rank, warp_exchange,
+    AccessKind, Checks, Launch, WarpOp, global_access, launch, shared_access, shared_static,
+    sync_threads, thread_rank, warp_exchange,
 };
 
 /// The measured block sizes, in threads.
@@ -81,14 +81,9 @@ fn row(name: &str, shared: bool, times: u32, kernel: impl Fn(u32) + Sync) {
     print!("{name:>32}");
     for threads in BLOCKS {
         let blocks = (1 << 22) / threads / times;
-        let config = Launch {
-            kernel: "cost",
-            grid: [blocks.max(2), 1, 1],
-            block: [threads, 1, 1],
-            dynamic_shared: 0,
-            constants: &ConstantBank::default(),
-            checks: Checks { shared, ..Checks::BUILD },
-        };
+        let checks = Checks { shared, ..Checks::BUILD };
+        let grid = [blocks.max(2), 1, 1];
+        let config = Launch { checks, ..Launch::new("cost", grid, [threads, 1, 1]) };
         let best = (0..5).map(|_| {
             let start = Instant::now();
             launch(&config, &|| kernel(times)).expect("the kernel causes no fault");

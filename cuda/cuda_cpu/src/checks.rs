@@ -27,19 +27,6 @@ const VARIABLE: &str = "CUDA_CPU_CHECKS";
 /// | `limit=SECONDS` | sets [`limit`](Self::limit); 0 means no limit |
 ///
 /// Words after the first one add to the checks before them; the list starts with the default.
-///
-/// ```
-/// use cuda_cpu::{Checks, FaultKind, Launch, launch};
-///
-/// // `CUDA_CPU_CHECKS` may contain the same text. `Checks::of_process` then returns these checks.
-/// let checks: Checks = "none,order=7".parse()?;
-/// assert_eq!(checks, Checks { order: Some(7), ..Checks::NONE });
-/// assert_eq!(Checks::default(), Checks::of_process());
-///
-/// let config = Launch { checks, ..Launch::new("shuffled", [4, 1, 1], [32, 1, 1]) };
-/// launch(&config, &|| ())?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checks {
     /// Whether races on shared memory, and reads of shared memory that no thread has written, are
@@ -97,11 +84,6 @@ impl Default for Checks {
 }
 
 /// A word in a list of checks that is not understood.
-///
-/// ```
-/// let error = "shared,races".parse::<cuda_cpu::Checks>().unwrap_err();
-/// assert!(error.to_string().starts_with("unknown check `races`"));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown check `{0}`; use none, shared, global, order=SEED or limit=SECONDS")]
 pub struct UnknownCheck(String);

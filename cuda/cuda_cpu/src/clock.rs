@@ -2,14 +2,11 @@
 //!
 //! Blocks synchronise with a fence and an atomic: one block writes its data, executes a fence and
 //! sets a flag atomically; another block reads the flag atomically, executes a fence and reads the
-//! data. Two kinds of kernels do so: those in which the last block to finish combines the results
-//! of the others, and those in which a block waits for the result of its predecessor.
-//!
-//! A [`Clock`] records, for each other block, the last barrier epoch whose accesses are known to
-//! have happened before. An atomic publishes the block's clock at its address if the block executed
-//! a fence before, and merges the clock that others have published there. This ignores that a fence
-//! is also needed after the atomic, and which thread executed it, so the clock may contain more
-//! than a GPU guarantees. It never contains less: a race that it does not excuse is real.
+//! data. A [`Clock`] records, for each other block, the last barrier epoch whose accesses are known
+//! to have happened before. An atomic publishes the block's clock at its address if the block
+//! executed a fence before, and merges the clock that others have published there. This ignores that
+//! a fence is also needed after the atomic, and which thread executed it, so the clock may contain
+//! more than a GPU guarantees. It never contains less: a race that it does not excuse is real.
 
 use std::collections::BTreeMap;
 

@@ -8,11 +8,6 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// The position of a thread in its grid.
-///
-/// ```
-/// let thread = cuda_cpu::ThreadId { block: [3, 0, 0], thread: [7, 1, 0] };
-/// assert_eq!(thread.to_string(), "block (3,0,0) thread (7,1,0)");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadId {
     /// The block index in x, y, z.
@@ -31,27 +26,6 @@ impl fmt::Display for ThreadId {
 
 /// The reason why a launch failed: behaviour that is undefined on a GPU, a panic or `trap` in the
 /// kernel, or an impossible launch.
-///
-/// ```
-/// use std::panic::Location;
-///
-/// use cuda_cpu::{FaultKind, Launch, fail, launch, thread_rank};
-///
-/// let place = Location::caller();
-/// let config = Launch::new("checked", [1, 1, 1], [32, 1, 1]);
-/// let fault = launch(&config, &|| {
-///     if thread_rank() == 5 {
-///         fail(FaultKind::Trap { place });
-///     }
-/// });
-/// let fault = fault.unwrap_err();
-/// assert_eq!(fault.kernel, "checked");
-/// assert_eq!(fault.at.thread, [5, 0, 0]);
-/// assert_eq!(
-///     fault.to_string(),
-///     format!("kernel `checked`, block (0,0,0) thread (5,0,0): the kernel trapped at {place}"),
-/// );
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("kernel `{kernel}`, {at}: {kind}")]
 pub struct Fault {
@@ -64,23 +38,9 @@ pub struct Fault {
 }
 
 /// The cause of a [`Fault`].
-///
-/// ```
-/// use cuda_cpu::{FaultKind, Launch, launch, sync_threads, thread_rank};
-///
-/// let config = Launch::new("divergent", [1, 1, 1], [32, 1, 1]);
-/// let fault = launch(&config, &|| {
-///     if thread_rank() < 20 {
-///         sync_threads();
-///     }
-/// });
-/// match fault.unwrap_err().kind {
-///     FaultKind::BarrierDivergence { waiting: 20, threads: 32, .. } => {}
-///     other => panic!("{other}"),
-/// }
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the text of a variant names its fields")]
 pub enum FaultKind {
     /// Some threads of the block wait at a barrier that other threads will never reach.
     #[error(
@@ -90,15 +50,10 @@ pub enum FaultKind {
         first[2]
     )]
     BarrierDivergence {
-        /// The number of threads that wait at the same barrier as the reporting thread.
         waiting: u32,
-        /// The number of threads of the block.
         threads: u32,
-        /// The position of the barrier in the source.
         barrier: &'static Location<'static>,
-        /// The state of the threads that do not wait at this barrier.
         others: Elsewhere,
-        /// The index of the first of these threads in the block.
         first: [u32; 3],
     },
     /// Some lanes in the mask of a warp operation never reach this operation, or the calling lane
@@ -108,13 +63,9 @@ pub enum FaultKind {
         .others.iter().map(|others| format!(", {others}")).collect::<String>()
     )]
     WarpDivergence {
-        /// The name of the operation.
         op: &'static str,
-        /// The position of the operation in the source.
         place: &'static Location<'static>,
-        /// The mask of the lanes that must take part.
         mask: u32,
-        /// The mask of the lanes that must take part but will never arrive.
         missing: u32,
         /// The state of the missing lanes. `None` if the calling lane is not in the mask.
         others: Option<Elsewhere>,
@@ -124,11 +75,8 @@ pub enum FaultKind {
         "out of bounds: {access} of {what} at index {index}, but the size is {extent}, at {place}"
     )]
     OutOfBounds {
-        /// The kind of access.
         access: AccessKind,
-        /// The position of the access in the source.
         place: &'static Location<'static>,
-        /// The type of the accessed memory, such as `View`.
         what: &'static str,
         /// The index, in elements.
         index: Index,
@@ -139,20 +87,13 @@ pub enum FaultKind {
     #[error(
         "stale handle: this {what} belongs to another launch or thread, at {place}; create it in the launch and thread that use it"
     )]
-    StaleHandle {
-        /// The type of the handle, such as `Texture2d`.
-        what: &'static str,
-        /// The position of the access in the source.
-        place: &'static Location<'static>,
-    },
+    StaleHandle { what: &'static str, place: &'static Location<'static> },
     /// The block's arrays together are larger than any GPU's shared memory.
     #[error(
         "`{array}` increases the block's shared memory to {bytes} bytes, over the limit of {limit}; use smaller arrays"
     )]
     SharedTooLarge {
-        /// The name of the array that exceeds the limit.
         array: &'static str,
-        /// The size of all arrays in bytes, including this one.
         bytes: usize,
         /// The largest amount of shared memory in bytes that a block can have on any GPU.
         limit: usize,
@@ -163,19 +104,14 @@ pub enum FaultKind {
         "shared memory race: {access} of byte {offset} of {array} at {place} races with an earlier {other_access} by thread {other} at {other_place}, with no barrier between them; call `sync_threads` between the two accesses, in all threads and in each round of a loop"
     )]
     SharedRace {
-        /// The access of the reporting thread.
         access: AccessKind,
-        /// The position of that access in the source.
         place: &'static Location<'static>,
-        /// The earlier access of the other thread.
         other_access: AccessKind,
         /// The linear index of the other thread in the block.
         other: u32,
-        /// The position of the earlier access in the source.
         other_place: &'static Location<'static>,
         /// The offset within the array in bytes.
         offset: usize,
-        /// The name of the shared array, which contains the source position of its declaration.
         array: &'static str,
     },
     /// A thread read shared memory that no thread of the block has written.
@@ -183,13 +119,10 @@ pub enum FaultKind {
         "uninitialised shared memory: {access} of byte {offset} of {array} at {place}, which no thread of the block has written; write it before the barrier, or wait for the asynchronous copy"
     )]
     Uninitialised {
-        /// The access: a load or an atomic.
         access: AccessKind,
-        /// The position of the access in the source.
         place: &'static Location<'static>,
         /// The offset within the array in bytes.
         offset: usize,
-        /// The position of the shared array's declaration.
         array: &'static str,
     },
     /// Two threads accessed the same global memory without synchronisation, and at least one of
@@ -198,15 +131,10 @@ pub enum FaultKind {
         "global memory race: {access} at {place} races with an earlier {other_access} of the same bytes by {other} at {other_place}; the order of the threads is undefined on a GPU; use an atomic, or separate the accesses by a barrier or a launch"
     )]
     GlobalRace {
-        /// The access of the reporting thread.
         access: AccessKind,
-        /// The position of that access in the source.
         place: &'static Location<'static>,
-        /// The earlier access of the other thread.
         other_access: AccessKind,
-        /// The other thread.
         other: ThreadId,
-        /// The position of the earlier access in the source.
         other_place: &'static Location<'static>,
     },
     /// An access at an address that is not a multiple of its alignment.
@@ -214,13 +142,10 @@ pub enum FaultKind {
         "misaligned: {access} at address {address:#x} must be aligned to {align} bytes, at {place}"
     )]
     Misaligned {
-        /// The kind of access.
         access: AccessKind,
-        /// The address.
         address: usize,
         /// The required alignment in bytes.
         align: usize,
-        /// The position of the access in the source.
         place: &'static Location<'static>,
     },
     /// An access through a raw pointer to memory that does not exist.
@@ -234,12 +159,8 @@ pub enum FaultKind {
         /// The address. `None` if the system does not tell: no pointer can have the address, or a
         /// vector instruction requires a higher alignment.
         address: Option<usize>,
-        /// The distance to the nearest device allocation or shared array, if it is close.
         near: Option<String>,
-        /// The position of the access in the source, or its function, if the program has debug
-        /// information.
         place: Option<String>,
-        /// The position of the thread's last checked access or wait.
         last: Option<&'static Location<'static>>,
     },
     /// A thread did not finish in time.
@@ -249,26 +170,17 @@ pub enum FaultKind {
         .other.iter().map(|(other, place)| format!(", while {other} waits at {place}")).collect::<String>()
     )]
     Endless {
-        /// The time limit.
         limit: Duration,
-        /// The position in the source at which the thread was stopped, or its function, if the
-        /// program has debug information.
         place: Option<String>,
-        /// The position of the thread's last checked access or wait.
         last: Option<&'static Location<'static>>,
-        /// Another thread of the block that waits, and its position.
         other: Option<(ThreadId, &'static Location<'static>)>,
     },
     /// The kernel called `trap`.
     #[error("the kernel trapped at {place}")]
-    Trap {
-        /// The position of the call in the source.
-        place: &'static Location<'static>,
-    },
+    Trap { place: &'static Location<'static> },
     /// Rust code in the kernel panicked. On a GPU, the panic would end the launch, too.
     #[error("panic: {text}{}", .place.iter().map(|place| format!(", at {place}")).collect::<String>())]
     Panic {
-        /// The panic's message.
         text: String,
         /// The file, line and column of the panic. `None` if the program has replaced the panic
         /// hook, or if the kernel unwound without a panic (`resume_unwind`).
@@ -279,54 +191,28 @@ pub enum FaultKind {
         "stack overflow: the thread needs more than {bytes} bytes{}; reduce recursion, keep large arrays in device memory, or call `cuda_cpu::set_stack_bytes` before the launch",
         At(.place, *.last)
     )]
-    StackOverflow {
-        /// The size of a thread's stack in bytes.
-        bytes: usize,
-        /// The position of the overflow in the source, or its function, if the program has debug
-        /// information.
-        place: Option<String>,
-        /// The position of the thread's last checked access or wait.
-        last: Option<&'static Location<'static>>,
-    },
+    StackOverflow { bytes: usize, place: Option<String>, last: Option<&'static Location<'static>> },
     /// A destructor waited for other threads while its own thread was unwinding from a panic.
     #[error(
         "wait while unwinding: a destructor waits at {place} during a panic, but a GPU does not unwind; do not synchronise in `drop`"
     )]
-    WaitInUnwinding {
-        /// The position of the barrier or warp operation.
-        place: &'static Location<'static>,
-    },
+    WaitInUnwinding { place: &'static Location<'static> },
     /// The grid or the block is empty or exceeds CUDA's limits.
     #[error(
         "cannot launch a grid of {}×{}×{} blocks of {}×{}×{} threads: a grid must have 1 to 2147483647 blocks along x and 1 to 65535 along y and z; a block must have 1 to 1024 threads, at most 64 of them along z",
         .grid[0], .grid[1], .grid[2], .block[0], .block[1], .block[2]
     )]
-    Shape {
-        /// The number of blocks in x, y, z.
-        grid: [u32; 3],
-        /// The number of threads per block in x, y, z.
-        block: [u32; 3],
-    },
+    Shape { grid: [u32; 3], block: [u32; 3] },
     /// The system has no memory for another thread's stack.
     #[error(
         "cannot allocate the stack of another thread: {error}; use smaller blocks or pass a smaller size to `cuda_cpu::set_stack_bytes`"
     )]
-    NoStack {
-        /// The error message of the system.
-        error: String,
-    },
+    NoStack { error: String },
 }
 
 impl FaultKind {
     /// Returns the kind of a panic with this payload, outside the threads of a launch. Its place is
     /// unknown.
-    ///
-    /// ```
-    /// use cuda_cpu::FaultKind;
-    ///
-    /// let payload = std::panic::catch_unwind(|| panic!("no {}", 1)).unwrap_err();
-    /// assert_eq!(FaultKind::of_panic(&*payload).to_string(), "panic: no 1");
-    /// ```
     #[must_use]
     pub fn of_panic(payload: &(dyn Any + Send)) -> Self {
         Self::Panic { text: text_of(payload), place: None }
@@ -369,20 +255,6 @@ impl fmt::Display for Address {
 
 /// The state of the threads that have not reached a barrier, or the lanes that have not reached a
 /// warp operation.
-///
-/// ```
-/// use cuda_cpu::{Elsewhere, FaultKind, Launch, launch, sync_threads, thread_rank};
-///
-/// let config = Launch::new("divergent", [1, 1, 1], [32, 1, 1]);
-/// let fault = launch(&config, &|| {
-///     if thread_rank() < 20 {
-///         sync_threads();
-///     }
-/// });
-/// let FaultKind::BarrierDivergence { others, .. } = fault.unwrap_err().kind else { panic!() };
-/// assert_eq!(others, Elsewhere::Returned(12));
-/// assert_eq!(others.to_string(), "12 have returned");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elsewhere {
     /// The number of threads that have returned from the kernel.
@@ -401,10 +273,6 @@ impl fmt::Display for Elsewhere {
 }
 
 /// The kind of a memory access.
-///
-/// ```
-/// assert_eq!(cuda_cpu::AccessKind::Atomic.to_string(), "atomic");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
     /// A read.
@@ -426,13 +294,6 @@ impl fmt::Display for AccessKind {
 }
 
 /// A one- or two-dimensional index or extent.
-///
-/// ```
-/// use cuda_cpu::Index;
-///
-/// assert_eq!(Index::Linear(12).to_string(), "12");
-/// assert_eq!(Index::Pixel(640, 2).to_string(), "(640,2)");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Index {
     /// An index into a slice.

@@ -28,25 +28,20 @@ struct State {
     published: HashMap<usize, Clock>,
 }
 
-/// The earlier access of a race.
-pub(crate) struct Race {
-    pub(crate) other_access: AccessKind,
-    pub(crate) other: Access,
-}
-
 impl GlobalMemory {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records an access to `size` bytes at `address`. Returns the race that it causes, if any.
+    /// Records an access to `size` bytes at `address`. Returns the earlier access that it races with,
+    /// if any, and its kind.
     pub(crate) fn note(
         &self,
         address: usize,
         size: usize,
         kind: AccessKind,
         now: &Now<'_>,
-    ) -> Option<Race> {
+    ) -> Option<(AccessKind, Access)> {
         let mut state = self.state();
         let (mut at, end) = (address, address.saturating_add(size));
         while at < end {
@@ -56,7 +51,7 @@ impl GlobalMemory {
             if let Some(Conflict::Race { other_access, other, .. }) =
                 shadow.note(offset, part, kind, now)
             {
-                return Some(Race { other_access, other });
+                return Some((other_access, other));
             }
             at += part;
         }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};
 
-use crate::block::{self, Siblings};
+use crate::block;
 use crate::fault::Fault;
 use crate::global::GlobalMemory;
 use crate::order::Order;
@@ -21,70 +21,29 @@ use crate::{Body, Launch};
 /// blocks as a large GPU runs at once.
 const MAX_ADDED: u64 = 2048;
 
-/// Runs the blocks of a launch.
-///
-/// Adds the counts of each block to `profile`, if there is one.
-pub(crate) fn run(
-    launch: &Launch<'_>,
-    id: u64,
-    profile: Option<&Collector>,
-    body: &Body<'_>,
-) -> Result<(), Fault> {
-    // The product is below 2⁶³, because the launch's shape was checked.
-    let count: u64 = launch.grid.iter().map(|blocks| u64::from(*blocks)).product();
-    let global = launch.checks.global.then(GlobalMemory::default);
-    if count == 1 {
-        // Waking the pool would cost more than running the block here.
-        return block::run(launch, id, 0, &Alone { global, profile }, body);
-    }
-    let grid = Grid {
-        launch,
-        id,
-        body,
-        order: Order::new(launch.checks.order, 0, count),
-        count,
-        global,
-        profile,
-        next: AtomicU64::new(0),
-        running: AtomicU64::new(0),
-        stuck: AtomicU64::new(0),
-        added: AtomicU64::new(0),
-        has_failed: AtomicBool::new(false),
-        fault: Mutex::new(None),
-    };
-    let is_sequential = launch.checks.is_sequential() || pool::is_in_launch();
-    thread::scope(|scope| {
-        let worker = Worker { grid: &grid, scope };
-        let every_thread = || {
-            let workers = count.min(rayon_core::current_num_threads() as u64);
-            rayon_core::scope(|pool| {
-                for _ in 1..workers {
-                    pool.spawn(move |_| worker.work());
-                }
-                worker.work();
-            });
-        };
-        if is_sequential || pool::in_pool(every_thread).is_err() {
-            worker.work();
-        }
-    });
-    let fault = grid.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
-    fault.map_or(Ok(()), |(_, fault)| Err(fault))
+/// The fault of a launch, and whether a thread of the launch was stopped at an arbitrary
+/// instruction. The fault does not tell this: another thread can be stopped after it.
+pub(crate) struct Failure {
+    pub(crate) fault: Fault,
+    pub(crate) was_stopped: bool,
 }
 
 /// The blocks of a launch, and the fault of the first block that failed, with its position.
-struct Grid<'a> {
-    launch: &'a Launch<'a>,
-    id: u64,
+pub(crate) struct Grid<'a> {
+    pub(crate) launch: &'a Launch<'a>,
+    /// The number of the launch, unique in the process and not 0.
+    pub(crate) id: u64,
+    /// The accesses to global memory, if they are checked.
+    pub(crate) global: Option<GlobalMemory>,
+    pub(crate) profile: Option<&'a Collector>,
+    /// Whether a thread was stopped at an arbitrary instruction.
+    pub(crate) was_stopped: AtomicBool,
     body: &'a Body<'a>,
     /// The order in which the blocks start.
     order: Order,
     count: u64,
-    global: Option<GlobalMemory>,
-    profile: Option<&'a Collector>,
     /// The position of the next block to start.
     next: AtomicU64,
-    /// The number of blocks that run.
     running: AtomicU64,
     /// The number of running blocks whose threads all wait for other blocks.
     stuck: AtomicU64,
@@ -94,27 +53,59 @@ struct Grid<'a> {
     fault: Mutex<Option<(u64, Fault)>>,
 }
 
-/// The work of one OS thread: blocks, until none is left.
-#[derive(Clone, Copy)]
-struct Worker<'scope, 'env> {
-    grid: &'scope Grid<'scope>,
-    scope: &'scope Scope<'scope, 'env>,
+/// Runs the blocks of a launch. Adds the counts of each block to `profile`, if there is one.
+pub(crate) fn run(
+    launch: &Launch<'_>,
+    profile: Option<&Collector>,
+    body: &Body<'_>,
+) -> Result<(), Failure> {
+    static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+    // The product is below 2⁶³, because the launch's shape was checked.
+    let count: u64 = launch.grid.iter().map(|blocks| u64::from(*blocks)).product();
+    let grid = Grid {
+        launch,
+        id: NEXT_ID.fetch_add(1, Relaxed),
+        global: launch.checks.global.then(GlobalMemory::default),
+        profile,
+        was_stopped: AtomicBool::new(false),
+        body,
+        order: Order::new(launch.checks.order, 0, count),
+        count,
+        next: AtomicU64::new(0),
+        running: AtomicU64::new(0),
+        stuck: AtomicU64::new(0),
+        added: AtomicU64::new(0),
+        has_failed: AtomicBool::new(false),
+        fault: Mutex::new(None),
+    };
+    if count == 1 {
+        // Waking the pool would cost more than running the block here.
+        grid.work(&|| ());
+    } else {
+        thread::scope(|scope| Worker { grid: &grid, scope }.run());
+    }
+    let was_stopped = grid.was_stopped.into_inner();
+    match grid.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some((_, fault)) => Err(Failure { fault, was_stopped }),
+        None => Ok(()),
+    }
 }
 
-impl Worker<'_, '_> {
-    fn work(self) {
-        let grid = self.grid;
-        while !grid.has_failed.load(Relaxed) {
-            let block = grid.next.fetch_add(1, Relaxed);
-            if block >= grid.count {
+impl Grid<'_> {
+    /// Runs blocks until none is left or one has failed. `start_another` starts an OS thread that
+    /// does the same.
+    fn work(&self, start_another: &dyn Fn()) {
+        while !self.have_failed() {
+            let block = self.next.fetch_add(1, Relaxed);
+            if block >= self.count {
                 return;
             }
-            grid.running.fetch_add(1, Relaxed);
-            let result = block::run(grid.launch, grid.id, grid.order.at(block), &self, grid.body);
-            grid.running.fetch_sub(1, Relaxed);
+            self.running.fetch_add(1, Relaxed);
+            let result = block::run(self, self.order.at(block), start_another, self.body);
+            self.running.fetch_sub(1, Relaxed);
             if let Err(fault) = result {
-                grid.has_failed.store(true, Relaxed);
-                let mut first = grid.fault.lock().unwrap_or_else(PoisonError::into_inner);
+                self.has_failed.store(true, Relaxed);
+                let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
                 // Blocks start in order, so the first block with a fault always ends here.
                 if first.as_ref().is_none_or(|(earlier, _)| block < *earlier) {
                     *first = Some((block, fault));
@@ -122,63 +113,64 @@ impl Worker<'_, '_> {
             }
         }
     }
-}
 
-impl Siblings for Worker<'_, '_> {
-    fn global(&self) -> Option<&GlobalMemory> {
-        self.grid.global.as_ref()
-    }
-
-    fn profile(&self) -> Option<&Collector> {
-        self.grid.profile
-    }
-
-    fn set_stuck(&self, is_stuck: bool) {
+    /// Notes that all threads of a block wait for something that only another block can do, or that
+    /// one of them continues.
+    pub(crate) fn set_stuck(&self, is_stuck: bool) {
         if is_stuck {
-            self.grid.stuck.fetch_add(1, Relaxed);
+            self.stuck.fetch_add(1, Relaxed);
         } else {
-            self.grid.stuck.fetch_sub(1, Relaxed);
+            self.stuck.fetch_sub(1, Relaxed);
         }
     }
 
-    fn start_another(&self) {
-        let (grid, worker) = (self.grid, *self);
+    /// Returns whether a block has failed, so that a block that waits for it cannot continue.
+    pub(crate) fn have_failed(&self) -> bool {
+        self.has_failed.load(Relaxed)
+    }
+
+    /// Returns whether another block must start: one is left, all running blocks are stuck, and the
+    /// launch may add an OS thread.
+    fn needs_another(&self) -> bool {
         // A block that runs may be the one for which the others wait, even if the system gives it
         // no time at the moment.
-        if grid.stuck.load(Relaxed) < grid.running.load(Relaxed) {
-            return;
-        }
-        if grid.next.load(Relaxed) < grid.count && grid.added.fetch_add(1, Relaxed) < MAX_ADDED {
-            // If the system starts no thread, the blocks that run must finish first.
-            let _ = thread::Builder::new().spawn_scoped(self.scope, move || worker.work());
-        }
-    }
-
-    fn have_failed(&self) -> bool {
-        self.grid.has_failed.load(Relaxed)
+        self.stuck.load(Relaxed) >= self.running.load(Relaxed)
+            && self.next.load(Relaxed) < self.count
+            && self.added.fetch_add(1, Relaxed) < MAX_ADDED
     }
 }
 
-/// The only block of a launch.
-struct Alone<'p> {
-    global: Option<GlobalMemory>,
-    profile: Option<&'p Collector>,
+/// The work of one OS thread.
+#[derive(Clone, Copy)]
+struct Worker<'scope, 'env> {
+    grid: &'scope Grid<'scope>,
+    scope: &'scope Scope<'scope, 'env>,
 }
 
-impl Siblings for Alone<'_> {
-    fn global(&self) -> Option<&GlobalMemory> {
-        self.global.as_ref()
+impl Worker<'_, '_> {
+    /// Runs all blocks, on several OS threads unless they must run one after the other.
+    fn run(self) {
+        let every_thread = || {
+            let workers = self.grid.count.min(rayon_core::current_num_threads() as u64);
+            rayon_core::scope(|pool| {
+                for _ in 1..workers {
+                    pool.spawn(move |_| self.work());
+                }
+                self.work();
+            });
+        };
+        let is_sequential = self.grid.launch.checks.is_sequential() || pool::is_in_launch();
+        if is_sequential || pool::in_pool(every_thread).is_err() {
+            self.work();
+        }
     }
 
-    fn profile(&self) -> Option<&Collector> {
-        self.profile
-    }
-
-    fn set_stuck(&self, _is_stuck: bool) {}
-
-    fn start_another(&self) {}
-
-    fn have_failed(&self) -> bool {
-        false
+    fn work(self) {
+        self.grid.work(&|| {
+            if self.grid.needs_another() {
+                // If the system starts no thread, the blocks that run must finish first.
+                let _ = thread::Builder::new().spawn_scoped(self.scope, move || self.work());
+            }
+        });
     }
 }

@@ -40,115 +40,54 @@
 //! ```
 
 mod arrays;
+mod backtrace;
 mod block;
 mod checks;
 mod clock;
 mod constant;
-mod copies;
 mod fault;
 mod global;
 mod grid;
 pub mod memory;
 mod order;
-mod panics;
 mod pool;
 pub mod profile;
 mod shadow;
 mod shared;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod signals;
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-mod signals {
-    //! On this platform a stack overflow ends the process with an access violation.
-    pub(crate) fn prepare() {}
-}
-mod backtrace;
 mod stacks;
-mod stops;
 pub mod texture;
-mod warp;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod watchdog;
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-mod watchdog {
-    //! On this platform an endless loop does not end.
-    use std::time::Duration;
-
-    pub(crate) struct Watch;
-    impl Watch {
-        pub(crate) fn new(_: Option<Duration>) -> Self {
-            Self
-        }
-    }
-
-    pub(crate) struct Limit;
-    impl Limit {
-        pub(crate) fn new(_: Option<Duration>) -> Self {
-            Self
-        }
-    }
-
-    pub(crate) fn note_progress() {}
-
-    /// Returns the time since the first call, because the system has no CPU time of a thread.
-    pub(crate) fn cpu_time() -> Duration {
-        static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-        START.get_or_init(std::time::Instant::now).elapsed()
-    }
-}
 
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub use block::{
-    Threads, atomic_access, block_dim, block_idx, commit_copies, fail, fence, global_access,
-    grid_dim, is_shared, launch_id, pause, shared_access, shared_bytes, shared_dynamic,
-    shared_static, shared_untracked, spin, start_copy, sync_threads, sync_threads_count,
-    thread_idx, thread_rank, wait_for_copies, warp_exchange, with_constant,
+    Threads, WarpOp, atomic_access, block_dim, block_idx, commit_copies, fail, fence,
+    global_access, grid_dim, is_shared, launch_id, pause, shared_access, shared_bytes,
+    shared_dynamic, shared_static, shared_untracked, spin, start_copy, sync_threads,
+    sync_threads_count, thread_idx, thread_rank, wait_for_copies, warp_exchange, with_constant,
 };
 pub use checks::{Checks, UnknownCheck};
 pub use constant::ConstantBank;
 pub use fault::{AccessKind, Elsewhere, Fault, FaultKind, Index, ThreadId};
+use grid::Failure;
 pub use pool::{in_pool, is_in_launch};
 pub use shared::SharedRegion;
 pub use stacks::{set_stack_bytes, stack_bytes};
-pub use warp::WarpOp;
 
 /// The number of lanes in a warp.
-///
-/// ```
-/// use cuda_cpu::{Launch, WARP_SIZE, launch, thread_rank};
-///
-/// launch(&Launch::new("warps", [1, 1, 1], [64, 1, 1]), &|| {
-///     assert!(thread_rank() / WARP_SIZE < 2);
-/// })?;
-/// # Ok::<(), cuda_cpu::Fault>(())
-/// ```
 pub const WARP_SIZE: u32 = 32;
 
-/// The byte that fills uninitialised memory. A float whose bytes all have this value is huge (`f16`
-/// 61,280, `f32` 1.3e36, `f64` 6.5e286). An integer is a large positive number, which is out of
-/// bounds as an index.
+/// The byte that fills shared memory at first, and that an allocator which simulates device memory
+/// should fill new allocations with (see [`poison`]). A kernel that reads uninitialised memory then
+/// computes a wrong result on the CPU instead of using zeros.
 ///
-/// The floats are deliberately finite. BLAS-like programs multiply an uninitialised result by 0,
-/// and with a NaN the product would be NaN.
-///
-/// Shared memory initially contains this byte. An allocator that simulates device memory should
-/// fill new allocations with this byte, too (see [`poison`]). A kernel that reads uninitialised
-/// memory then computes a wrong result on the CPU instead of using zeros.
-///
-/// ```
-/// assert_eq!(u32::from_ne_bytes([cuda_cpu::POISON; 4]), 2_071_690_107);
-/// assert!(f32::from_ne_bytes([cuda_cpu::POISON; 4]) > 1e36);
-/// ```
+/// A float whose bytes all have this value is huge (`f16` 61,280, `f32` 1.3e36, `f64` 6.5e286) but
+/// finite, because BLAS-like programs multiply an uninitialised result by 0. An integer is a large
+/// positive number, which is out of bounds as an index.
 pub const POISON: u8 = 0x7b;
 
 /// Fills uninitialised memory with [`POISON`] and returns it as bytes.
-///
-/// ```
-/// let mut memory = Box::new_uninit_slice(4);
-/// assert_eq!(cuda_cpu::poison(&mut memory), [cuda_cpu::POISON; 4]);
-/// ```
 pub fn poison(memory: &mut [MaybeUninit<u8>]) -> &mut [u8] {
     memory.fill(MaybeUninit::new(POISON));
     // SAFETY: `fill` has just initialised every byte.
@@ -156,14 +95,6 @@ pub fn poison(memory: &mut [MaybeUninit<u8>]) -> &mut [u8] {
 }
 
 /// The configuration of a kernel launch, without the kernel's arguments.
-///
-/// ```
-/// use cuda_cpu::{Launch, launch, shared_dynamic};
-///
-/// let config = Launch { dynamic_shared: 1024, ..Launch::new("tile", [2, 1, 1], [32, 8, 1]) };
-/// launch(&config, &|| assert_eq!(shared_dynamic().bytes, 1024))?;
-/// # Ok::<(), cuda_cpu::Fault>(())
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     /// The kernel's name in reports.
@@ -205,15 +136,6 @@ impl Launch<'_> {
 
 /// A kernel with its arguments, which runs the threads of a fiber. It is a trait object, so the
 /// simulator is compiled once and not for each kernel.
-///
-/// ```
-/// use cuda_cpu::{Body, Launch, launch_stoppable, thread_rank};
-///
-/// let body: &Body<'_> = &|threads| threads.each(|| assert!(thread_rank() < 8));
-/// // SAFETY: the kernel starts no thread.
-/// unsafe { launch_stoppable(&Launch::new("ranks", [1, 1, 1], [8, 1, 1]), body) }?;
-/// # Ok::<(), cuda_cpu::Fault>(())
-/// ```
 pub type Body<'a> = dyn Fn(&mut Threads<'_>) + Sync + 'a;
 
 /// Runs `thread` once for every thread of the grid and returns when all have finished.
@@ -252,37 +174,19 @@ pub type Body<'a> = dyn Fn(&mut Threads<'_>) + Sync + 'a;
 /// written before the fault stays written. A grid or block that is empty or exceeds CUDA's limits
 /// is a [`FaultKind::Shape`].
 pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fault> {
-    let id = next_id();
-    let result = run(launch, id, &|threads: &mut Threads<'_>| threads.each(thread));
-    result.inspect_err(|fault| abort_if_stopped(id, fault))
-}
-
-/// Ends the process if launch number `id` had a thread that was stopped.
-fn abort_if_stopped(id: u64, fault: &Fault) {
-    if stops::take(id) {
-        eprintln!("{fault}");
-        eprintln!("the process ends, because only `launch_stoppable` can return this fault");
-        std::process::abort();
-    }
+    run(launch, &|threads: &mut Threads<'_>| threads.each(thread)).map_err(|failure| {
+        let Failure { fault, was_stopped } = failure;
+        if was_stopped {
+            eprintln!("{fault}");
+            eprintln!("the process ends, because only `launch_stoppable` can return this fault");
+            std::process::abort();
+        }
+        fault
+    })
 }
 
 /// Runs a kernel like [`launch`], and also returns faults of threads that were stopped. `body` runs
 /// all threads of a fiber: it calls [`Threads::next`] before each of them.
-///
-/// ```
-/// use cuda_cpu::{FaultKind, Launch, Threads, launch_stoppable};
-///
-/// let endless = |threads: &mut Threads<'_>| {
-///     threads.each(|| loop {
-///         std::hint::spin_loop();
-///     });
-/// };
-/// let mut launch = Launch::new("endless", [1, 1, 1], [1, 1, 1]);
-/// launch.checks.limit = Some(std::time::Duration::from_millis(100));
-/// // SAFETY: the kernel starts no thread.
-/// let fault = unsafe { launch_stoppable(&launch, &endless) }.unwrap_err();
-/// assert!(matches!(fault.kind, FaultKind::Endless { .. }));
-/// ```
 ///
 /// # Safety
 /// `body` must not let other OS threads use memory that is freed or changed after the launch, for
@@ -291,20 +195,10 @@ fn abort_if_stopped(id: u64, fault: &Fault) {
 /// # Errors
 /// Returns the errors of [`launch`].
 pub unsafe fn launch_stoppable(launch: &Launch<'_>, body: &Body<'_>) -> Result<(), Fault> {
-    let id = next_id();
-    run(launch, id, body).inspect_err(|_| {
-        stops::take(id);
-    })
+    run(launch, body).map_err(|failure| failure.fault)
 }
 
-/// Returns the number of a new launch.
-fn next_id() -> u64 {
-    static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-    NEXT_ID.fetch_add(1, Relaxed)
-}
-
-/// Runs the launch number `id`.
-fn run(launch: &Launch<'_>, id: u64, body: &Body<'_>) -> Result<(), Fault> {
+fn run(launch: &Launch<'_>, body: &Body<'_>) -> Result<(), Failure> {
     if std::thread::panicking() {
         // A destructor launched during unwinding. The kernel's threads must not count as panicking,
         // so they run on another OS thread, which must not wait for the threads of a launch that
@@ -313,21 +207,21 @@ fn run(launch: &Launch<'_>, id: u64, body: &Body<'_>) -> Result<(), Fault> {
         return std::thread::scope(|scope| {
             let nested = || {
                 pool::set_in_launch(is_nested);
-                run(launch, id, body)
+                run(launch, body)
             };
             let result = scope.spawn(nested).join();
             result.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
         });
     }
-    check_shape(launch)?;
+    check_shape(launch).map_err(|fault| Failure { fault, was_stopped: false })?;
     if block::is_running() {
         stacks::claim_headroom();
     }
-    panics::install_hook();
+    block::install_panic_hook();
     let _watch = watchdog::Watch::new(launch.checks.limit);
     // A launch by a kernel is not profiled.
     let profile = if block::is_running() { None } else { profile::Collector::if_wanted() };
-    grid::run(launch, id, profile.as_ref(), body)?;
+    grid::run(launch, profile.as_ref(), body)?;
     if let Some(profile) = profile {
         profile.finish(launch.kernel);
     }

@@ -1,25 +1,21 @@
 //! Device memory of the CPU device: allocations between guard pages.
 //!
 //! An access beyond the end of an allocation hits a guard page, and is reported as an
-//! [invalid address](crate::FaultKind::InvalidAddress) instead of reading or changing other memory.
-//! The end is rounded up to [`ALIGN`] bytes, and the memory starts within a page, so an access that
-//! is off by less is not noticed. An access to freed memory is noticed until the addresses are used
-//! again.
+//! [invalid address](crate::FaultKind::InvalidAddress). The end is rounded up to [`ALIGN`] bytes, and
+//! the memory starts within a page, so an access that is off by less is not noticed. An access to
+//! freed memory is noticed until the addresses are used again.
 //!
-//! Linux allows a process 65,530 memory mappings, which the stacks of threads need, too. If
-//! 8,192 allocations exist, further ones have no guards. Memory of [`allocate_unguarded`] never has
-//! guards.
+//! Guards take two of the 65,530 memory mappings that Linux allows a process, which the stacks of
+//! threads need, too: at most 8,192 allocations have guards.
 //!
 //! ```
 //! use cuda_cpu::memory;
 //!
-//! let bytes = 1000;
-//! let data = memory::allocate(bytes)?;
+//! let data = memory::allocate(1000)?;
 //! // SAFETY: the allocation has 1000 bytes and is not used after `free`.
 //! unsafe {
-//!     data.add(bytes - 1).write(7);
-//!     assert_eq!(data.add(bytes - 1).read(), 7);
-//!     memory::free(data, bytes);
+//!     data.add(999).write(7);
+//!     memory::free(data, 1000);
 //! }
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -29,20 +25,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The alignment of every allocation, equal to a GPU's.
-///
-/// ```
-/// use cuda_cpu::memory;
-///
-/// let data = memory::allocate(10)?;
-/// assert_eq!(data.addr() % memory::ALIGN, 0);
-/// // SAFETY: nothing uses the allocation afterwards.
-/// unsafe { memory::free(data, 10) };
-/// # Ok::<(), std::io::Error>(())
-/// ```
 pub const ALIGN: usize = 256;
+
+/// The size in bytes of the guard at each end. It takes address space but no memory, so it is large
+/// enough for an index that is wrong by a million.
+const GUARD: usize = 8 << 20;
 
 /// The distance in bytes from an allocation up to which a fault mentions it.
 const NEAR: usize = 1 << 20;
@@ -87,20 +77,6 @@ fn allocations() -> MutexGuard<'static, BTreeMap<usize, Allocation>> {
 
 /// Allocates `bytes` bytes of zeros, aligned to [`ALIGN`]. [`free`] frees them.
 ///
-/// ```
-/// use cuda_cpu::memory;
-/// use std::io::ErrorKind;
-///
-/// let data = memory::allocate(64)?;
-/// // SAFETY: the allocation has 64 bytes of zeros and is not used after `free`.
-/// unsafe {
-///     assert_eq!(data.cast::<[u8; 64]>().read(), [0; 64]);
-///     memory::free(data, 64);
-/// }
-/// assert_eq!(memory::allocate(0).unwrap_err().kind(), ErrorKind::InvalidInput);
-/// # Ok::<(), std::io::Error>(())
-/// ```
-///
 /// # Errors
 /// Returns the system's error, or [`io::ErrorKind::InvalidInput`] if `bytes` is 0 or larger than
 /// the address space.
@@ -110,18 +86,6 @@ pub fn allocate(bytes: usize) -> io::Result<*mut u8> {
 
 /// Allocates memory like [`allocate`], but without guards. The system's allocator can use freed memory
 /// again, so this takes less time.
-///
-/// ```
-/// use cuda_cpu::memory;
-///
-/// let data = memory::allocate_unguarded(64)?;
-/// // SAFETY: the allocation has 64 bytes of zeros and is not used after `free`.
-/// unsafe {
-///     assert_eq!(data.cast::<[u8; 64]>().read(), [0; 64]);
-///     memory::free(data, 64);
-/// }
-/// # Ok::<(), std::io::Error>(())
-/// ```
 ///
 /// # Errors
 /// Returns the errors of [`allocate`].
@@ -136,7 +100,7 @@ pub(crate) fn allocate_as(what: &'static str, bytes: usize, align: usize) -> io:
     let mut allocation = Allocation { bytes, align, what, is_guarded: true, offset: 0 };
     allocation.layout()?;
     let has_room = GUARDED.fetch_add(1, Relaxed) < MAX_GUARDED;
-    let guarded = has_room.then(|| system::map(bytes, align).ok()).flatten();
+    let guarded = has_room.then(|| map(bytes, align).ok()).flatten();
     allocation.is_guarded = guarded.is_some();
     if guarded.is_none() {
         GUARDED.fetch_sub(1, Relaxed);
@@ -165,15 +129,6 @@ fn add(mut allocation: Allocation, guarded: *mut u8) -> io::Result<*mut u8> {
 
 /// Frees memory from [`allocate`].
 ///
-/// ```
-/// use cuda_cpu::memory;
-///
-/// let data = memory::allocate(64)?;
-/// // SAFETY: the size is that of the allocation, which nothing uses afterwards.
-/// unsafe { memory::free(data, 64) };
-/// # Ok::<(), std::io::Error>(())
-/// ```
-///
 /// # Safety
 /// - `address` must come from `allocate` with the same number of bytes.
 /// - Nothing may access the memory afterwards.
@@ -185,7 +140,7 @@ pub unsafe fn free(address: *mut u8, bytes: usize) {
         match allocation.layout() {
             _ if allocation.is_guarded => {
                 GUARDED.fetch_sub(1, Relaxed);
-                system::unmap(address, bytes, allocation.align);
+                unmap(address, bytes, allocation.align);
             }
             Ok(layout) => alloc::dealloc(address.sub(allocation.offset), layout),
             Err(_) => {}
@@ -195,15 +150,14 @@ pub unsafe fn free(address: *mut u8, bytes: usize) {
 
 /// Returns whether an address is in the guard of an allocation. Returns `false` if the allocations
 /// are being changed, because the caller is a signal handler.
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn is_guard(address: usize) -> bool {
     let Ok(allocations) = ALLOCATIONS.try_lock() else { return false };
     let guarded = |(_, allocation): &(&usize, &Allocation)| allocation.is_guarded;
     let mut below = allocations.range(..=address).rev();
     let mut above = allocations.range(address..);
     below.next().filter(guarded).is_some_and(|(start, allocation)| {
-        (allocation.bytes..allocation.bytes + system::GUARD).contains(&(address - start))
-    }) || above.next().filter(guarded).is_some_and(|(start, _)| start - address <= system::GUARD)
+        (allocation.bytes..allocation.bytes + GUARD).contains(&(address - start))
+    }) || above.next().filter(guarded).is_some_and(|(start, _)| start - address <= GUARD)
 }
 
 /// Describes the position of an address relative to the nearest allocation, if it is close.
@@ -222,84 +176,56 @@ pub(crate) fn near(address: usize) -> Option<String> {
     nearest.filter(|(distance, _)| *distance <= NEAR).map(|(_, text)| text)
 }
 
-#[cfg(target_os = "linux")]
-mod system {
-    //! Memory mappings with a page without access at each end.
+/// Returns the size of a memory page in bytes.
+fn page() -> usize {
+    static PAGE: OnceLock<usize> = OnceLock::new();
+    // SAFETY: `sysconf` only reads a constant.
+    *PAGE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize)
+}
 
-    use std::io;
-    use std::ptr;
-    use std::sync::OnceLock;
-
-    /// The size of a guard in bytes. It takes address space but no memory, so it is large enough
-    /// for an index that is wrong by a million.
-    pub(super) const GUARD: usize = 8 << 20;
-
-    /// Returns the size of a memory page in bytes.
-    fn page() -> usize {
-        static PAGE: OnceLock<usize> = OnceLock::new();
-        // SAFETY: `sysconf` only reads a constant.
-        *PAGE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize)
-    }
-
-    /// Returns the number of bytes of the memory between the guards, and of the memory in use.
-    fn sizes(bytes: usize, align: usize) -> io::Result<[usize; 2]> {
-        let used = bytes.checked_next_multiple_of(align);
-        let between = bytes.checked_next_multiple_of(page());
-        match (used, between) {
-            (Some(used), Some(between)) if used > 0 && between < isize::MAX as usize / 2 => {
-                Ok([between, used])
-            }
-            _ => Err(io::ErrorKind::InvalidInput.into()),
+/// Returns the number of bytes of the memory between the guards, and of the memory in use.
+fn sizes(bytes: usize, align: usize) -> io::Result<[usize; 2]> {
+    let used = bytes.checked_next_multiple_of(align);
+    let between = bytes.checked_next_multiple_of(page());
+    match (used, between) {
+        (Some(used), Some(between)) if used > 0 && between < isize::MAX as usize / 2 => {
+            Ok([between, used])
         }
-    }
-
-    /// Maps memory that ends at a guard.
-    pub(super) fn map(bytes: usize, align: usize) -> io::Result<*mut u8> {
-        let [between, used] = sizes(bytes, align)?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping of memory without access, whose middle then becomes accessible.
-        unsafe {
-            let all = between + 2 * GUARD;
-            let start = libc::mmap(ptr::null_mut(), all, libc::PROT_NONE, flags, -1, 0);
-            if start == libc::MAP_FAILED {
-                return Err(io::Error::last_os_error());
-            }
-            let first = start.byte_add(GUARD);
-            if libc::mprotect(first, between, libc::PROT_READ | libc::PROT_WRITE) != 0 {
-                let error = io::Error::last_os_error();
-                libc::munmap(start, all);
-                return Err(error);
-            }
-            Ok(first.byte_add(between - used).cast())
-        }
-    }
-
-    /// Unmaps memory from [`map`].
-    ///
-    /// # Safety
-    /// `address` must come from `map` with the same arguments.
-    pub(super) unsafe fn unmap(address: *mut u8, bytes: usize, align: usize) {
-        if let Ok([between, used]) = sizes(bytes, align) {
-            // SAFETY: guaranteed by the caller.
-            unsafe {
-                let start = address.byte_sub(between - used).byte_sub(GUARD);
-                libc::munmap(start.cast(), between + 2 * GUARD);
-            }
-        }
+        _ => Err(io::ErrorKind::InvalidInput.into()),
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-mod system {
-    //! A system without guards.
-
-    use std::io;
-
-    pub(super) fn map(_: usize, _: usize) -> io::Result<*mut u8> {
-        Err(io::ErrorKind::Unsupported.into())
+/// Maps memory that ends at a guard.
+fn map(bytes: usize, align: usize) -> io::Result<*mut u8> {
+    let [between, used] = sizes(bytes, align)?;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping of memory without access, whose middle then becomes accessible.
+    unsafe {
+        let all = between + 2 * GUARD;
+        let start = libc::mmap(ptr::null_mut(), all, libc::PROT_NONE, flags, -1, 0);
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let first = start.byte_add(GUARD);
+        if libc::mprotect(first, between, libc::PROT_READ | libc::PROT_WRITE) != 0 {
+            let error = io::Error::last_os_error();
+            libc::munmap(start, all);
+            return Err(error);
+        }
+        Ok(first.byte_add(between - used).cast())
     }
+}
 
-    /// # Safety
-    /// There is no requirement, because `map` returns no memory.
-    pub(super) unsafe fn unmap(_: *mut u8, _: usize, _: usize) {}
+/// Unmaps memory from [`map`].
+///
+/// # Safety
+/// `address` must come from `map` with the same arguments.
+unsafe fn unmap(address: *mut u8, bytes: usize, align: usize) {
+    if let Ok([between, used]) = sizes(bytes, align) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let start = address.byte_sub(between - used).byte_sub(GUARD);
+            libc::munmap(start.cast(), between + 2 * GUARD);
+        }
+    }
 }

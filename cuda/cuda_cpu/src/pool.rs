@@ -1,19 +1,14 @@
 //! The OS threads that run launches.
 //!
-//! Launches have rayon pools of their own, because a thread of a rayon pool that waits does other
-//! work of its pool meanwhile. In the caller's pool, that could be work of the caller. That work
-//! could launch the same kernel value a second time on the same thread, although kernel values with
-//! exclusive handles are not `Sync`. It could also wait forever for a lock that the caller of the
-//! outer launch holds. Nothing but launches runs in the pools of this module, and a thread of
-//! another pool does no other work while it waits for them. A thread of these pools may run a part
-//! of another launch while it waits, so a kernel's function for the CPU must not hold a lock across
-//! a call of rayon. A kernel must not wait for a thread of its own that launches: that launch could
-//! wait for the threads of the first one.
+//! Launches have rayon pools of their own, because a thread that waits in a rayon pool does other
+//! work of its pool meanwhile. In the caller's pool, that work could launch the same kernel value a
+//! second time on the same thread, although kernel values with exclusive handles are not `Sync`, or
+//! wait for a lock that the caller holds. A thread of these pools may run a part of another launch
+//! while it waits, so a kernel's function for the CPU must not hold a lock across a call of rayon.
 //!
 //! A launch uses as many threads as the pool of its caller has, and outside a pool as many as
 //! rayon's global pool has by default: `RAYON_NUM_THREADS`, or all cores. All callers with pools of
-//! one size share one pool here, so independent pools do not add up. The pools last until the
-//! process ends, and do not have the settings of the callers' pools, such as their stack sizes.
+//! one size share one pool here. The pools last until the process ends.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -36,12 +31,6 @@ thread_local! {
 
 /// Returns whether the OS thread runs a part of a launch. Then a nested launch must not wait for
 /// other threads of the pool, which may all wait, too.
-///
-/// ```
-/// assert!(!cuda_cpu::is_in_launch());
-/// assert!(cuda_cpu::in_pool(cuda_cpu::is_in_launch)?);
-/// # Ok::<(), std::io::Error>(())
-/// ```
 #[must_use]
 pub fn is_in_launch() -> bool {
     IS_OURS.get() || block::is_running()
@@ -54,15 +43,6 @@ pub(crate) fn set_in_launch(is_in_launch: bool) {
 
 /// Runs `work` on a pool for launches, in which rayon's functions use all threads of the pool. The
 /// calling thread does no other work meanwhile. Call this only if [`is_in_launch`] returns false.
-///
-/// ```
-/// let caller = std::thread::current().id();
-/// cuda_cpu::in_pool(|| {
-///     assert_ne!(std::thread::current().id(), caller);
-///     assert!(rayon_core::current_thread_index().is_some());
-/// })?;
-/// # Ok::<(), std::io::Error>(())
-/// ```
 ///
 /// # Errors
 /// Returns an error if the system refuses a thread. Then `work` does not run.

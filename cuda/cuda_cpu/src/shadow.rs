@@ -1,19 +1,16 @@
 //! A race detector: the latest accesses to memory that threads share.
 //!
-//! For every byte, the detector records the last store and a few of the loads and atomics, each
-//! with its thread, its source position and its time. The time consists of the number of barriers
-//! that the block has passed, and the number of `sync_warp`s that the thread's warp has passed
-//! since. Two accesses by different threads of a block are ordered if a barrier lies between them
-//! or, within one warp, if a chain of `sync_warp`s leads from one lane to the other. Accesses by
-//! threads of different blocks are ordered by a chain of fences and atomics; see [`Clock`].
+//! For every byte, the detector records the last store and a few of the loads and atomics, each with
+//! its thread, its source position and its time: the number of barriers that the block has passed,
+//! and the number of `sync_warp`s that the warp has passed since. Two accesses by different threads
+//! of a block are ordered if a barrier lies between them or, within one warp, if a chain of
+//! `sync_warp`s leads from one lane to the other. Accesses by threads of different blocks are ordered
+//! by a chain of fences and atomics; see [`Clock`]. Adjacent bytes that were always accessed together
+//! form a granule, which has one entry.
 //!
-//! Adjacent bytes that were always accessed together form a granule, which has one entry.
-//!
-//! One store is enough: every older store is ordered before it, because the newer one would have
-//! been reported as a race otherwise. The detector records four loads and four atomics (see
-//! [`Recent`]), which is enough to find every race within a block if warps synchronise as a whole.
-//! If only part of a warp synchronises, or if blocks do, a race with an older load can go
-//! unnoticed. Every reported race is real.
+//! One store is enough: every older one is ordered before it, or was a race. Four loads and four
+//! atomics (see [`Recent`]) find every race within a block if warps synchronise as a whole; otherwise
+//! a race with an older load can go unnoticed. Every reported race is real.
 //!
 //! The functions on the path of an access contain no closures and iterators, because a debug build
 //! does not inline them.

@@ -11,26 +11,6 @@ use crate::shadow::{Conflict, Now, Shadow};
 const MAX_SHARED: usize = 227 << 10;
 
 /// A region of a block's shared memory.
-///
-/// ```
-/// use cuda_cpu::{AccessKind, Launch, launch, shared_access, shared_static};
-/// use cuda_cpu::{sync_threads, thread_rank};
-///
-/// launch(&Launch::new("reverse", [1, 1, 1], [64, 1, 1]), &|| {
-///     let tile = shared_static("tile", 64 * 4);
-///     let (own, other) = (thread_rank() as usize, 63 - thread_rank() as usize);
-///     let words = tile.base.cast::<u32>();
-///
-///     shared_access(&tile, own * 4, [4, 4], AccessKind::Store);
-///     // SAFETY: the word is in the region, and no other thread accesses it before the barrier.
-///     unsafe { words.add(own).write(own as u32) };
-///     sync_threads();
-///     shared_access(&tile, other * 4, [4, 4], AccessKind::Load);
-///     // SAFETY: the word is inside the region, and no thread writes it after the barrier.
-///     assert_eq!(unsafe { words.add(other).read() }, other as u32);
-/// })?;
-/// # Ok::<(), cuda_cpu::Fault>(())
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SharedRegion {
     /// The first byte, aligned to 16 bytes.
@@ -41,13 +21,6 @@ pub struct SharedRegion {
     pub(crate) id: usize,
     /// The serial number of the block. The pointer is invalid in other blocks.
     pub(crate) block: u64,
-}
-
-impl SharedRegion {
-    /// Returns the address of a byte in profiles: different regions do not overlap.
-    pub(crate) fn profiled_address(region: usize, offset: usize) -> u64 {
-        (region as u64) << 32 | offset as u64
-    }
 }
 
 struct Region {
@@ -98,11 +71,6 @@ impl SharedMemory {
     /// Returns the size of all regions so far in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.regions.iter().map(|region| region.bytes).sum()
-    }
-
-    /// Returns whether an address is in one of the regions.
-    pub(crate) fn contains(&self, address: usize) -> bool {
-        self.find(address).is_some()
     }
 
     /// Returns the index of the region that contains an address, and the offset in it.

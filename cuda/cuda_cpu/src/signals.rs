@@ -1,30 +1,22 @@
 //! Turns the signals that a kernel's thread causes into faults: SIGSEGV and SIGBUS of a stack
 //! overflow or of an invalid address, and the watchdog's signal for a thread that does not end.
 //!
-//! Linux sends SIGSEGV for an access to a guard page or to an address without memory. The handler
-//! in this module recognises the fiber that the OS thread is running. It makes the interrupted
-//! fiber continue in [`block::stop`] on a small separate stack. That function suspends the fiber
-//! for good. Every other signal goes to the previously installed handler, so Rust's own message
-//! about overflows is preserved.
+//! The handler recognises the fiber that the OS thread is running. It makes the interrupted fiber
+//! continue in [`block::stop`] on a small separate stack, which suspends the fiber for good. Every
+//! other signal goes to the previously installed handler.
 //!
-//! The fiber's frames are never unwound, because Rust unwinds only from calls, and a signal can
-//! occur at any instruction. They are never freed either, because another OS thread may hold
-//! references into them. A kernel thread that is stopped thus keeps the locks it holds. The C
-//! library holds such locks inside `malloc`, and the process would soon hang if they were never
-//! released. An invalid access inside the C library therefore prints its message and ends the
-//! process, unless the address is in the guard of a buffer, because then the library copies or fills
-//! memory and holds no lock. The watchdog tries again later.
+//! The fiber's frames are never unwound, because Rust unwinds only from calls, and never freed,
+//! because another OS thread may hold references into them. A stopped thread keeps the locks it
+//! holds. The C library holds such locks inside `malloc`, so an invalid access inside the C library
+//! prints its message and ends the process, unless the address is in the guard of a buffer: then the
+//! library copies or fills memory and holds no lock. The watchdog tries again later. The handler
+//! captures a backtrace, which allocates, only if it has not interrupted the C library.
 //!
-//! The handler captures a backtrace, which allocates. It does so only if it has not interrupted the
-//! C library's allocator.
+//! A kernel that lends borrowed memory to other OS threads (`std::thread::scope`, `rayon::join`) can
+//! be stopped before they end. Therefore, the safe `launch` ends the process, and
+//! `launch_stoppable` is unsafe.
 //!
-//! One case is left to callers: a kernel lends borrowed memory to other OS threads
-//! (`std::thread::scope`, `rayon::join`) and is stopped before they end. If the launch returned, the
-//! memory might be freed while they use it. The safe `launch` therefore ends the process, and
-//! `launch_stoppable` is unsafe. Accesses through a `Slice` are checked after the launch, too.
-//!
-//! The module exists only for Linux on x86-64 and 64-bit ARM. On other systems an invalid access
-//! ends the process, and an endless loop does not end.
+//! The module knows the registers of x86-64 and 64-bit ARM.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -105,7 +97,7 @@ impl Drop for Spare {
     }
 }
 
-/// Prepares this OS thread, so that signals on it become faults. Called before each block.
+/// Prepares this OS thread, so that signals on it become faults.
 #[inline]
 pub(crate) fn prepare() {
     if SPARE_END.get() == 0 {
@@ -178,9 +170,6 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, contex
         {
             let [start, end] = [0, 1].map(|i| LIBC[i].load(Relaxed));
             let in_libc = (start..end).contains(&instruction(registers));
-            if stop == Stop::Blocked {
-                block::abort_on_stop(&*block, stop, "waiting in the operating system");
-            }
             if stop == Stop::Endless && (in_libc || block::is_uninterrupted(block)) {
                 // The watchdog sends the signal again.
                 return;
@@ -216,11 +205,7 @@ unsafe fn cause(
 ) -> Option<(*const block::Block<'static>, Stop)> {
     if signal == WATCHDOG {
         let block = block::running(stack_pointer(registers))?;
-        return match () {
-            () if watchdog::is_overdue() => Some((block, Stop::Endless)),
-            () if watchdog::is_blocked() => Some((block, Stop::Blocked)),
-            () => None,
-        };
+        return watchdog::is_overdue().then_some((block, Stop::Endless));
     }
     // SAFETY: for these signals, the operating system passes the address.
     let address = unsafe { (*info).si_addr() }.addr();

@@ -1,13 +1,10 @@
 //! Stacks for fibers. Blocks reuse stacks, because mapping a new stack costs more time than running
 //! a small block.
 //!
-//! A stack and its guard page are two memory mappings, and Linux allows a process 65,530 mappings.
-//! On a machine with many cores, blocks of 1024 waiting threads would exceed that limit if every
-//! core ran one at once. A block whose threads wait therefore reserves one stack per thread, and is
-//! delayed while all blocks together would exceed [`LIMIT`]. A block whose threads do not wait
-//! needs one stack, which the OS thread keeps for its next block.
-//!
-//! Stack pages that no thread has touched use only address space, so stacks can be large.
+//! A stack and its guard page are two of the 65,530 memory mappings that Linux allows a process.
+//! A block whose threads wait therefore reserves one stack per thread, and is delayed while all
+//! blocks together would exceed [`LIMIT`]. A block whose threads do not wait needs one stack, which
+//! the OS thread keeps for its next block. Pages that no thread has touched use only address space.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -59,20 +56,11 @@ thread_local! {
 ///
 /// The default is 1 MiB. Untouched pages use no memory. Frames in debug builds are several times
 /// larger than on a GPU.
-///
-/// ```
-/// cuda_cpu::set_stack_bytes(2 << 20);
-/// assert_eq!(cuda_cpu::stack_bytes(), 2 << 20);
-/// ```
 pub fn set_stack_bytes(bytes: usize) {
     BYTES.store(bytes.clamp(MIN_BYTES, MAX_BYTES).next_multiple_of(4096), Relaxed);
 }
 
 /// Returns the size of each thread's stack in bytes.
-///
-/// ```
-/// assert!(cuda_cpu::stack_bytes() >= 32 << 10);
-/// ```
 #[must_use]
 pub fn stack_bytes() -> usize {
     BYTES.load(Relaxed)
@@ -106,16 +94,6 @@ unsafe impl Stack for FiberStack {
 
     fn limit(&self) -> StackPointer {
         self.stack.limit()
-    }
-
-    #[cfg(windows)]
-    fn teb_fields(&self) -> corosensei::stack::StackTebFields {
-        self.stack.teb_fields()
-    }
-
-    #[cfg(windows)]
-    fn update_teb_fields(&mut self, stack_limit: usize, guaranteed_stack_bytes: usize) {
-        self.stack.update_teb_fields(stack_limit, guaranteed_stack_bytes);
     }
 }
 

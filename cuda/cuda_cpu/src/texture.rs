@@ -24,12 +24,6 @@
 //! ```
 
 /// The type of a channel in memory.
-///
-/// ```
-/// use cuda_cpu::texture::Channel;
-///
-/// assert_eq!([Channel::U8, Channel::U16, Channel::F32].map(Channel::bytes), [1, 2, 4]);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
     /// An unsigned integer of 8 bits.
@@ -53,21 +47,6 @@ impl Channel {
 }
 
 /// The filter: the method of sampling between texel centres.
-///
-/// ```
-/// use cuda_cpu::texture::{Address, Channel, Filter, Format, Texture};
-///
-/// let row = [0.0_f32, 1.0];
-/// let read = |filter| {
-///     let format = Format { channel: Channel::F32, channels: 1 };
-///     // SAFETY: `row` is one row of two floats, and nothing writes it.
-///     let texture =
-///         unsafe { Texture::new(row.as_ptr().cast(), [2, 1], 8, format, filter, Address::Clamp) };
-///     texture.sample(1.25, 0.5)[0]
-/// };
-/// assert_eq!(read(Filter::Point), 1.0);
-/// assert_eq!(read(Filter::Linear), 0.75);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Filter {
     /// The value of the texel that contains the coordinate.
@@ -77,21 +56,6 @@ pub enum Filter {
 }
 
 /// The address mode: the value of texels outside the texture.
-///
-/// ```
-/// use cuda_cpu::texture::{Address, Channel, Filter, Format, Texture};
-///
-/// let texel = [9_u8];
-/// let read = |address| {
-///     let format = Format { channel: Channel::U8, channels: 1 };
-///     // SAFETY: `texel` is one row of one byte, and nothing writes it.
-///     let texture =
-///         unsafe { Texture::new(texel.as_ptr(), [1, 1], 1, format, Filter::Point, address) };
-///     texture.element(-3.0, 0.5)[0]
-/// };
-/// assert_eq!(read(Address::Clamp), 9);
-/// assert_eq!(read(Address::Border), 0);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// The value of the nearest texel at the edge.
@@ -101,22 +65,6 @@ pub enum Address {
 }
 
 /// A texture in host memory.
-///
-/// ```
-/// use cuda_cpu::texture::{Address, Channel, Filter, Format, Texture};
-///
-/// let texels = [[10_u16, 20], [30, 65535]];
-/// let format = Format { channel: Channel::U16, channels: 2 };
-/// // SAFETY: `texels` is one row of two texels of 4 bytes, and nothing writes it.
-/// let texture = unsafe {
-///     Texture::new(texels.as_ptr().cast(), [2, 1], 8, format, Filter::Point, Address::Clamp)
-/// };
-/// assert_eq!((texture.size(), texture.pitch(), texture.format()), ([2, 1], 8, format));
-/// assert_eq!((texture.filter(), texture.address()), (Filter::Point, Address::Clamp));
-/// assert_eq!(texture.texels(), texels.as_ptr().cast());
-/// assert_eq!(texture.element(1.5, 0.5), [30, 65535, 0, 0]);
-/// assert_eq!(texture.sample(1.5, 0.5)[1], 1.0);
-/// ```
 #[derive(Clone, Debug)]
 pub struct Texture {
     texels: *const u8,
@@ -128,13 +76,6 @@ pub struct Texture {
 }
 
 /// The memory layout of a texel.
-///
-/// ```
-/// use cuda_cpu::texture::{Channel, Format};
-///
-/// let rgba = Format { channel: Channel::U8, channels: 4 };
-/// assert_eq!(rgba.channel.bytes() * rgba.channels, 4);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     /// The type of each channel.
@@ -168,40 +109,17 @@ impl Texture {
         Self { texels, size, pitch, format, filter, address }
     }
 
-    /// Returns the address of the first texel.
+    /// Returns the address of the first texel, the numbers of columns and rows, and the pitch in bytes
+    /// of a texture with this format, filter and address mode. Returns `None` for another texture.
     #[must_use]
-    pub fn texels(&self) -> *const u8 {
-        self.texels
-    }
-
-    /// Returns the numbers of columns and rows.
-    #[must_use]
-    pub fn size(&self) -> [u32; 2] {
-        self.size
-    }
-
-    /// Returns the distance in bytes from a row to the next.
-    #[must_use]
-    pub fn pitch(&self) -> u32 {
-        self.pitch
-    }
-
-    /// Returns the memory layout of a texel.
-    #[must_use]
-    pub fn format(&self) -> Format {
-        self.format
-    }
-
-    /// Returns the filter.
-    #[must_use]
-    pub fn filter(&self) -> Filter {
-        self.filter
-    }
-
-    /// Returns the address mode.
-    #[must_use]
-    pub fn address(&self) -> Address {
-        self.address
+    pub fn memory(
+        &self,
+        format: Format,
+        filter: Filter,
+        address: Address,
+    ) -> Option<(*const u8, [u32; 2], u32)> {
+        let fits = (self.format, self.filter, self.address) == (format, filter, address);
+        fits.then_some((self.texels, self.size, self.pitch))
     }
 
     /// Returns the filtered value at a coordinate. Integers read as fractions of their maximum, and

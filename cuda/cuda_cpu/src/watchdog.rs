@@ -3,14 +3,8 @@
 //! A monitor thread looks at each OS thread that runs blocks. If the OS thread has used more CPU
 //! time than the launch's [limit](crate::Checks::limit) without resuming a fiber, the running kernel
 //! thread is in an endless loop. The monitor then interrupts the OS thread with a signal, whose
-//! handler stops the kernel thread. The monitor sleeps while no launch with a limit is running.
-//!
-//! CPU time, unlike wall time, does not advance while the process is suspended or waits for a core.
-//!
-//! A kernel that waits in the operating system, for example for a `Mutex` of the standard library
-//! that another thread of the block holds, uses no CPU time either. A GPU has no such waits. The
-//! monitor counts its own looks to measure how long the wait takes. The process then ends, because
-//! the kernel thread cannot be stopped there.
+//! handler stops the kernel thread. CPU time, unlike wall time, does not advance while the process
+//! is suspended or waits for a core.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -48,9 +42,8 @@ struct Worker {
     progress: AtomicU64,
     /// The limit of the running block in milliseconds, 0 for none.
     limit: AtomicU64,
+    /// Whether the running fiber has used more CPU time than the limit.
     is_overdue: AtomicBool,
-    /// Whether the OS thread has waited in the operating system for longer than the limit.
-    is_blocked: AtomicBool,
 }
 
 /// A worker, and the last progress that the monitor saw.
@@ -59,10 +52,6 @@ struct Watched {
     progress: u64,
     /// The CPU time of the OS thread when the progress last changed.
     since: Duration,
-    /// The CPU time of the OS thread at the last look.
-    used: Duration,
-    /// The time that the monitor has slept since the progress or the CPU time last changed.
-    idle: Duration,
 }
 
 #[derive(Default)]
@@ -85,9 +74,8 @@ impl Registered {
             progress: AtomicU64::new(0),
             limit: AtomicU64::new(0),
             is_overdue: AtomicBool::new(false),
-            is_blocked: AtomicBool::new(false),
         });
-        let watched = Watched::new(worker.clone());
+        let watched = Watched { worker: worker.clone(), progress: 0, since: Duration::ZERO };
         state().workers.push(watched);
         WORKER.set(Arc::as_ptr(&worker));
         Self(worker)
@@ -109,6 +97,14 @@ thread_local! {
 
 fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the worker of this OS thread, if it has one.
+#[inline]
+fn worker<'a>() -> Option<&'a Worker> {
+    // SAFETY: the pointer is null, or `REGISTERED` of this OS thread owns the worker. No caller
+    // returns the reference.
+    unsafe { WORKER.get().as_ref() }
 }
 
 /// A running launch. The monitor looks at the workers while one exists.
@@ -152,8 +148,7 @@ impl Limit {
             // `try_with` fails while thread-local destructors run; the block is then not watched.
             let _ = REGISTERED.try_with(|_| ());
         }
-        // SAFETY: the pointer is null, or `REGISTERED` of this OS thread owns the worker.
-        let worker = unsafe { WORKER.get().as_ref() }?;
+        let worker = worker()?;
         let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX).max(1);
         Some(Self { earlier: worker.limit.swap(limit, Relaxed) })
     }
@@ -161,8 +156,7 @@ impl Limit {
 
 impl Drop for Limit {
     fn drop(&mut self) {
-        // SAFETY: as in `new`.
-        if let Some(worker) = unsafe { WORKER.get().as_ref() } {
+        if let Some(worker) = worker() {
             worker.limit.store(self.earlier, Relaxed);
             note_progress();
         }
@@ -172,12 +166,10 @@ impl Drop for Limit {
 /// Records that this OS thread resumes a fiber.
 #[inline]
 pub(crate) fn note_progress() {
-    // SAFETY: the pointer is null, or `REGISTERED` of this OS thread owns the worker.
-    if let Some(worker) = unsafe { WORKER.get().as_ref() } {
+    if let Some(worker) = worker() {
         // No other thread writes the number.
         worker.progress.store(worker.progress.load(Relaxed).wrapping_add(1), Relaxed);
         worker.is_overdue.store(false, Relaxed);
-        worker.is_blocked.store(false, Relaxed);
     }
 }
 
@@ -185,64 +177,40 @@ pub(crate) fn note_progress() {
 ///
 /// The caller is a signal handler.
 pub(crate) fn is_overdue() -> bool {
-    // SAFETY: the pointer is null, or `REGISTERED` of this OS thread owns the worker.
-    unsafe { WORKER.get().as_ref() }.is_some_and(|worker| worker.is_overdue.load(Relaxed))
-}
-
-/// Returns whether the fiber that this OS thread runs waits in the operating system for too long.
-///
-/// The caller is a signal handler.
-pub(crate) fn is_blocked() -> bool {
-    // SAFETY: the pointer is null, or `REGISTERED` of this OS thread owns the worker.
-    unsafe { WORKER.get().as_ref() }.is_some_and(|worker| worker.is_blocked.load(Relaxed))
+    worker().is_some_and(|worker| worker.is_overdue.load(Relaxed))
 }
 
 fn monitor() {
     let mut state = state();
-    let mut slept = Duration::ZERO;
     loop {
         while state.launches == 0 {
             state = BEGUN.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         let mut interval = INTERVAL[1];
         for watched in &mut state.workers {
-            if let Some(limit) = watched.look(slept) {
+            if let Some(limit) = watched.look() {
                 interval = interval.min(limit / 8);
             }
         }
         drop(state);
-        slept = interval.max(INTERVAL[0]);
-        thread::sleep(slept);
+        thread::sleep(interval.max(INTERVAL[0]));
         state = self::state();
     }
 }
 
 impl Watched {
-    fn new(worker: Arc<Worker>) -> Self {
-        let none = Duration::ZERO;
-        Self { worker, progress: 0, since: none, used: none, idle: none }
-    }
-
     /// Interrupts the worker if it has exceeded its limit. Returns the limit, if there is one.
-    /// `slept` is the time since the last look, without a time in which the process was suspended.
-    fn look(&mut self, slept: Duration) -> Option<Duration> {
+    fn look(&mut self) -> Option<Duration> {
         let worker = &self.worker;
         let limit = match worker.limit.load(Relaxed) {
             0 => return None,
             limit => Duration::from_millis(limit),
         };
         let (progress, used) = (worker.progress.load(Relaxed), cpu_time_of(worker.thread));
-        let is_idle = progress == self.progress && used == self.used;
-        self.idle = if is_idle { self.idle + slept } else { Duration::ZERO };
-        self.used = used;
         if progress != self.progress {
             (self.progress, self.since) = (progress, used);
-            return Some(limit);
-        }
-        let is_overdue = used.saturating_sub(self.since) > limit;
-        if is_overdue || self.idle > limit {
-            worker.is_overdue.store(is_overdue, Relaxed);
-            worker.is_blocked.store(!is_overdue, Relaxed);
+        } else if used.saturating_sub(self.since) > limit {
+            worker.is_overdue.store(true, Relaxed);
             // SAFETY: the OS thread exists, because it removes itself from the list, which is
             // locked, before it ends.
             unsafe { libc::pthread_kill(worker.thread.0, WATCHDOG) };

@@ -11,22 +11,33 @@ use std::panic::{self, AssertUnwindSafe, Location, catch_unwind, panic_any};
 use std::process::{Command, Output};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
 
 use cuda_cpu::{
-    AccessKind, Checks, ConstantBank, Fault, FaultKind, Launch, SharedRegion, WarpOp, fail, launch,
-    launch_stoppable, set_stack_bytes, shared_access, shared_static, stack_bytes, sync_threads,
-    thread_idx, thread_rank, warp_exchange,
+    AccessKind, Checks, Fault, FaultKind, Launch, SharedRegion, WarpOp, fail, launch,
+    launch_stoppable, memory, set_stack_bytes, shared_access, shared_static, stack_bytes,
+    sync_threads, thread_idx, thread_rank, warp_exchange,
 };
 
 fn run(blocks: u32, threads: u32, thread: impl Fn() + Sync) -> Result<(), Fault> {
-    shaped([blocks, 1, 1], [threads, 1, 1], thread)
+    checked(Checks::BUILD, [blocks, 1, 1], [threads, 1, 1], thread)
 }
 
-fn shaped(grid: [u32; 3], block: [u32; 3], thread: impl Fn() + Sync) -> Result<(), Fault> {
-    let constants = &ConstantBank::default();
-    let kernel = "attack";
-    let checks = Checks { shared: true, ..Checks::BUILD };
-    let launch = Launch { kernel, grid, block, dynamic_shared: 0, constants, checks };
+/// Runs a kernel with a limit of half a second.
+fn limited(blocks: u32, threads: u32, thread: impl Fn() + Sync) -> Result<(), Fault> {
+    let checks = Checks { limit: Some(Duration::from_millis(500)), ..Checks::BUILD };
+    checked(checks, [blocks, 1, 1], [threads, 1, 1], thread)
+}
+
+fn checked(
+    checks: Checks,
+    grid: [u32; 3],
+    block: [u32; 3],
+    thread: impl Fn() + Sync,
+) -> Result<(), Fault> {
+    let checks = Checks { shared: true, ..checks };
+    let launch = Launch { checks, ..Launch::new("attack", grid, block) };
     // SAFETY: no test lends memory to other OS threads beyond the launch.
     unsafe { launch_stoppable(&launch, &|threads| threads.each(&thread)) }
 }
@@ -174,7 +185,6 @@ fn stacks_can_be_made_larger() {
 
 /// An OS thread that Rust did not create has no signal stack. A stack overflow in its launch must
 /// still be a fault.
-#[cfg(target_os = "linux")]
 #[test]
 fn an_overflow_on_a_foreign_thread_is_a_fault() {
     extern "C" fn body(_: *mut libc::c_void) -> *mut libc::c_void {
@@ -231,7 +241,6 @@ fn the_hosts_overflow_and_access_violations_stay_what_they_are() {
     let Some(overflow) = overflow else { return };
     assert!(text(&overflow).contains("has overflowed its stack"), "{}", text(&overflow));
     let violation = alone(name, &[], || ()).unwrap();
-    #[cfg(unix)]
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&violation.status), Some(11));
     assert!(!text(&violation).contains("kernel"), "{}", text(&violation));
 }
@@ -348,10 +357,11 @@ fn a_kept_payload_is_a_panic_like_any() {
     assert!(matches!(fault.kind, FaultKind::Panic { place: None, .. }), "{fault}");
 }
 
+/// The watchdog ends the process, or the thread if it is not unwinding at that moment.
 #[test]
-fn a_thread_that_never_stops_catching_ends_the_process() {
-    let output = alone("a_thread_that_never_stops_catching_ends_the_process", &[], || {
-        let _ = run(1, 2, || {
+fn a_thread_that_never_stops_catching_ends() {
+    let output = alone("a_thread_that_never_stops_catching_ends", &[], || {
+        let fault = limited(1, 2, || {
             loop {
                 let _ = catch_unwind(sync_threads);
                 if thread_rank() == 1 {
@@ -359,12 +369,12 @@ fn a_thread_that_never_stops_catching_ends_the_process() {
                 }
             }
         });
+        eprintln!("{}", fault.unwrap_err());
     });
     let Some(output) = output else { return };
     let text = text(&output);
-    assert!(!output.status.success());
-    assert!(text.contains("block (0,0,0) thread (0,0,0) waits at"), "{text}");
-    assert!(text.contains("thread (1,0,0): the kernel trapped"), "{text}");
+    let ends = ["thread (0,0,0), while it unwinds: endless loop", "(1,0,0): the kernel trapped"];
+    assert!(ends.iter().any(|end| text.contains(end)), "{text}");
 }
 
 #[test]
@@ -501,7 +511,7 @@ fn shapes_over_cudas_limits_are_refused() {
         ([1, 1, 1], [65536, 65536, 1]),
         ([1, 1, 1], [u32::MAX; 3]),
     ] {
-        let fault = shaped(grid, block, || panic!("must not run")).unwrap_err();
+        let fault = checked(Checks::BUILD, grid, block, || panic!("must not run")).unwrap_err();
         assert_eq!(fault.kind, FaultKind::Shape { grid, block });
     }
 }
@@ -511,7 +521,7 @@ fn shapes_over_cudas_limits_are_refused() {
 #[test]
 fn the_largest_grid_begins() {
     for grid in [[65535; 3], [i32::MAX as u32, 65535, 65535]] {
-        let fault = shaped(grid, [1, 1, 1], || {
+        let fault = checked(Checks::BUILD, grid, [1, 1, 1], || {
             let block = cuda_cpu::block_idx();
             assert!(block.iter().zip(grid).all(|(i, n)| *i < n), "{block:?}");
             trap();
@@ -641,4 +651,86 @@ fn an_overflow_while_launching_is_a_fault() {
     let Some(output) = output else { return };
     let text = text(&output);
     assert!(text.contains("all rounds"), "{text}");
+}
+
+/// A kernel prints forever. It is stopped while it holds the lock of stdout, or between two lines.
+/// The process must not hang in either case.
+#[test]
+fn a_kernel_that_prints_forever_ends() {
+    let output = alone("a_kernel_that_prints_forever_ends", &[], || {
+        let fault = limited(4, 1, || {
+            loop {
+                println!("a line");
+            }
+        });
+        println!("the host prints");
+        eprintln!("{}", fault.unwrap_err());
+    });
+    let Some(output) = output else { return };
+    let text = text(&output);
+    assert!(text.contains("kernel `attack`, block"), "{text}");
+    assert!(text.contains("endless loop"), "{text}");
+}
+
+/// Each buffer with guards takes two of the mappings that Linux allows a process.
+#[test]
+fn many_buffers_leave_room_for_stacks() {
+    let buffers: Vec<_> = (0..50_000_u32).map(|_| memory::allocate(64).unwrap()).collect();
+    limited(2, 1024, sync_threads).unwrap();
+    for (i, buffer) in (0..).zip(&buffers) {
+        // SAFETY: the buffer has 64 bytes.
+        unsafe {
+            assert_eq!(buffer.cast::<u32>().read(), 0, "{i}");
+            buffer.cast::<u32>().write(i);
+        }
+    }
+    for (i, buffer) in (0..).zip(buffers) {
+        // SAFETY: the buffer has 64 bytes, and nothing uses it afterwards.
+        unsafe {
+            assert_eq!(buffer.cast::<u32>().read(), i);
+            memory::free(buffer, 64);
+        }
+    }
+}
+
+#[test]
+fn sizes_that_cannot_be_allocated_are_errors() {
+    for bytes in [0, 1 << 60, usize::MAX] {
+        assert!(memory::allocate(bytes).is_err(), "{bytes}");
+    }
+}
+
+/// The first access has an address that the processor rejects without telling it.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_pointer_that_cannot_exist() {
+    let fault = limited(1, 1, || {
+        let pointer = ptr::with_exposed_provenance::<u8>(0x7b7b_7b7b_7b7b_7b7b);
+        // SAFETY: the access is invalid on purpose.
+        unsafe { pointer.read_volatile() };
+    })
+    .unwrap_err();
+    assert!(matches!(fault.kind, FaultKind::InvalidAddress { address: None, .. }), "{fault}");
+    assert!(fault.to_string().contains("no pointer can have"), "{fault}");
+}
+
+#[test]
+fn several_host_threads_launch_at_once() {
+    thread::scope(|scope| {
+        for host in 0..8 {
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let fault = limited(4, 96, || {
+                        sync_threads();
+                        assert!(thread_rank() != 70, "host {host}, round {round}");
+                        sync_threads();
+                    })
+                    .unwrap_err();
+                    let expected = format!("panic: host {host}, round {round}");
+                    assert!(fault.to_string().contains(&expected), "{fault}");
+                    limited(4, 96, sync_threads).unwrap();
+                }
+            });
+        }
+    });
 }

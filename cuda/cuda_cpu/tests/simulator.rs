@@ -7,19 +7,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use cuda_cpu::{
-    Checks, ConstantBank, Fault, FaultKind, Launch, WarpOp, block_dim, block_idx, grid_dim, launch,
-    launch_id, shared_static, sync_threads, thread_idx, thread_rank, warp_exchange,
+    Checks, Fault, FaultKind, Launch, WarpOp, block_dim, block_idx, grid_dim, launch, launch_id,
+    shared_static, sync_threads, thread_idx, thread_rank, warp_exchange,
 };
 
 fn run(grid: [u32; 3], block: [u32; 3], thread: impl Fn() + Sync) -> Result<(), Fault> {
-    let config = Launch {
-        kernel: "closure",
-        grid,
-        block,
-        dynamic_shared: 0,
-        constants: &ConstantBank::default(),
-        checks: Checks { shared: true, ..Checks::BUILD },
-    };
+    let checks = Checks { shared: true, ..Checks::BUILD };
+    let config = Launch { checks, ..Launch::new("closure", grid, block) };
     launch(&config, &thread)
 }
 

@@ -52,11 +52,9 @@ impl Plane {
     ) -> Option<Self> {
         // SAFETY: the caller guarantees it.
         let texture = unsafe { texture.host_texture() };
-        let fits = texture.format() == Format { channel, channels }
-            && texture.filter() == Filter::Linear
-            && texture.address() == Address::Clamp;
-        let texel = channel.bytes() * channels;
-        fits.then(|| Self::new(texture.texels(), texture.size(), texture.pitch(), texel)).flatten()
+        let format = Format { channel, channels };
+        let (texels, size, pitch) = texture.memory(format, Filter::Linear, Address::Clamp)?;
+        Self::new(texels, size, pitch, channel.bytes() * channels)
     }
 
     fn new(texels: *const u8, [width, height]: [u32; 2], pitch: u32, texel: u32) -> Option<Self> {

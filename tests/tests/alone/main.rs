@@ -1,7 +1,7 @@
 //! Tests that need their own process, because they count the process's objects or memory, select its CUDA driver, or
 //! lose its GPU.
 //!
-//! [`alone`](panoweave_tests::alone::alone) or `live_faults::fake::run_alone` starts this executable again for each
+//! [`alone`](panoweave_tests::alone::alone) or `live_faults::fake::alone` starts this executable again for each
 //! test.
 
 mod files_memory;

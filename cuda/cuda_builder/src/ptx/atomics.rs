@@ -6,36 +6,28 @@
 //! for each ordering. If the position is unknown, the strongest ordering of the module is used,
 //! which is correct but slower.
 
-use super::scan::lines;
+use super::scan::{lines, replace_lines};
 use crate::ir::{Order, Orders};
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 /// Returns whether the PTX has, outside `asm!`, an `atom` instruction without an ordering.
 pub(crate) fn has_unordered_atomics(ptx: &str) -> bool {
-    lines(ptx).any(|(line, in_asm)| !in_asm && unordered(line).is_some())
+    lines(ptx).any(|line| unordered(line).is_some())
 }
 
 /// Returns the PTX with the ordering from `orders` added to every atomic operation that lacks one.
 /// `ptx` must contain its line tables.
 pub(crate) fn order_atomics(ptx: &str, orders: &Orders) -> String {
     let files: HashMap<&str, &str> = ptx.lines().filter_map(file).collect();
-    let mut text = String::with_capacity(ptx.len() + 1024);
     let mut place = ("", "", "");
-    for (line, in_asm) in lines(ptx) {
+    replace_lines(ptx, |line| {
         if let Some(rest) = line.strip_prefix("\t.loc\t") {
             let mut words = rest.split_whitespace();
             let mut next = || words.next().unwrap_or("");
             place = (files.get(next()).copied().unwrap_or(""), next(), next());
         }
-        match unordered(line).filter(|_| !in_asm) {
-            Some(operation) => {
-                push(&mut text, line, operation, orders.at(place.0, place.1, place.2));
-            }
-            None => text.push_str(line),
-        }
-    }
-    text
+        ordered(line, unordered(line)?, orders.at(place.0, place.1, place.2))
+    })
 }
 
 /// Returns the name of the `atom` instruction in a line if it has no ordering.
@@ -45,23 +37,22 @@ fn unordered(line: &str) -> Option<&str> {
     (!["relaxed", "acquire", "release", "acq_rel"].contains(&semantics)).then_some(name)
 }
 
-/// Appends `line` to `text`, with the ordering `order` added to the instruction `operation`.
+/// Returns the line with the ordering `order` added to the instruction `operation`, or `None` if the
+/// operation is relaxed.
 ///
 /// The scope is `sys`, as in the loads and stores that LLVM writes. A total order needs a fence
 /// before the operation, as LLVM writes for compare-and-swap.
-fn push(text: &mut String, line: &str, operation: &str, order: Order) {
+fn ordered(line: &str, operation: &str, order: Order) -> Option<String> {
     let semantics = match order {
         Order { total: true, .. } => "acquire",
         Order { acquire: true, release: true, .. } => "acq_rel",
         Order { acquire: true, .. } => "acquire",
         Order { release: true, .. } => "release",
-        _ => return text.push_str(line),
+        _ => return None,
     };
-    if order.total {
-        text.push_str("\tfence.sc.sys;\n");
-    }
+    let fence = if order.total { "\tfence.sc.sys;\n" } else { "" };
     let rest = &operation["atom".len()..];
-    let _ = write!(text, "{}", line.replacen(operation, &format!("atom.{semantics}.sys{rest}"), 1));
+    Some(fence.to_owned() + &line.replacen(operation, &format!("atom.{semantics}.sys{rest}"), 1))
 }
 
 /// Returns the file number and file name that a `.file` line declares.

@@ -3,7 +3,7 @@
 //! LLVM does this for functions with an attribute that rustc cannot set. Instructions in `asm!`
 //! stay unchanged, because their author chose the modifiers.
 
-use super::scan::lines;
+use super::scan::replace_lines;
 
 /// The instructions that accept `.ftz` with type `.f32`.
 const FAMILIES: [&str; 17] = [
@@ -16,19 +16,14 @@ const AFTER: [&str; 6] = ["sat", "NaN", "xorsign", "relu", "f32", "f32x2"];
 
 /// Returns the PTX with `.ftz` added to every instruction outside `asm!` that accepts it.
 pub(crate) fn flush_denormals(ptx: &str) -> String {
-    let mut text = String::with_capacity(ptx.len() + ptx.len() / 64);
-    for (line, in_asm) in lines(ptx) {
-        let name = line.split_whitespace().find(|word| !word.starts_with('@'));
-        match name.and_then(flushing).filter(|_| !in_asm) {
-            Some((old, new)) => text.push_str(&line.replacen(old, &new, 1)),
-            None => text.push_str(line),
-        }
-    }
-    text
+    replace_lines(ptx, |line| {
+        let name = line.split_whitespace().find(|word| !word.starts_with('@'))?;
+        Some(line.replacen(name, &flushing(name)?, 1))
+    })
 }
 
-/// Returns the name of an instruction and its replacement, if it accepts `.ftz` and lacks it.
-fn flushing(name: &str) -> Option<(&str, String)> {
+/// Returns the new name of an instruction, if it accepts `.ftz` and lacks it.
+fn flushing(name: &str) -> Option<String> {
     let parts: Vec<&str> = name.split('.').collect();
     let (family, kind) = (parts.first()?, parts.last()?);
     let takes =
@@ -36,7 +31,7 @@ fn flushing(name: &str) -> Option<(&str, String)> {
     let at = parts.iter().position(|part| AFTER.contains(part)).filter(|_| takes)?;
     let mut parts = parts;
     parts.insert(at, "ftz");
-    Some((name, parts.join(".")))
+    Some(parts.join("."))
 }
 
 #[cfg(test)]

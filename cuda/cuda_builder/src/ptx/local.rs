@@ -4,46 +4,21 @@
 //! operations on local memory itself, but writes an `atom` instruction for compare-and-swap, which
 //! `ptxas` rejects because `atom` does not support local memory.
 
-use std::fmt::Write as _;
+use super::scan::replace_lines;
 
-/// Returns the PTX with every `atom.….local.cas` replaced by a load, a comparison and a store.
+/// Returns the PTX with every `atom.….local.cas.TYPE old, [place], expected, new;` of the compiler
+/// replaced by a load, a comparison and a store.
 pub(crate) fn lower_local_swaps(ptx: &str) -> String {
-    let mut text = String::with_capacity(ptx.len());
-    for line in ptx.split_inclusive('\n') {
-        match Swap::read(line) {
-            Some(swap) => swap.write(&mut text),
-            None => text.push_str(line),
-        }
-    }
-    text
-}
-
-/// The operands of `atom.….local.cas.TYPE old, [place], expected, new;`.
-struct Swap<'a> {
-    ty: &'a str,
-    old: &'a str,
-    place: &'a str,
-    expected: &'a str,
-    new: &'a str,
-}
-
-impl<'a> Swap<'a> {
-    fn read(line: &'a str) -> Option<Self> {
+    replace_lines(ptx, |line| {
         let (name, operands) = line.trim().strip_suffix(';')?.split_once(char::is_whitespace)?;
         let (_, ty) = name.strip_prefix("atom.")?.split_once("local.cas.")?;
-        let mut operands = operands.split(',').map(str::trim);
-        let mut next = || operands.next();
-        Some(Self { ty, old: next()?, place: next()?, expected: next()?, new: next()? })
-    }
-
-    fn write(&self, text: &mut String) {
-        let Self { ty, old, place, expected, new } = self;
-        let _ = write!(
-            text,
+        let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
+        let [old, place, expected, new] = operands[..] else { return None };
+        Some(format!(
             "\t{{\n\t.reg .pred \t%same;\n\tld.local.{ty} \t{old}, {place};\n\
              \tsetp.eq.{ty} \t%same, {old}, {expected};\n\t@%same st.local.{ty} \t{place}, {new};\n\t}}\n"
-        );
-    }
+        ))
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Parses kernel markers, the comments that `#[kernel]` writes into the PTX for each kernel.
 
-use crate::PtxError;
-
 /// The first characters of a marker line, after any indentation.
 const PREFIX: &str = "// cuda_std.kernel ";
 
@@ -23,17 +21,23 @@ pub(super) fn is_marker(line: &str) -> bool {
 }
 
 /// Returns all markers of the text. Two markers with the same name are an error.
-pub(super) fn read_all(ptx: &str) -> Result<Vec<Marker>, PtxError> {
+pub(super) fn read_all(ptx: &str) -> Result<Vec<Marker>, String> {
     let mut markers: Vec<Marker> = Vec::new();
     for line in ptx.lines().filter(|line| is_marker(line)) {
-        let marker = read(line.trim())
-            .map_err(|reason| PtxError::Marker { line: line.trim().to_owned(), reason })?;
+        let marker = read(line.trim()).map_err(|reason| invalid(line.trim(), &reason))?;
         if markers.iter().any(|other| other.name == marker.name) {
-            return Err(PtxError::DuplicateMarker { kernel: marker.name });
+            return Err(format!("two kernels have the name `{}`; rename one of them", marker.name));
         }
         markers.push(marker);
     }
     Ok(markers)
+}
+
+/// Returns the error that the marker line of a macro is invalid.
+pub(super) fn invalid(line: &str, reason: &str) -> String {
+    format!(
+        "invalid marker line `{line}`: {reason}; correct the arguments of the macro that wrote it (`#[kernel]` or `shared_array!`)"
+    )
 }
 
 fn read(line: &str) -> Result<Marker, String> {

@@ -6,19 +6,14 @@
 //!
 //! Inline assembly stays as it is, because its address may be generic.
 
-use super::scan::lines;
+use super::scan::replace_lines;
 
 /// Returns the PTX with `.shared` added to every `ldmatrix` of the compiler that lacks it.
 pub(crate) fn load_shared_matrices(ptx: &str) -> String {
-    let mut text = String::with_capacity(ptx.len() + ptx.len() / 64);
-    for (line, in_asm) in lines(ptx) {
+    replace_lines(ptx, |line| {
         let is_generic = line.trim_start().starts_with("ldmatrix.") && !line.contains(".shared");
-        match line.find(".b16").filter(|_| is_generic && !in_asm) {
-            Some(at) => text.extend([&line[..at], ".shared", &line[at..]]),
-            None => text.push_str(line),
-        }
-    }
-    text
+        is_generic.then(|| line.replacen(".b16", ".shared.b16", 1))
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! so the rest can be split at punctuation. This covers the PTX that LLVM writes and the PTX that
 //! people write in `asm!`.
 
-use crate::PtxError;
 use std::collections::BTreeSet;
 
 /// A function or kernel with a body.
@@ -35,7 +34,7 @@ pub(super) struct Module {
 }
 
 /// Finds all functions in the PTX text, and the names that it only declares.
-pub(super) fn module(ptx: &str) -> Result<Module, PtxError> {
+pub(super) fn module(ptx: &str) -> Result<Module, String> {
     let code = blanked(ptx);
     let mut scan = Scan { code: &code, at: 0 };
     let mut functions: Vec<Function> = Vec::new();
@@ -120,7 +119,7 @@ impl<'a> Iterator for Scan<'a> {
 impl<'a> Scan<'a> {
     /// Reads a function from the position after `.entry` or `.func`. Returns the function, or the
     /// name in the inner `Err` if the text only declares the function without a body.
-    fn function(&mut self, is_entry: bool) -> Result<Result<Function, String>, PtxError> {
+    fn function(&mut self, is_entry: bool) -> Result<Result<Function, String>, String> {
         let mut name = self.expect("a function's name")?;
         if name == "(" {
             // The return value of a `.func` precedes its name.
@@ -155,7 +154,7 @@ impl<'a> Scan<'a> {
 
     /// Reads up to the bracket `close` that matches the bracket `open` just read. Returns the words
     /// between the two brackets.
-    fn skip_group(&mut self, open: &str, close: &str) -> Result<Vec<&'a str>, PtxError> {
+    fn skip_group(&mut self, open: &str, close: &str) -> Result<Vec<&'a str>, String> {
         let mut words = Vec::new();
         let mut depth = 1;
         loop {
@@ -172,23 +171,48 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn expect(&mut self, reason: &'static str) -> Result<&'a str, PtxError> {
+    fn expect(&mut self, reason: &'static str) -> Result<&'a str, String> {
         let at = self.at;
-        self.next().ok_or(PtxError::Malformed { at, reason })
+        self.next().ok_or_else(|| malformed(at, reason))
     }
 }
 
-/// Returns the lines of the text, and whether each is inside an `asm!` block.
-pub(super) fn lines(ptx: &str) -> impl Iterator<Item = (&str, bool)> {
+/// Returns the error that the PTX cannot be parsed at the byte `at`.
+pub(super) fn malformed(at: usize, expected: &str) -> String {
+    format!(
+        "the PTX cannot be parsed at byte {at}: expected {expected}; check the `asm!` of the kernels, \
+         and report a bug in cuda_builder if a newer rustc wrote this PTX"
+    )
+}
+
+/// Returns the lines of the text outside `asm!` blocks.
+pub(super) fn lines(ptx: &str) -> impl Iterator<Item = &str> {
     let mut in_asm = false;
-    ptx.split_inclusive('\n').map(move |line| {
+    ptx.split_inclusive('\n').filter(move |line| {
         match line.trim() {
             "// begin inline asm" => in_asm = true,
             "// end inline asm" => in_asm = false,
             _ => {}
         }
-        (line, in_asm)
+        !in_asm
     })
+}
+
+/// Returns the text with those lines outside `asm!` blocks replaced for which `new` returns a text.
+pub(super) fn replace_lines<'a>(
+    ptx: &'a str,
+    mut new: impl FnMut(&'a str) -> Option<String>,
+) -> String {
+    let mut text = String::with_capacity(ptx.len() + ptx.len() / 64);
+    let mut at = 0;
+    for line in lines(ptx) {
+        if let Some(new) = new(line) {
+            let start = line.as_ptr().addr() - ptx.as_ptr().addr();
+            text.extend([&ptx[at..start], &new]);
+            at = start + line.len();
+        }
+    }
+    text + &ptx[at..]
 }
 
 /// Returns whether the instruction makes a thread wait for its whole block.

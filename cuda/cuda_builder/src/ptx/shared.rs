@@ -9,7 +9,8 @@
 //! // cuda_std.shared NAME align=16 bytes=1024
 //! ```
 
-use crate::PtxError;
+use super::marker::invalid;
+use super::scan::malformed;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -25,11 +26,10 @@ pub(super) fn is_marker(line: &str) -> bool {
 
 /// Returns the offset in `ptx` at which the declarations must be inserted, and one declaration per
 /// array.
-pub(super) fn declarations(ptx: &str) -> Result<(usize, String), PtxError> {
+pub(super) fn declarations(ptx: &str) -> Result<(usize, String), String> {
     let mut arrays = BTreeMap::new();
     for line in ptx.lines().map(str::trim).filter(|line| is_marker(line)) {
-        let problem =
-            |reason: &str| PtxError::Marker { line: line.to_owned(), reason: reason.to_owned() };
+        let problem = |reason| invalid(line, reason);
         let (name, align, bytes) = read(line).ok_or_else(|| {
             problem("the text after `cuda_std.shared` is not NAME align=NUMBER bytes=NUMBER")
         })?;
@@ -43,10 +43,9 @@ pub(super) fn declarations(ptx: &str) -> Result<(usize, String), PtxError> {
     if arrays.is_empty() {
         return Ok((0, String::new()));
     }
-    let head = ptx.find(ADDRESS_SIZE).ok_or(PtxError::Malformed {
-        at: 0,
-        reason: "`.address_size 64` in the head of the module",
-    })?;
+    let head = ptx
+        .find(ADDRESS_SIZE)
+        .ok_or_else(|| malformed(0, "`.address_size 64` in the head of the module"))?;
     let mut text = String::from("\n");
     for (name, (align, bytes)) in arrays {
         let _ = writeln!(text, ".shared .align {align} .b8 {name}[{bytes}];");

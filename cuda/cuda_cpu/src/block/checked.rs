@@ -7,7 +7,6 @@ use super::Block;
 use super::calls::uninterrupted;
 use super::failure::fail;
 use crate::fault::{AccessKind, FaultKind, ThreadId};
-use crate::global::Race;
 use crate::shadow::Now;
 use crate::{SharedRegion, WARP_SIZE};
 
@@ -56,14 +55,15 @@ impl Block<'_> {
         access: AccessKind,
         place: &'static Location<'static>,
     ) {
-        let Some(global) = self.global.filter(|_| !self.has_failed.get()) else { return };
+        let global = self.grid.global.as_ref().filter(|_| !self.has_failed.get());
+        let Some(global) = global else { return };
         self.last.set(Some(place));
         let race = {
             let (warp_syncs, clock) = (self.warp_syncs.borrow(), self.clock.borrow());
             let now = Now { clock: Some(&clock), ..self.now(&warp_syncs, place) };
             uninterrupted(|| global.note(address, size, access, &now))
         };
-        if let Some(Race { other_access, other }) = race {
+        if let Some((other_access, other)) = race {
             let at = ThreadId {
                 block: self.launch.block_index(other.block),
                 thread: self.launch.thread_index(other.thread),
@@ -102,7 +102,7 @@ impl Block<'_> {
     /// Orders the block after the atomics at `address`, and those that follow after the block.
     #[cold]
     pub(super) fn synchronise(&self, address: usize, releases: bool) {
-        let Some(global) = self.global else { return };
+        let Some(global) = &self.grid.global else { return };
         let mut clock = self.clock.borrow_mut();
         uninterrupted(|| {
             global.acquire(address, &mut clock);

@@ -3,20 +3,17 @@
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe, Location, PanicHookInfo};
-use std::{mem, process, thread};
+use std::sync::Once;
+use std::{env, mem, process, thread};
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 use corosensei::trap::CoroutineTrapHandler;
 
-use super::{Block, CURRENT, Stop};
+use super::current::{pointer, running as current};
+use super::{Block, Stop};
 use crate::backtrace::StackTrace;
 use crate::fault::{Fault, FaultKind, ThreadId, text_of};
 use crate::memory;
 use crate::stacks::stack_bytes;
-
-/// The number of times that one thread of a failed block may catch the panic that ends the block
-/// and wait again.
-const MAX_CAUGHT: u32 = 1000;
 
 /// The messages of rustc's checks of raw pointers. These panics end the process instead of
 /// unwinding, so no launch returns them.
@@ -53,7 +50,7 @@ impl Block<'_> {
                 let near = address.and_then(memory::near);
                 FaultKind::InvalidAddress { address, near, place, last }
             }
-            Stop::Endless | Stop::Blocked => {
+            Stop::Endless => {
                 let limit = self.launch.checks.limit.unwrap_or_default();
                 FaultKind::Endless { limit, place, last, other: None }
             }
@@ -70,22 +67,8 @@ impl Block<'_> {
             // fault ends the block.
             self.record(FaultKind::WaitInUnwinding { place });
         } else {
-            self.unwind(place);
+            panic::resume_unwind(Box::new(Unwind));
         }
-    }
-
-    /// Unwinds a thread of a failed block.
-    fn unwind(&self, place: &'static Location<'static>) -> ! {
-        self.caught.set(self.caught.get() + 1);
-        if self.caught.get() > MAX_CAUGHT {
-            let at = self.thread_id();
-            let fault = self.fault.take().map_or_else(String::new, |fault| fault.to_string());
-            eprintln!(
-                "fatal: {at} waits at {place} although its block has failed, and has caught the panic that ends the block {MAX_CAUGHT} times; do not catch panics around barriers and warp operations (fault of the block: {fault})",
-            );
-            process::abort();
-        }
-        panic::resume_unwind(Box::new(Unwind));
     }
 
     fn thread_id(&self) -> ThreadId {
@@ -141,15 +124,29 @@ impl Block<'_> {
     }
 }
 
+/// Installs the panic hook, once. It turns a kernel's panic into a fault with text and position
+/// instead of a message on stderr; only a panic hook gets the position of a panic.
+///
+/// The hook forwards panics outside kernels to the program's hook. It forwards a kernel's panic only
+/// if `RUST_BACKTRACE` requests a backtrace, or if the thread panics again while it unwinds, which
+/// ends the process.
+pub(crate) fn install_panic_hook() {
+    static INSTALL: Once = Once::new();
+    INSTALL.call_once(|| {
+        let backtrace = env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0");
+        let earlier = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !note_panic(info) || backtrace || cfg!(panic = "abort") {
+                earlier(info);
+            }
+        }));
+    });
+}
+
 /// Stores a panic of a kernel. Returns whether the launch will return the panic as a fault, so that
 /// the panic need not be printed.
-pub(crate) fn note_panic(info: &PanicHookInfo<'_>) -> bool {
-    let block = CURRENT.get();
-    // SAFETY: the pointer is null, or a caller on this stack is `run`, which owns the block.
-    let Some(block) = (unsafe { block.as_ref() }).filter(|block| block.stack.get().is_some())
-    else {
-        return false;
-    };
+fn note_panic(info: &PanicHookInfo<'_>) -> bool {
+    let Some(block) = current().filter(|block| block.stack.get().is_some()) else { return false };
     let text = info.payload_as_str().unwrap_or("a payload that is not a string").to_owned();
     let place = info.location().map(ToString::to_string).unwrap_or_default();
     if ENDING.iter().any(|start| text.starts_with(start)) {
@@ -171,7 +168,6 @@ pub(crate) fn note_panic(info: &PanicHookInfo<'_>) -> bool {
 /// if any. `guard` is the size of a guard page.
 ///
 /// The function does not allocate or lock, because a signal handler calls it.
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn overflowing(address: usize, guard: usize) -> Option<*const Block<'static>> {
     find(|stack| stack.stack_ptr_in_bounds(address) && !stack.stack_ptr_in_bounds(address - guard))
 }
@@ -180,7 +176,6 @@ pub(crate) fn overflowing(address: usize, guard: usize) -> Option<*const Block<'
 /// if any.
 ///
 /// The caller is a signal handler.
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn running(stack_pointer: usize) -> Option<*const Block<'static>> {
     find(|stack| stack.stack_ptr_in_bounds(stack_pointer))
 }
@@ -189,16 +184,14 @@ pub(crate) fn running(stack_pointer: usize) -> Option<*const Block<'static>> {
 ///
 /// # Safety
 /// [`running`] must have just returned `block` on this OS thread.
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) unsafe fn is_uninterrupted(block: *const Block<'static>) -> bool {
     // SAFETY: the `run` that owns the block has not returned.
     unsafe { &*block }.is_uninterrupted.get()
 }
 
 /// Returns the block of this OS thread whose running fiber has a stack that `is_it` accepts.
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn find(is_it: impl Fn(CoroutineTrapHandler<()>) -> bool) -> Option<*const Block<'static>> {
-    let mut block = CURRENT.get();
+    let mut block = pointer();
     // SAFETY: the pointer is null, or a caller on this stack is the `run` that owns the block. The
     // same is true of `outer`.
     while let Some(at) = unsafe { block.as_ref() } {
@@ -215,7 +208,6 @@ fn find(is_it: impl Fn(CoroutineTrapHandler<()>) -> bool) -> Option<*const Block
 ///
 /// # Safety
 /// [`overflowing`] or [`running`] must have just returned `block` on this OS thread.
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) unsafe fn stop(block: *const Block<'static>, stop: Stop, trace: StackTrace) -> ! {
     // SAFETY: the `run` that owns the block has not returned.
     let block = unsafe { &*block };
@@ -236,7 +228,6 @@ pub(crate) unsafe fn stop(block: *const Block<'static>, stop: Stop, trace: Stack
 /// Prints a stop that cannot be returned as a fault, and ends the process.
 ///
 /// The caller may be a signal handler, so it does not allocate.
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn abort_on_stop(block: &Block<'_>, stop: Stop, when: &str) -> ! {
     let kernel = block.launch.kernel;
     let at = block.thread_id();
@@ -256,26 +247,11 @@ pub(crate) fn abort_on_stop(block: &Block<'_>, stop: Stop, when: &str) -> ! {
 /// The fault is recorded at once, so a kernel that catches the unwinding cannot undo it. In a
 /// destructor during unwinding, Rust ends the process; the fault is printed to stderr first.
 ///
-/// ```
-/// use std::panic::Location;
-///
-/// use cuda_cpu::{FaultKind, Launch, fail, launch};
-///
-/// let place = Location::caller();
-/// let config = Launch::new("stop", [1, 1, 1], [1, 1, 1]);
-/// let fault = launch(&config, &|| fail(FaultKind::Trap { place }));
-/// assert_eq!(fault.unwrap_err().kind, FaultKind::Trap { place });
-/// ```
-///
 /// # Panics
 /// Panics outside a launch, with the text of `kind`.
 #[cold]
 pub fn fail(kind: FaultKind) -> ! {
-    let block = CURRENT.get();
-    // SAFETY: the pointer is null, or a caller on this stack is `run`, which owns the block.
-    let Some(block) = (unsafe { block.as_ref() }) else {
-        panic!("outside a kernel launch: {kind}");
-    };
+    let Some(block) = current() else { panic!("outside a kernel launch: {kind}") };
     if thread::panicking() || cfg!(panic = "abort") {
         eprintln!("fatal: {}", block.fault_of(kind.clone()));
     }

@@ -19,6 +19,7 @@
 mod calls;
 mod checked;
 mod copy;
+mod current;
 mod divergence;
 mod failure;
 mod pace;
@@ -29,33 +30,38 @@ mod waiting;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::panic::{self, AssertUnwindSafe, Location};
-use std::{fmt, iter, mem, ptr, thread};
+use std::sync::atomic::Ordering::Relaxed;
+use std::{iter, mem, ptr, thread};
 
 use corosensei::trap::CoroutineTrapHandler;
 use corosensei::{CoroutineResult, Yielder};
 
 pub use calls::{
-    atomic_access, block_dim, block_idx, fence, global_access, grid_dim, is_shared, launch_id,
-    shared_access, shared_bytes, shared_dynamic, shared_static, shared_untracked, sync_threads,
+    atomic_access, block_dim, block_idx, fence, global_access, grid_dim, is_shared, shared_access,
+    shared_bytes, shared_dynamic, shared_static, shared_untracked, sync_threads,
     sync_threads_count, thread_idx, thread_rank, warp_exchange, with_constant,
 };
 pub use copy::{commit_copies, start_copy, wait_for_copies};
+pub(crate) use current::is_running;
+pub use current::launch_id;
 pub use failure::fail;
-pub(crate) use failure::note_panic;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) use failure::{abort_on_stop, is_uninterrupted, overflowing, running, stop};
+pub(crate) use failure::{
+    abort_on_stop, install_panic_hook, is_uninterrupted, overflowing, running, stop,
+};
 pub use spin::{pause, spin};
+pub use waiting::WarpOp;
 
 use crate::backtrace::StackTrace;
 use crate::clock::Clock;
-use crate::copies::AsyncCopies;
 use crate::fault::{Fault, FaultKind};
-use crate::global::GlobalMemory;
+use crate::grid::Grid;
 use crate::order::Order;
-use crate::profile::{Collector, Trace};
+use crate::profile::Trace;
 use crate::shared::SharedMemory;
 use crate::stacks::Stacks;
-use crate::{Body, Launch, WARP_SIZE, WarpOp};
+use crate::{Body, Launch, WARP_SIZE};
+use copy::InFlight;
+use current::{Enter, pointer};
 use pace::Pace;
 use spin::Spinning;
 use waiting::{Fiber, Reason, Slot, Wait, WaitCell, Waiting};
@@ -69,8 +75,6 @@ pub(crate) enum Stop {
     InvalidAddress(Option<usize>),
     /// The thread ran longer than the limit.
     Endless,
-    /// The thread waited in the operating system for longer than the limit.
-    Blocked,
 }
 
 /// The reason why a fiber returned control to the scheduler.
@@ -85,8 +89,11 @@ enum Returned {
 }
 
 pub(crate) struct Block<'a> {
+    grid: &'a Grid<'a>,
+    /// Starts another block on another OS thread, if one has not begun and all running blocks are
+    /// stuck.
+    start_another: &'a dyn Fn(),
     launch: &'a Launch<'a>,
-    launch_id: u64,
     /// The block that this OS thread was running when this block started, or null.
     outer: *const Block<'static>,
     /// The serial number of the block, unique on this OS thread.
@@ -97,8 +104,6 @@ pub(crate) struct Block<'a> {
     threads: u32,
     /// The order in which the threads start and continue.
     order: Order,
-    /// The blocks of the launch.
-    blocks: &'a dyn Siblings,
     /// The number of threads that have started.
     next: Cell<u32>,
     /// The linear index of the running thread.
@@ -124,8 +129,6 @@ pub(crate) struct Block<'a> {
     has_failed: Cell<bool>,
     /// Whether the block ends without a fault of its own, because another block has failed.
     is_cancelled: Cell<bool>,
-    /// The number of times that the running thread has caught the panic that ends its block.
-    caught: Cell<u32>,
     /// The latest panic: its thread, message and position.
     panic: Cell<Option<(u32, [String; 2])>>,
     /// The number of barriers and warp operations so far.
@@ -139,9 +142,8 @@ pub(crate) struct Block<'a> {
     /// For each warp, the masks of its `sync_warp`s since the last barrier.
     warp_syncs: RefCell<Vec<Vec<u32>>>,
     shared: RefCell<SharedMemory>,
-    copies: AsyncCopies,
-    /// The accesses of the launch to global memory, if they are checked.
-    global: Option<&'a GlobalMemory>,
+    /// The asynchronous copies of each thread.
+    copies: RefCell<Vec<InFlight>>,
     /// The accesses of the threads, if the launch is profiled.
     trace: Option<RefCell<Trace>>,
     /// Whether accesses to shared memory are checked or profiled.
@@ -163,22 +165,6 @@ pub(crate) struct Block<'a> {
 ///
 /// A kernel for [`launch_stoppable`](crate::launch_stoppable) calls [`next`](Self::next) before each
 /// thread. So it can read its arguments once for all threads of a fiber.
-///
-/// ```
-/// use cuda_cpu::{Launch, Threads, launch_stoppable, thread_rank};
-///
-/// let limit = &8;
-/// let body = |threads: &mut Threads<'_>| {
-///     let limit = *limit;
-///     while threads.next() {
-///         assert!(thread_rank() < limit);
-///     }
-///     threads.each(|| unreachable!("no thread is left"));
-/// };
-/// // SAFETY: the kernel starts no thread.
-/// unsafe { launch_stoppable(&Launch::new("ranks", [2, 1, 1], [8, 1, 1]), &body) }?;
-/// # Ok::<(), cuda_cpu::Fault>(())
-/// ```
 pub struct Threads<'a> {
     block: &'a Block<'a>,
     has_begun: bool,
@@ -191,8 +177,8 @@ impl Threads<'_> {
     #[inline]
     pub fn next(&mut self) -> bool {
         let block = self.block;
-        if self.has_begun && block.trace.is_some() {
-            block.profile_end();
+        if let Some(trace) = block.trace.as_ref().filter(|_| self.has_begun) {
+            trace.borrow_mut().finish(block.rank.get());
         }
         self.has_begun = true;
         if block.next.get() >= block.threads || block.has_failed.get() {
@@ -213,85 +199,21 @@ impl Threads<'_> {
     }
 }
 
-impl fmt::Debug for Threads<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Threads").finish_non_exhaustive()
-    }
-}
-
-/// The other blocks of the launch.
-pub(crate) trait Siblings {
-    /// Returns the accesses of the launch to global memory, if they are checked.
-    fn global(&self) -> Option<&GlobalMemory>;
-
-    /// Returns the profile of the launch, if there is one.
-    fn profile(&self) -> Option<&Collector>;
-
-    /// Notes that all threads of a block wait for something that only another block can do, or that
-    /// one of them continues.
-    fn set_stuck(&self, is_stuck: bool);
-
-    /// Starts another block on another OS thread, if one has not begun and all running blocks are
-    /// stuck.
-    fn start_another(&self);
-
-    /// Returns whether another block has failed, so that a block that waits for it cannot continue.
-    fn have_failed(&self) -> bool;
-}
-
 thread_local! {
-    static CURRENT: Cell<*const Block<'static>> = const { Cell::new(ptr::null()) };
-    /// The id of the current block's launch, 0 outside a launch. Every access to a kernel argument
-    /// compares this id, so reading it must be a single load.
-    static LAUNCH: Cell<u64> = const { Cell::new(0) };
-    /// Whether the current block's accesses to global memory are checked or profiled. Every access
-    /// reads it.
-    static WATCHES_GLOBAL: Cell<bool> = const { Cell::new(false) };
     /// The number of blocks that this OS thread has started.
     static BLOCKS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A guard that makes a block the current one. When dropped, it restores the previous current block
-/// and launch, which it stores.
-struct Enter {
-    block: *const Block<'static>,
-    launch: u64,
-    watches_global: bool,
-}
-
-impl Enter {
-    fn new(block: &Block<'_>) -> Self {
-        let watches_global = WATCHES_GLOBAL.get();
-        let earlier = Self { block: CURRENT.get(), launch: LAUNCH.get(), watches_global };
-        block.make_current();
-        earlier
-    }
-}
-
-impl Drop for Enter {
-    fn drop(&mut self) {
-        CURRENT.set(self.block);
-        LAUNCH.set(self.launch);
-        WATCHES_GLOBAL.set(self.watches_global);
-    }
-}
-
-/// Returns whether this OS thread is running a block.
-pub(crate) fn is_running() -> bool {
-    !CURRENT.get().is_null()
-}
-
 /// Runs all threads of one block.
 pub(crate) fn run(
-    launch: &Launch<'_>,
-    launch_id: u64,
+    grid: &Grid<'_>,
     linear: u64,
-    blocks: &dyn Siblings,
+    start_another: &dyn Fn(),
     body: &Body<'_>,
 ) -> Result<(), Fault> {
     crate::signals::prepare();
-    let _limit = crate::watchdog::Limit::new(launch.checks.limit);
-    let block = Block::new(launch, launch_id, linear, blocks);
+    let _limit = crate::watchdog::Limit::new(grid.launch.checks.limit);
+    let block = Block::new(grid, linear, start_another);
     let _enter = Enter::new(&block);
     let mut waiting = Waiting::default();
     while block.next.get() < block.threads && !block.has_failed.get() {
@@ -304,19 +226,20 @@ pub(crate) fn run(
 }
 
 impl<'a> Block<'a> {
-    fn new(launch: &'a Launch<'a>, launch_id: u64, linear: u64, blocks: &'a dyn Siblings) -> Self {
+    fn new(grid: &'a Grid<'a>, linear: u64, start_another: &'a dyn Fn()) -> Self {
+        let launch = grid.launch;
         let threads = launch.block.iter().product();
         BLOCKS.set(BLOCKS.get() + 1);
         Self {
+            grid,
+            start_another,
             launch,
-            launch_id,
-            outer: CURRENT.get(),
+            outer: pointer(),
             serial: BLOCKS.get(),
             index: launch.block_index(linear),
             linear,
             threads,
             order: Order::new(launch.checks.order, linear + 1, threads.into()),
-            blocks,
             next: Cell::new(0),
             rank: Cell::new(0),
             thread: Cell::new([0; 3]),
@@ -330,7 +253,6 @@ impl<'a> Block<'a> {
             fault: Cell::default(),
             has_failed: Cell::new(false),
             is_cancelled: Cell::new(false),
-            caught: Cell::new(0),
             panic: Cell::default(),
             pace: Pace::default(),
             block_epoch: Cell::new(0),
@@ -338,10 +260,9 @@ impl<'a> Block<'a> {
             counted: Cell::new(0),
             warp_syncs: RefCell::default(),
             shared: RefCell::default(),
-            copies: AsyncCopies::default(),
-            global: blocks.global(),
-            trace: blocks.profile().map(|_| RefCell::new(Trace::new(threads))),
-            watches_shared: launch.checks.shared || blocks.profile().is_some(),
+            copies: RefCell::default(),
+            trace: grid.profile.map(|_| RefCell::new(Trace::new(threads))),
+            watches_shared: launch.checks.shared || grid.profile.is_some(),
             clock: RefCell::default(),
             has_fenced: Cell::new(false),
             released: RefCell::default(),
@@ -349,12 +270,6 @@ impl<'a> Block<'a> {
             offered: RefCell::default(),
             taken: Cell::new([0; WARP_SIZE as usize]),
         }
-    }
-
-    fn make_current(&self) {
-        CURRENT.set(ptr::from_ref(self).cast());
-        LAUNCH.set(self.launch_id);
-        WATCHES_GLOBAL.set(self.global.is_some() || self.trace.is_some());
     }
 
     /// Returns a fiber that runs threads from `next` on until none is left. The fiber is suspended
@@ -434,7 +349,7 @@ impl<'a> Block<'a> {
         self.stack.set(None);
         if let Some((stop, trace)) = self.stopped.take() {
             self.is_uninterrupted.set(false);
-            crate::stops::note(self.launch_id);
+            self.grid.was_stopped.store(true, Relaxed);
             self.note_stop(stop, &trace);
             return Returned::Stopped;
         }
@@ -457,7 +372,7 @@ impl<'a> Block<'a> {
                 self.note_round(&waiting);
                 (waiting.barrier, waiting.at_barrier) = (None, 0);
                 self.counted.set(self.votes.take());
-                self.profile_barrier();
+                self.profile_resume(None);
                 for i in 0..self.threads {
                     self.go_on(self.order.at(i.into()) as u32, &mut waiting);
                 }
@@ -473,7 +388,7 @@ impl<'a> Block<'a> {
             self.go_on(thread, &mut waiting);
         }
         self.report_unwritten();
-        if let (Some(profile), Some(trace)) = (self.blocks.profile(), &self.trace) {
+        if let (Some(profile), Some(trace)) = (self.grid.profile, &self.trace) {
             profile.add(&trace.borrow());
         }
         self.fault.take().map_or(Ok(()), Err)
@@ -490,7 +405,7 @@ impl<'a> Block<'a> {
                 any = true;
                 self.note_round(waiting);
                 self.exchange(warp, op, mask);
-                self.profile_warp(warp, mask);
+                self.profile_resume(Some((warp, mask)));
                 waiting.warps[warp as usize] &= !mask;
                 for lane in (0..WARP_SIZE).filter(|lane| mask & 1 << lane != 0) {
                     self.go_on(warp * WARP_SIZE + lane, waiting);
@@ -550,7 +465,6 @@ impl<'a> Block<'a> {
         unsafe { &*yielder }.suspend(());
         self.yielder.set(yielder);
         if self.has_failed.get() {
-            self.caught.set(0);
             self.refuse_wait(wait.place);
         }
     }

@@ -1,47 +1,44 @@
-//! The calls that record a block's accesses and waits for a [profile](crate::profile). They do
-//! nothing in a launch without one.
+//! Records a block's accesses and waits for a [profile](crate::profile), in a launch that has one.
 
 use std::panic::Location;
 
 use super::Block;
 use super::waiting::{Reason, Wait};
-use crate::SharedRegion;
 use crate::fault::AccessKind;
 use crate::profile::Operation;
 
 impl Block<'_> {
-    /// Records an access to shared memory.
+    /// Records an access of the running thread: to global memory at `address`, or to `shared`, the
+    /// index of a shared array and an offset in it.
     #[cold]
-    pub(super) fn profile_shared(
+    pub(super) fn profile(
         &self,
-        region: &SharedRegion,
-        offset: usize,
-        layout: [usize; 2],
-        kind: AccessKind,
-        place: &'static Location<'static>,
-    ) {
-        let Some(trace) = &self.trace else { return };
-        let operation = Operation::new(true, kind);
-        let address = SharedRegion::profiled_address(region.id, offset);
-        trace.borrow_mut().access(self.rank.get(), place, operation, address, layout);
-    }
-
-    /// Records an access to global memory, or to shared memory by a generic address.
-    #[cold]
-    pub(super) fn profile_global(
-        &self,
+        shared: Option<[usize; 2]>,
         address: usize,
         layout: [usize; 2],
         kind: AccessKind,
         place: &'static Location<'static>,
     ) {
         let Some(trace) = &self.trace else { return };
-        let shared = self.shared.borrow().find(address);
+        // Different shared arrays do not overlap.
+        let address = shared.map_or(address, |[array, offset]| array << 32 | offset) as u64;
         let operation = Operation::new(shared.is_some(), kind);
-        let address = shared.map_or(address as u64, |[region, offset]| {
-            SharedRegion::profiled_address(region, offset)
-        });
         trace.borrow_mut().access(self.rank.get(), place, operation, address, layout);
+    }
+
+    /// Records an access by a generic address.
+    #[cold]
+    pub(super) fn profile_generic(
+        &self,
+        address: usize,
+        layout: [usize; 2],
+        kind: AccessKind,
+        place: &'static Location<'static>,
+    ) {
+        if self.trace.is_some() {
+            let shared = self.shared.borrow().find(address);
+            self.profile(shared, address, layout, kind, place);
+        }
     }
 
     /// Records that a thread waits.
@@ -56,27 +53,11 @@ impl Block<'_> {
         trace.borrow_mut().wait(thread, wait.place, operation, mask);
     }
 
-    /// Records that the running thread has returned.
-    #[cold]
-    pub(super) fn profile_end(&self) {
-        if let Some(trace) = &self.trace {
-            trace.borrow_mut().finish(self.rank.get());
-        }
-    }
-
-    /// Records that all threads pass a barrier.
+    /// Records that all threads of the block, or the lanes in the mask of a warp, stop waiting.
     #[inline]
-    pub(super) fn profile_barrier(&self) {
+    pub(super) fn profile_resume(&self, lanes: Option<(u32, u32)>) {
         if let Some(trace) = &self.trace {
-            trace.borrow_mut().resume_all();
-        }
-    }
-
-    /// Records that the lanes in `mask` of a warp complete a warp operation.
-    #[inline]
-    pub(super) fn profile_warp(&self, warp: u32, mask: u32) {
-        if let Some(trace) = &self.trace {
-            trace.borrow_mut().resume(warp, mask);
+            trace.borrow_mut().resume(lanes);
         }
     }
 }

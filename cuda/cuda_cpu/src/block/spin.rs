@@ -12,9 +12,11 @@ use std::panic::Location;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::Block;
+use super::current::running;
 use super::waiting::{Reason, Wait, Waiting, same_place};
-use super::{Block, CURRENT, Siblings};
 use crate::fault::{FaultKind, ThreadId};
+use crate::grid::Grid;
 use crate::watchdog::cpu_time;
 
 /// The number of atomics without a wait after which a thread lets others run.
@@ -29,31 +31,10 @@ const PATIENCE: Duration = Duration::from_millis(2);
 
 /// Counts an atomic of the running thread. Lets the other threads run if there were many of them.
 /// Does nothing outside a launch.
-///
-/// ```
-/// use cuda_cpu::{Launch, launch, spin, thread_rank};
-/// use std::sync::atomic::{AtomicBool, Ordering};
-///
-/// let ready = AtomicBool::new(false);
-/// launch(&Launch::new("wait", [1, 1, 1], [2, 1, 1]), &|| match thread_rank() {
-///     0 => {
-///         while !ready.load(Ordering::Acquire) {
-///             spin(true);
-///         }
-///     }
-///     _ => ready.store(true, Ordering::Release),
-/// })?;
-/// # Ok::<(), cuda_cpu::Fault>(())
-/// ```
 #[inline]
 #[track_caller]
 pub fn spin(is_load: bool) {
-    let block = CURRENT.get();
-    if block.is_null() {
-        return;
-    }
-    // SAFETY: the pointer is not null, so a caller on this stack is `run`, which owns the block.
-    let block = unsafe { &*block };
+    let Some(block) = running() else { return };
     block.last.set(Some(Location::caller()));
     let spins = block.spins.get() + if is_load { SPIN_LOAD } else { 1 };
     block.spins.set(spins);
@@ -64,31 +45,10 @@ pub fn spin(is_load: bool) {
 
 /// Lets the other threads of the block run, as `nanosleep` does. Does nothing outside a launch and
 /// in a block that has failed.
-///
-/// ```
-/// use cuda_cpu::{Launch, launch, pause, thread_rank};
-/// use std::sync::atomic::{AtomicBool, Ordering};
-///
-/// let ready = AtomicBool::new(false);
-/// launch(&Launch::new("wait", [1, 1, 1], [2, 1, 1]), &|| match thread_rank() {
-///     0 => {
-///         while !ready.load(Ordering::Acquire) {
-///             pause();
-///         }
-///     }
-///     _ => ready.store(true, Ordering::Release),
-/// })?;
-/// # Ok::<(), cuda_cpu::Fault>(())
-/// ```
 #[inline]
 #[track_caller]
 pub fn pause() {
-    let block = CURRENT.get();
-    if block.is_null() {
-        return;
-    }
-    // SAFETY: the pointer is not null, so a caller on this stack is `run`, which owns the block.
-    let block = unsafe { &*block };
+    let Some(block) = running() else { return };
     block.spins.set(0);
     if !thread::panicking() {
         block.wait(Wait { place: Location::caller(), reason: Reason::Spin, mask: 0 });
@@ -106,12 +66,12 @@ pub(super) struct Spinning<'a> {
 }
 
 /// A block that waits for another block, until the value is dropped.
-struct Stuck<'a>(&'a dyn Siblings);
+struct Stuck<'a>(&'a Grid<'a>);
 
 impl<'a> Stuck<'a> {
-    fn new(blocks: &'a dyn Siblings) -> Self {
-        blocks.set_stuck(true);
-        Self(blocks)
+    fn new(grid: &'a Grid<'a>) -> Self {
+        grid.set_stuck(true);
+        Self(grid)
     }
 }
 
@@ -149,13 +109,13 @@ impl<'a> Block<'a> {
         if let Some(limit) = self.launch.checks.limit.filter(|limit| used - since > *limit) {
             return self.report_spinning(waiting, limit);
         }
-        if self.blocks.have_failed() {
+        if self.grid.have_failed() {
             // The block may wait for the one that has failed, whose fault ends the launch.
             self.is_cancelled.set(true);
             self.has_failed.set(true);
         }
-        spinning.stuck.get_or_insert_with(|| Stuck::new(self.blocks));
-        self.blocks.start_another();
+        spinning.stuck.get_or_insert_with(|| Stuck::new(self.grid));
+        (self.start_another)();
         thread::yield_now();
     }
 

@@ -6,9 +6,28 @@ use std::ptr;
 
 use corosensei::Coroutine;
 
+use crate::WARP_SIZE;
 use crate::fault::Elsewhere;
 use crate::stacks::FiberStack;
-use crate::{WARP_SIZE, WarpOp};
+
+/// The two kinds of warp operation that the simulator implements; `cuda_std` builds all others from
+/// them. A lane waits only for lanes that call an operation of the same kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarpOp {
+    /// Each lane exchanges a 32-bit word.
+    Exchange,
+    /// Lanes wait for each other and order their memory accesses.
+    Sync,
+}
+
+impl WarpOp {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Exchange => "exchange (shuffle, vote or reduction)",
+            Self::Sync => "sync_warp",
+        }
+    }
+}
 
 /// The operation that a thread waits for, and its source position. [`WaitCell`] stores and loads
 /// the fields one by one, because a wider load of recently stored fields would stall.

@@ -1,28 +1,22 @@
 //! Writes a profile as JSON.
 
-use std::fmt::Write;
-
-use super::{Counts, Profile, Site};
+use super::{Counts, KernelProfile, Profile, Site};
 
 /// Returns the profile as JSON, one line per place.
 pub(super) fn write(profile: &Profile) -> String {
-    let mut out = String::from("{\"kernels\": [");
-    for (i, (name, kernel)) in profile.kernels.iter().enumerate() {
-        let comma = if i > 0 { "," } else { "" };
-        let name = quoted(name);
-        let [launches, blocks] = [kernel.launches, kernel.blocks];
-        let [warps, dropped] = [kernel.warps, kernel.dropped];
-        let sites: Vec<_> = kernel.sites.iter().map(|(site, counts)| line(site, counts)).collect();
-        let sites = sites.join(",\n");
-        // Writing to a string cannot fail.
-        let _ = write!(
-            out,
-            "{comma}\n {{\"name\": {name}, \"launches\": {launches}, \"blocks\": {blocks}, \"warps\": {warps}, \
-             \"dropped\": {dropped}, \"sites\": [\n{sites}]}}"
-        );
-    }
-    out.push_str("]}\n");
-    out
+    let kernels: Vec<_> = profile.kernels.iter().map(|(name, one)| kernel(name, one)).collect();
+    format!("{{\"kernels\": [{}]}}\n", kernels.join(","))
+}
+
+fn kernel(name: &str, kernel: &KernelProfile) -> String {
+    let KernelProfile { launches, blocks, warps, dropped, sites } = kernel;
+    let sites: Vec<_> = sites.iter().map(|(site, counts)| line(site, counts)).collect();
+    format!(
+        "\n {{\"name\": {}, \"launches\": {launches}, \"blocks\": {blocks}, \"warps\": {warps}, \
+         \"dropped\": {dropped}, \"sites\": [\n{}]}}",
+        quoted(name),
+        sites.join(",\n")
+    )
 }
 
 fn line(site: &Site, counts: &Counts) -> String {
@@ -40,17 +34,10 @@ fn line(site: &Site, counts: &Counts) -> String {
 
 /// Returns `text` as a JSON string.
 fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            control if control < ' ' => {
-                let _ = write!(out, "\\u{:04x}", u32::from(control));
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
+    let escaped = text.chars().map(|character| match character {
+        '"' | '\\' => format!("\\{character}"),
+        control if control < ' ' => format!("\\u{:04x}", u32::from(control)),
+        other => other.to_string(),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
 }

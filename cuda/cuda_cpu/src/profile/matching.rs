@@ -1,19 +1,18 @@
 //! Groups the accesses of the lanes of a warp into requests.
 //!
 //! On the CPU, the lanes run one after the other. Each lane leaves a list of its accesses since the
-//! warp last converged, in the order of execution. A request consists of the accesses at one place
-//! in the source that a GPU executes together.
+//! warp last converged. A request consists of the accesses at one place in the source that a GPU
+//! executes together.
 //!
-//! The lanes whose next access is first in the source execute it together, and the others wait,
-//! because a GPU reconverges lanes after a branch. If the next access is at the same position in the
-//! source as the lane's last one or before it, the lane is at the end of a loop.
-//! The end of a loop is the last position from which any lane of the warp has jumped to the same
-//! access. A lane therefore waits at the end of a loop for the lanes that are still in it, and
-//! after a loop for those that repeat it; of two loops with the same end, the inner one goes first.
+//! The lanes whose next access is first in the source execute it, and the others wait, because a GPU
+//! reconverges lanes after a branch. A lane whose next access is at or before its last position is
+//! at the end of a loop: the last position from which any lane has jumped to the same access. There
+//! it waits for the lanes that are still in the loop, and after the loop for those that repeat it;
+//! of two loops with the same end, the inner one goes first.
 //!
-//! If all lanes execute the same places in the same order, the result is exact, whatever the
-//! positions are. Otherwise it is a guess: the lists contain neither branches nor loops without
-//! accesses, and a helper function may stand before or after its caller in the source.
+//! If all lanes execute the same places in the same order, the result is exact. Otherwise it is a
+//! guess: the lists contain neither branches nor loops without accesses, and a helper function may
+//! stand before or after its caller in the source.
 
 use crate::WARP_SIZE;
 

@@ -7,8 +7,9 @@
 //!
 //! - [`Profile::record`] profiles the launches of a closure.
 //! - The environment variable `CUDA_CPU_PROFILE` names the file to which a process writes its
-//!   profile when it exits. `.html` and `.json` select the format; other files contain the table.
-//!   `-` is stderr, and `%p` in the name stands for the process id.
+//!   profile when it exits, if a kernel was launched: as JSON if its extension is `.json`, or else as
+//!   a table. `-` is stderr, and `%p` in the name stands for the process id. A process that a signal
+//!   ends writes no file.
 //!
 //! A profile contains counts and no times. It counts the accesses in the source through the types
 //! of `cuda_std`; a compiler can merge or remove some of them. It does not contain accesses through
@@ -32,10 +33,7 @@
 mod collect;
 mod json;
 mod matching;
-mod page;
-mod process;
 mod request;
-mod source;
 mod table;
 mod trace;
 
@@ -50,13 +48,6 @@ pub(crate) use trace::Trace;
 use crate::fault::AccessKind;
 
 /// The kind of a request: an access to memory, or a wait.
-///
-/// ```
-/// use cuda_cpu::profile::Operation;
-///
-/// assert_eq!(Operation::GlobalLoad.name(), "global load");
-/// assert!(Operation::ALL.contains(&Operation::Barrier));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     /// A load from global memory.
@@ -93,38 +84,25 @@ impl Operation {
     /// Returns the name in tables and files, such as `global load`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::GlobalLoad => "global load",
-            Self::GlobalStore => "global store",
-            Self::GlobalAtomic => "global atomic",
-            Self::SharedLoad => "shared load",
-            Self::SharedStore => "shared store",
-            Self::SharedAtomic => "shared atomic",
-            Self::Barrier => "barrier",
-            Self::WarpOperation => "warp operation",
-        }
+        const NAMES: [&str; 8] = [
+            "global load",
+            "global store",
+            "global atomic",
+            "shared load",
+            "shared store",
+            "shared atomic",
+            "barrier",
+            "warp operation",
+        ];
+        NAMES[self as usize]
     }
 
     pub(crate) fn new(is_shared: bool, kind: AccessKind) -> Self {
-        match (is_shared, kind) {
-            (false, AccessKind::Load) => Self::GlobalLoad,
-            (false, AccessKind::Store) => Self::GlobalStore,
-            (false, AccessKind::Atomic) => Self::GlobalAtomic,
-            (true, AccessKind::Load) => Self::SharedLoad,
-            (true, AccessKind::Store) => Self::SharedStore,
-            (true, AccessKind::Atomic) => Self::SharedAtomic,
-        }
+        Self::ALL[3 * usize::from(is_shared) + kind as usize]
     }
 }
 
 /// The sums over a number of requests.
-///
-/// ```
-/// use cuda_cpu::profile::Counts;
-///
-/// let loads = Counts { requests: 2, lanes: 64, sectors: 16, ideal_sectors: 8, ..Counts::default() };
-/// assert_eq!((loads.excess_sectors(), loads.conflicts(), loads.excess()), (8, 0, 8));
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of requests: executions by a warp.
@@ -153,17 +131,11 @@ impl Counts {
         self.wavefronts - self.ideal_wavefronts
     }
 
-    /// Returns the number of sectors that are due to uncoalesced accesses.
-    #[must_use]
-    pub fn excess_sectors(&self) -> u64 {
-        self.sectors - self.ideal_sectors
-    }
-
-    /// Returns the sum of [`excess_sectors`](Self::excess_sectors) and
-    /// [`conflicts`](Self::conflicts), of which one is zero for each operation.
+    /// Returns the number of sectors that are due to uncoalesced accesses, or of wavefronts that are
+    /// due to bank conflicts.
     #[must_use]
     pub fn excess(&self) -> u64 {
-        self.excess_sectors() + self.conflicts()
+        self.sectors - self.ideal_sectors + self.conflicts()
     }
 }
 
@@ -184,14 +156,6 @@ impl AddAssign for Counts {
 ///
 /// An access at one place can have several sizes, for example in a generic function. A barrier has
 /// size 0.
-///
-/// ```
-/// use cuda_cpu::profile::{Operation, Site};
-///
-/// let file = "src/lib.rs".to_owned();
-/// let site = Site { file, line: 7, column: 9, operation: Operation::SharedStore, bytes: 4 };
-/// assert!(site.line > 0);
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Site {
     /// The file as the compiler named it: relative to the workspace, or absolute.
@@ -208,26 +172,6 @@ pub struct Site {
 }
 
 /// The sum over all launches of one kernel.
-///
-/// ```
-/// use cuda_cpu::profile::{Counts, KernelProfile, Operation, Site};
-///
-/// let site = |line, operation| {
-///     Site { file: "src/lib.rs".to_owned(), line, column: 9, operation, bytes: 4 }
-/// };
-/// let counts = |wavefronts| {
-///     Counts { requests: 1, lanes: 32, wavefronts, ideal_wavefronts: 1, ..Counts::default() }
-/// };
-/// let sites = [
-///     (site(7, Operation::SharedStore), counts(1)),
-///     (site(9, Operation::SharedLoad), counts(32)),
-/// ];
-/// let kernel = KernelProfile { launches: 1, sites: sites.into(), ..KernelProfile::default() };
-/// assert_eq!(kernel.excess(), 31);
-/// assert_eq!(kernel.total(Operation::SharedStore).conflicts(), 0);
-/// let (worst, _) = kernel.worst_first()[0];
-/// assert_eq!(worst.line, 9);
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelProfile {
     /// The number of launches.
@@ -247,11 +191,10 @@ impl KernelProfile {
     /// Returns the sum over all places with this operation.
     #[must_use]
     pub fn total(&self, operation: Operation) -> Counts {
+        let mut sum = Counts::default();
         let sites = self.sites.iter().filter(|(site, _)| site.operation == operation);
-        sites.fold(Counts::default(), |mut sum, (_, counts)| {
-            sum += *counts;
-            sum
-        })
+        sites.for_each(|(_, counts)| sum += *counts);
+        sum
     }
 
     /// Returns the number of sectors and wavefronts above the ideal, over all places.
@@ -283,24 +226,6 @@ impl KernelProfile {
 }
 
 /// The memory requests of a number of launches. It displays as a table, the worst lines first.
-///
-/// ```
-/// use cuda_cpu::profile::{KernelProfile, Profile};
-///
-/// // The profile of other launches.
-/// let kernel = KernelProfile { launches: 1, ..KernelProfile::default() };
-/// let other = Profile { kernels: [("copy".to_owned(), kernel)].into() };
-///
-/// let (_, mut profile) = Profile::record(|| {
-///     // Launches on the CPU.
-/// });
-/// profile.merge(other);
-/// let (name, kernel) = profile.worst_first()[0];
-/// assert_eq!((name, kernel.launches), ("copy", 1));
-/// println!("{profile}");
-/// assert!(profile.to_html().contains("copy"));
-/// assert!(profile.to_json().contains("copy"));
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// The profile of each kernel, by name.
@@ -334,14 +259,6 @@ impl Profile {
     #[must_use]
     pub fn to_json(&self) -> String {
         json::write(self)
-    }
-
-    /// Returns the profile as an HTML page that shows the source of each kernel beside its counts.
-    /// The page refers to no other files. The source is read from the files, relative to the
-    /// workspace around the current folder.
-    #[must_use]
-    pub fn to_html(&self) -> String {
-        page::write(self)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Writes a profile as a table of at most 100 columns: for each kernel its places, the worst first.
 
+use std::collections::HashMap;
 use std::fmt::{self, Formatter};
+use std::path::PathBuf;
+use std::{env, fs};
 
-use super::source::Sources;
 use super::{Counts, KernelProfile, Operation, Profile, Site};
 
 /// The width of the table in characters.
@@ -34,26 +36,41 @@ pub(super) fn write(profile: &Profile, f: &mut Formatter<'_>) -> fmt::Result {
         for (site, counts) in kernel.worst_first() {
             row(f, site, counts, &mut sources)?;
         }
-        if let Some(warning) = dropped(kernel) {
-            writeln!(f, "  {warning}")?;
+        if kernel.dropped > 0 {
+            writeln!(
+                f,
+                "  {} accesses are not counted: their threads executed more than 65,536 without a barrier or warp operation",
+                grouped(kernel.dropped)
+            )?;
         }
     }
     Ok(())
 }
 
 fn row(f: &mut Formatter<'_>, site: &Site, counts: &Counts, sources: &mut Sources) -> fmt::Result {
-    let [each, ideal] = each(site.operation, counts)
-        .map_or(["", ""].map(str::to_owned), |pair| pair.map(|value| format!("{value:.1}")));
+    use Operation::{Barrier, SharedAtomic, SharedLoad, SharedStore, WarpOperation};
+    let per_request = |number: u64| number as f64 / counts.requests.max(1) as f64;
+    let costs = match site.operation {
+        Barrier | WarpOperation => None,
+        SharedLoad | SharedStore | SharedAtomic => {
+            Some([counts.wavefronts, counts.ideal_wavefronts])
+        }
+        _ => Some([counts.sectors, counts.ideal_sectors]),
+    };
+    let [excess, each, ideal] = costs.map_or_else(Default::default, |[each, ideal]| {
+        let [each, ideal] = [each, ideal].map(|number| format!("{:.1}", per_request(number)));
+        [grouped(counts.excess()), each, ideal]
+    });
     writeln!(
         f,
-        "{:>15} {:>13} {each:>8} {ideal:>8} {:>7.1} {:>13}  {}",
-        if each.is_empty() { String::new() } else { grouped(counts.excess()) },
+        "{excess:>15} {:>13} {each:>8} {ideal:>8} {:>7.1} {:>13}  {}{}",
         grouped(counts.requests),
-        per_request(counts.lanes, counts),
+        per_request(counts.lanes),
         grouped(counts.partial),
-        access(site),
+        site.operation.name(),
+        if site.bytes > 0 { format!(" {} B", site.bytes) } else { String::new() },
     )?;
-    let text = sources.line(&site.file, site.line).unwrap_or_default();
+    let text = sources.line(&site.file, site.line);
     let line = format!("    {}:{}:{} {text}", site.file, site.line, site.column);
     if line.chars().count() <= WIDTH {
         return writeln!(f, "{}", line.trim_end());
@@ -62,57 +79,20 @@ fn row(f: &mut Formatter<'_>, site: &Site, counts: &Counts, sources: &mut Source
 }
 
 /// Returns the launches, blocks and warps of a kernel as text.
-pub(super) fn size(kernel: &KernelProfile) -> String {
-    let count = |number: u64, what: &str| {
-        format!("{} {what}{}", grouped(number), if number == 1 { "" } else { plural(what) })
-    };
-    let [launches, blocks] = [count(kernel.launches, "launch"), count(kernel.blocks, "block")];
-    format!("{launches}, {blocks}, {}", count(kernel.warps, "warp"))
-}
-
-fn plural(noun: &str) -> &'static str {
-    if noun.ends_with("ch") { "es" } else { "s" }
-}
-
-/// Returns a warning if some accesses are not counted.
-pub(super) fn dropped(kernel: &KernelProfile) -> Option<String> {
-    (kernel.dropped > 0).then(|| {
-        format!(
-            "{} accesses are not counted: their threads executed more than 65,536 without a barrier or warp operation",
-            grouped(kernel.dropped)
-        )
-    })
-}
-
-/// Returns the operation and the size of an access as text.
-pub(super) fn access(site: &Site) -> String {
-    match site.bytes {
-        0 => site.operation.name().to_owned(),
-        bytes => format!("{} {bytes} B", site.operation.name()),
-    }
-}
-
-/// Returns the sectors or wavefronts per request and their ideal number, or `None` for a wait.
-pub(super) fn each(operation: Operation, counts: &Counts) -> Option<[f64; 2]> {
-    let [actual, ideal] = match operation {
-        Operation::GlobalLoad | Operation::GlobalStore | Operation::GlobalAtomic => {
-            [counts.sectors, counts.ideal_sectors]
-        }
-        Operation::SharedLoad | Operation::SharedStore | Operation::SharedAtomic => {
-            [counts.wavefronts, counts.ideal_wavefronts]
-        }
-        Operation::Barrier | Operation::WarpOperation => return None,
-    };
-    Some([actual, ideal].map(|number| per_request(number, counts)))
-}
-
-/// Divides a number by the number of requests.
-pub(super) fn per_request(number: u64, counts: &Counts) -> f64 {
-    number as f64 / counts.requests.max(1) as f64
+fn size(kernel: &KernelProfile) -> String {
+    let counts = [
+        (kernel.launches, "launch", "launches"),
+        (kernel.blocks, "block", "blocks"),
+        (kernel.warps, "warp", "warps"),
+    ];
+    let text = counts.map(|(number, one, many)| {
+        format!("{} {}", grouped(number), if number == 1 { one } else { many })
+    });
+    text.join(", ")
 }
 
 /// Returns a number with commas between groups of three digits.
-pub(super) fn grouped(number: u64) -> String {
+fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -122,6 +102,33 @@ pub(super) fn grouped(number: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// The source files that a profile refers to.
+///
+/// The compiler names the files of a workspace relative to its root, and `cargo test` runs a test
+/// in the folder of its package. The root is therefore the nearest folder with a `Cargo.lock`.
+struct Sources {
+    root: PathBuf,
+    /// The text of each file; empty if the file cannot be read.
+    files: HashMap<String, String>,
+}
+
+impl Sources {
+    fn new() -> Self {
+        let here = env::current_dir().unwrap_or_default();
+        let root = here.ancestors().find(|folder| folder.join("Cargo.lock").is_file());
+        Self { root: root.unwrap_or(&here).to_owned(), files: HashMap::new() }
+    }
+
+    /// Returns a line, counted from 1, without indentation. Returns an empty text if it is unknown.
+    fn line(&mut self, file: &str, line: u32) -> &str {
+        let text = self
+            .files
+            .entry(file.to_owned())
+            .or_insert_with(|| fs::read_to_string(self.root.join(file)).unwrap_or_default());
+        text.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim()
+    }
 }
 
 #[cfg(test)]
@@ -165,6 +172,7 @@ mod tests {
         assert_eq!(words[..4], [excess, "1,099,511,627,776", "32.0", "4.0"], "{table}");
         assert!(rows[3].contains("table.rs:2"), "{table}");
         assert!(rows[4].ends_with("global load 4 B") && rows[6].ends_with("barrier"), "{table}");
+        assert!(rows[7].ends_with(":3:5 use std::collections::HashMap;"), "{table}");
         let long = table.lines().find(|line| line.chars().count() > WIDTH);
         assert_eq!(long, None);
     }

@@ -7,16 +7,18 @@
 //! reported.
 
 use std::collections::HashMap;
-use std::mem;
 use std::panic::Location;
 
 use super::matching::{self, Event};
 use super::request::Request;
-use super::{Counts, Operation};
+use super::{Counts, KernelProfile, Operation, Site};
 use crate::WARP_SIZE;
 
 /// The maximum number of accesses of a thread between two convergences of its warp.
 const MAX_EVENTS: usize = 1 << 16;
+
+/// The number of accesses for which an empty list keeps its memory.
+const KEPT_EVENTS: usize = 1 << 10;
 
 /// The widest access of a GPU in bytes.
 const MAX_BYTES: usize = 16;
@@ -63,8 +65,6 @@ pub(crate) struct Trace {
     warps: Vec<Warp>,
     /// One list per thread.
     lists: Vec<Vec<Event>>,
-    /// Empty lists for reuse.
-    spare: Vec<Vec<Event>>,
     places: Vec<Place>,
     /// The index of each place.
     indices: HashMap<Key, u16>,
@@ -84,7 +84,6 @@ impl Trace {
         Self {
             warps: warps.map(|warp| Warp { present: present(warp), ..Warp::default() }).collect(),
             lists: vec![Vec::new(); threads as usize],
-            spare: Vec::new(),
             places: Vec::new(),
             indices: HashMap::new(),
             recent: Box::new([None; RECENT]),
@@ -135,25 +134,28 @@ impl Trace {
         self.count_if_converged(thread / WARP_SIZE);
     }
 
-    /// Records that the lanes in `mask` of a warp stop waiting.
-    pub(crate) fn resume(&mut self, warp: u32, mask: u32) {
-        self.warps[warp as usize].waiting &= !mask;
+    /// Records that all threads, or the lanes in the mask of a warp, stop waiting.
+    pub(crate) fn resume(&mut self, lanes: Option<(u32, u32)>) {
+        match lanes {
+            Some((warp, mask)) => self.warps[warp as usize].waiting &= !mask,
+            None => self.warps.iter_mut().for_each(|warp| warp.waiting = 0),
+        }
     }
 
-    /// Records that all threads stop waiting.
-    pub(crate) fn resume_all(&mut self) {
-        self.warps.iter_mut().for_each(|warp| warp.waiting = 0);
-    }
-
-    /// Returns the counts of each place, and the number of accesses that were dropped. Requires
-    /// that all threads have returned.
-    pub(super) fn totals(&self) -> (impl Iterator<Item = (&Place, &Counts)>, u64) {
-        (self.places.iter().zip(&self.counts), self.dropped)
-    }
-
-    /// Returns the number of warps.
-    pub(super) fn warps(&self) -> u64 {
-        self.warps.len() as u64
+    /// Returns the counts of the block. Requires that all threads have returned.
+    pub(super) fn total(&self) -> KernelProfile {
+        let mut total = KernelProfile {
+            blocks: 1,
+            warps: self.warps.len() as u64,
+            dropped: self.dropped,
+            ..KernelProfile::default()
+        };
+        for (Place { at, operation, bytes, .. }, counts) in self.places.iter().zip(&self.counts) {
+            let (file, line, column) = (at.file().to_owned(), at.line(), at.column());
+            let site = Site { file, line, column, operation: *operation, bytes: *bytes };
+            *total.sites.entry(site).or_default() += *counts;
+        }
+        total
     }
 
     fn push(&mut self, thread: u32, place: Place, address: u64) {
@@ -162,11 +164,6 @@ impl Trace {
             return;
         };
         let list = &mut self.lists[thread as usize];
-        if list.capacity() == 0
-            && let Some(spare) = self.spare.pop()
-        {
-            *list = spare;
-        }
         if list.len() < MAX_EVENTS {
             list.push(Event::new(index, address));
         } else {
@@ -224,11 +221,8 @@ impl Trace {
             self.counts[place] += request.counts(present);
         });
         for list in &mut self.lists[first..end] {
-            let mut list = mem::take(list);
             list.clear();
-            if list.capacity() > 0 && self.spare.len() < WARP_SIZE as usize {
-                self.spare.push(list);
-            }
+            list.shrink_to(KEPT_EVENTS);
         }
     }
 }

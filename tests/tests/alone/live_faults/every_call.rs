@@ -11,7 +11,7 @@ use panoweave::device::{Counters, Device, ErrorKind};
 use panoweave::live::{ColourState, Dropped, LiveError, Stitcher};
 use panoweave::warp::Warp;
 
-use crate::live_faults::fake::{Counts, Fake, Fault, Live, part, run_alone};
+use crate::live_faults::fake::{Counts, Fake, Fault, LEFT, Live, alone, part};
 use crate::live_faults::run::{FRAMES, Film, film, following, small_warp, start, trying, watch};
 
 /// CUDA errors after which the process can continue: an invalid value, out of memory, an invalid context and an
@@ -125,21 +125,6 @@ impl Bench {
     }
 }
 
-/// Prefix of the output line with the number of driver calls that later processes must test.
-const LEFT: &str = "calls left: ";
-
-/// Runs the ignored test `name` in one process after another until every driver call has been tested. A test of fatal
-/// errors needs several processes, because each error makes one more GPU unusable for its process.
-fn run_shares(name: &str) {
-    for part in 0.. {
-        let Some(text) = run_alone(name, part) else { return };
-        let left = text.lines().find_map(|line| line.strip_prefix(LEFT));
-        if left.expect("a number of calls") == "0" {
-            return;
-        }
-    }
-}
-
 /// Returns the CUDA error code that caused `error`, if there is one.
 fn code_of(error: &LiveError) -> Option<u32> {
     let LiveError::Device(mut error) = error.clone() else { return None };
@@ -163,35 +148,31 @@ fn all_came(film: &Film, stitcher: &Stitcher) {
 
 #[test]
 fn no_single_failure_costs_a_frame() {
-    run_shares("live_faults::every_call::alone_one_call_fails");
-}
-
-#[test]
-#[ignore = "run by no_single_failure_costs_a_frame, with the fake driver"]
-fn alone_one_call_fails() {
-    let bench = Bench::new();
-    for n in bench.share(usize::MAX) {
-        let code = RECOVERABLE[n as usize % RECOVERABLE.len()];
-        let fault = Fault { label: "", from: n, count: 1, code };
-        let mut refused = false;
-        bench.run(0, fault, |result| match result {
-            Ok((stitcher, film)) => {
-                all_came(film, stitcher);
-                assert!(film.counters.strikes <= 1 && film.counters.retries <= 1);
-            }
-            Err(error) => {
-                assert_eq!(code_of(error), Some(code), "{error}");
-                refused = true;
-            }
-        });
-        nothing_lives(&bench.fake);
-        if refused {
-            let stitcher = start(0, &bench.warp, following()).unwrap();
-            assert_eq!(film(&stitcher, 3).read, [0, 1, 2]);
-            drop(stitcher);
+    alone(no_single_failure_costs_a_frame, || {
+        let bench = Bench::new();
+        for n in bench.share(usize::MAX) {
+            let code = RECOVERABLE[n as usize % RECOVERABLE.len()];
+            let fault = Fault { label: "", from: n, count: 1, code };
+            let mut refused = false;
+            bench.run(0, fault, |result| match result {
+                Ok((stitcher, film)) => {
+                    all_came(film, stitcher);
+                    assert!(film.counters.strikes <= 1 && film.counters.retries <= 1);
+                }
+                Err(error) => {
+                    assert_eq!(code_of(error), Some(code), "{error}");
+                    refused = true;
+                }
+            });
             nothing_lives(&bench.fake);
+            if refused {
+                let stitcher = start(0, &bench.warp, following()).unwrap();
+                assert_eq!(film(&stitcher, 3).read, [0, 1, 2]);
+                drop(stitcher);
+                nothing_lives(&bench.fake);
+            }
         }
-    }
+    });
 }
 
 /// Checks that all objects were freed and that this thread has no current context.
@@ -204,23 +185,19 @@ fn nothing_lives(fake: &Fake) {
 
 #[test]
 fn a_driver_that_fails_for_ever_ends_the_stitcher_in_order() {
-    run_shares("live_faults::every_call::alone_all_calls_fail");
-}
-
-#[test]
-#[ignore = "run by a_driver_that_fails_for_ever_ends_the_stitcher_in_order, with the fake driver"]
-fn alone_all_calls_fail() {
-    let bench = Bench::new();
-    let codes = [&RECOVERABLE[..], &TAKEN].concat();
-    for n in bench.share(usize::MAX) {
-        let code = codes[n as usize % codes.len()];
-        let before = Counters::now();
-        bench.run(0, Fault { label: "", from: n, count: 0, code }, |result| match result {
-            Ok((stitcher, film)) => ended_or_all_came(stitcher, film, code),
-            Err(error) => assert_eq!(code_of(error), Some(code), "{error}"),
-        });
-        what_is_left_is_counted(&bench.fake, before);
-    }
+    alone(a_driver_that_fails_for_ever_ends_the_stitcher_in_order, || {
+        let bench = Bench::new();
+        let codes = [&RECOVERABLE[..], &TAKEN].concat();
+        for n in bench.share(usize::MAX) {
+            let code = codes[n as usize % codes.len()];
+            let before = Counters::now();
+            bench.run(0, Fault { label: "", from: n, count: 0, code }, |result| match result {
+                Ok((stitcher, film)) => ended_or_all_came(stitcher, film, code),
+                Err(error) => assert_eq!(code_of(error), Some(code), "{error}"),
+            });
+            what_is_left_is_counted(&bench.fake, before);
+        }
+    });
 }
 
 /// Checks a stitcher after a run with a fault. Either the stitcher must have failed, report the error and return no
@@ -253,41 +230,40 @@ fn what_is_left_is_counted(fake: &Fake, before: Counters) {
 
 #[test]
 fn a_lost_gpu_reports_no_success() {
-    run_shares("live_faults::every_call::alone_the_gpu_is_lost");
-}
-
-#[test]
-#[ignore = "run by a_lost_gpu_reports_no_success, with the fake driver"]
-fn alone_the_gpu_is_lost() {
-    let bench = Bench::new();
-    for (ordinal, n) in bench.share(GPUS).into_iter().enumerate() {
-        let code = FATAL[n as usize % FATAL.len()];
-        // After a fatal error, a CUDA driver also fails every later call. For even `n`, the fake driver fails only one
-        // call, because the stitcher must notice the loss even if no later call fails.
-        let count = i64::from(n % 2 == 0);
-        let before = Counters::now();
-        let ordinal = ordinal as u32;
-        let fault = Fault { label: "", from: n, count, code };
-        let mut lost = false;
-        bench.run(ordinal, fault, |result| match result {
-            Ok((stitcher, film)) => {
-                ended_or_all_came(stitcher, film, code);
-                let healthy = stitcher.device().is_healthy();
-                assert_eq!(stitcher.health().is_ok(), healthy);
-                assert!(film.refused.is_none() || !healthy);
-                lost = !healthy;
+    alone(a_lost_gpu_reports_no_success, || {
+        let bench = Bench::new();
+        for (ordinal, n) in bench.share(GPUS).into_iter().enumerate() {
+            let code = FATAL[n as usize % FATAL.len()];
+            // After a fatal error, a CUDA driver also fails every later call. For even `n`, the fake driver fails only one
+            // call, because the stitcher must notice the loss even if no later call fails.
+            let count = i64::from(n % 2 == 0);
+            let before = Counters::now();
+            let ordinal = ordinal as u32;
+            let fault = Fault { label: "", from: n, count, code };
+            let mut lost = false;
+            bench.run(ordinal, fault, |result| match result {
+                Ok((stitcher, film)) => {
+                    ended_or_all_came(stitcher, film, code);
+                    let healthy = stitcher.device().is_healthy();
+                    assert_eq!(stitcher.health().is_ok(), healthy);
+                    assert!(film.refused.is_none() || !healthy);
+                    lost = !healthy;
+                }
+                Err(error) => {
+                    assert!(
+                        matches!(error, LiveError::Device(error) if error.is_fatal()),
+                        "{error}"
+                    );
+                    assert_eq!(code_of(error), Some(code), "{error}");
+                    lost = true;
+                }
+            });
+            what_is_left_is_counted(&bench.fake, before);
+            bench.fake.heal();
+            if lost {
+                let again = Device::cuda(ordinal).unwrap_err();
+                assert!(matches!(again.kind, ErrorKind::Lost(_)), "{again}");
             }
-            Err(error) => {
-                assert!(matches!(error, LiveError::Device(error) if error.is_fatal()), "{error}");
-                assert_eq!(code_of(error), Some(code), "{error}");
-                lost = true;
-            }
-        });
-        what_is_left_is_counted(&bench.fake, before);
-        bench.fake.heal();
-        if lost {
-            let again = Device::cuda(ordinal).unwrap_err();
-            assert!(matches!(again.kind, ErrorKind::Lost(_)), "{again}");
         }
-    }
+    });
 }

@@ -1,8 +1,9 @@
 //! Compiles the fake driver `fake_driver.c` with `cc`, controls it, and runs tests with it in their own processes.
 //!
-//! An environment variable selects the driver, and a process reads it only once. Therefore, each test that needs the
-//! fake driver is marked `#[ignore]`, and [`run_alone`] runs it in a new process.
+//! An environment variable selects the driver, and a process reads it only once. Therefore, [`alone`] runs each test
+//! that needs the fake driver in a new process.
 
+use std::any::type_name;
 use std::ffi::{CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -66,9 +67,9 @@ pub(crate) struct Counts {
 }
 
 impl Fake {
-    /// Returns the library of the fake driver that [`run_alone`] selected for this process.
+    /// Returns the library of the fake driver that [`alone`] selected for this process.
     pub(crate) fn loaded() -> Self {
-        let path = env::var_os(cust::LIBRARY_VARIABLE).expect("started by `run_alone`");
+        let path = env::var_os(cust::LIBRARY_VARIABLE).expect("started by `alone`");
         // SAFETY: loading the library of the fake driver runs no code, because the library has no initialisers.
         Self(unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.unwrap())
     }
@@ -160,25 +161,42 @@ fn library() -> Option<&'static Path> {
         .as_deref()
 }
 
-/// Runs the ignored test `name` in a new process with the fake driver. A test can split its work between several
-/// processes; `part` is the number of this process. Returns the output, or `None` if there is no C compiler.
-pub(crate) fn run_alone(name: &str, part: usize) -> Option<String> {
-    let output = Command::new(env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "--nocapture", name])
-        .env(cust::LIBRARY_VARIABLE, library()?)
-        .env(PART, part.to_string())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name}: {}\n{text}\n{errors}", output.status);
-    assert!(text.contains("1 passed"), "no test {name} was run:\n{text}");
-    Some(text)
+/// Runs `body` in new processes with the fake driver. Each process runs this test executable with only the calling test
+/// `_test` selected. A test can split its work between several processes: it prints [`LEFT`] and the size of the rest.
+///
+/// Does nothing if there is no C compiler.
+pub(crate) fn alone<T>(_test: T, body: impl FnOnce()) {
+    if env::var_os(PART).is_some() {
+        return body();
+    }
+    // `type_name` begins with the crate's name, which the name for `--exact` must not contain.
+    let path = type_name::<T>();
+    let name = path.split_once("::").map_or(path, |(_, name)| name);
+    for part in 0.. {
+        let Some(library) = library() else { return };
+        let output = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "--nocapture", name])
+            .env(cust::LIBRARY_VARIABLE, library)
+            .env(PART, part.to_string())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {}\n{text}\n{errors}", output.status);
+        assert!(text.contains("1 passed"), "no test {name} was run:\n{text}");
+        let left = text.lines().find_map(|line| line.strip_prefix(LEFT));
+        if left.is_none_or(|left| left == "0") {
+            return;
+        }
+    }
 }
 
-/// Returns the part number that [`run_alone`] gave to this process.
+/// Returns the number of this process among those that [`alone`] starts for a test.
 pub(crate) fn part() -> usize {
     env::var(PART).unwrap().parse().unwrap()
 }
 
 const PART: &str = "PANOWEAVE_TEST_PART";
+
+/// Prefix of the output line with the amount of work that later processes must do.
+pub(crate) const LEFT: &str = "work left: ";

@@ -4,13 +4,40 @@
 //! not change its build: the build has a fake one. All other builds of the workspace have none. `examples/` contains
 //! larger programs that embed `panoweave`.
 
-mod service;
-
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use service::Service;
+use crate::kit::project;
+
+/// Prefixes of the environment variables that the service's build must not inherit. Cargo sets such variables for the
+/// tests, and a developer may have set others.
+const DROPPED: [&str; 5] = ["CARGO", "CUDA", "RUSTC", "RUSTDOC", "RUSTFLAGS"];
+
+/// Exceptions from [`DROPPED`]: prefixes of the variables that configure where and how cargo downloads crates.
+const KEPT: [&str; 6] = [
+    "CARGO_HOME",
+    "CARGO_HTTP_",
+    "CARGO_NET_",
+    "CARGO_REGISTRIES_",
+    "CARGO_REGISTRY_",
+    "CARGO_SOURCE_",
+];
+
+/// The packages of the workspace that the service contains.
+const PACKAGES: [&str; 10] = [
+    "panoweave",
+    "kernels-gpu",
+    "shared-types",
+    "stable-cuda-cpu",
+    "stable-cuda-std",
+    "stable-cuda-std-macros",
+    "stable-cust",
+    "stable-cust-core",
+    "stable-cust-derive",
+    "stable-cust-raw",
+];
 
 /// The name (`soname`) of the library `libcuda.so` in the fake toolkit. A program that was linked with this library
 /// would contain the name.
@@ -18,33 +45,63 @@ const TOOLKITS_LIBRARY: &str = "libcuda_of_a_toolkit.so.1";
 
 #[test]
 fn a_service_builds_beside_a_cuda_toolkit() {
-    let service = Service::new();
-    service.clean();
-    let toolkit = toolkit(&service.folder().join("cuda"));
-    check(&service, |cargo| {
-        for variable in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR"] {
-            cargo.env(variable, &toolkit);
-        }
-        let bin = [toolkit.join("bin")];
-        let path = env::var_os("PATH").unwrap_or_default();
-        let path = env::join_paths(bin.into_iter().chain(env::split_paths(&path)));
-        cargo.env("PATH", path.expect("folders without a colon"));
-        cargo.env("LIBRARY_PATH", toolkit.join("lib64"));
-    });
-    assert!(!toolkit.join("nvcc-was-run").exists());
-}
+    let root = project::root().canonicalize().expect("the workspace");
+    // The folder is the same in every run, so that cargo can reuse earlier builds.
+    let mut hasher = DefaultHasher::new();
+    root.hash(&mut hasher);
+    let folder = env::temp_dir().join(format!("panoweave service {:016x}", hasher.finish()));
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedding");
+    // Omit debug information, so that the build takes only a third of the disk space.
+    let manifest = format!(
+        "[package]\nname = \"service\"\nedition = \"2024\"\n\n\
+         [dependencies]\npanoweave = {{ path = {:?}, default-features = false }}\n\n\
+         [profile.dev]\ndebug = false\n\n[workspace]\n",
+        root.join("host")
+    );
+    project::write(&folder.join("Cargo.toml"), manifest.as_bytes());
+    project::write(&folder.join("src/main.rs"), include_bytes!("program.rs"));
+    // Use the dependency versions of the workspace, which cargo has already fetched, so that it downloads nothing.
+    fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).expect("the lock file");
 
-/// Builds and runs the service. `prepare` sets the environment variables of the cargo command.
-fn check(service: &Service, prepare: impl Fn(&mut Command)) {
-    let program = service.build(prepare);
+    let cargo = |subcommand: &str| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args([subcommand, "--offline", "--target-dir"]).arg(&target).current_dir(&folder);
+        for (name, _) in env::vars_os() {
+            let text = name.to_string_lossy();
+            let begins = |with: &[&str]| with.iter().any(|start| text.starts_with(start));
+            if begins(&DROPPED) && !begins(&KEPT) {
+                cargo.env_remove(&name);
+            }
+        }
+        // Disable incremental compilation: each build compiles whole crates, so its data would only take space.
+        cargo.env("CARGO_INCREMENTAL", "0");
+        cargo
+    };
+    let mut clean = cargo("clean");
+    clean.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
+    project::run(clean);
+    let toolkit = toolkit(&folder.join("cuda"));
+    let mut build = cargo("build");
+    for variable in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR"] {
+        build.env(variable, &toolkit);
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths([toolkit.join("bin")].into_iter().chain(env::split_paths(&path)));
+    build.env("PATH", path.expect("folders without a colon"));
+    build.env("LIBRARY_PATH", toolkit.join("lib64"));
+    project::run(build);
+    assert!(!toolkit.join("nvcc-was-run").exists());
+    // The build compiled no kernels: the folders of a kernel build must not exist.
+    for folder in ["cuda-builder", "nvptx64-nvidia-cuda"] {
+        assert!(!target.join(folder).exists(), "{folder}");
+    }
+
+    let program = target.join("debug/service");
     let bytes = fs::read(&program).expect("the program");
     let needs = bytes.windows(TOOLKITS_LIBRARY.len()).any(|w| w == TOOLKITS_LIBRARY.as_bytes());
     assert!(!needs, "the program is linked with the toolkit's library");
-
-    let output = Command::new(&program).output().expect("the program starts");
+    let output = project::run(Command::new(&program));
     let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}\n{text}{errors}", output.status);
     let lines: Vec<_> = text.lines().collect();
     let [cpu, gpu] = lines[..] else { panic!("two devices: {text}") };
     assert_eq!(cpu, "CPU: the scene");
@@ -57,20 +114,19 @@ fn toolkit(folder: &Path) -> PathBuf {
         fs::remove_dir_all(folder).expect("the last run's toolkit goes");
     }
     let write = |name: &str, text: &str| {
-        let file = folder.join(name);
-        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder of the toolkit");
-        fs::write(&file, text).expect("a file of the toolkit");
-        file
+        project::write(&folder.join(name), text.as_bytes());
+        folder.join(name)
     };
     let nvcc = write("bin/nvcc", "#!/bin/sh\ntouch \"${0%/bin/nvcc}/nvcc-was-run\"\nexit 1\n");
     let mut chmod = Command::new("chmod");
-    assert!(chmod.arg("+x").arg(nvcc).status().is_ok_and(|status| status.success()));
+    chmod.arg("+x").arg(nvcc);
+    project::run(chmod);
     write("include/cuda.h", "#error not a real toolkit\n");
     let source = write("libcuda.c", "int cuInit(unsigned flags) { return 999; }\n");
-    let library = write("lib64/libcuda.so", "");
+    let library = write("lib64/libcuda.so", "not a library\n");
     let soname = format!("-Wl,-soname,{TOOLKITS_LIBRARY}");
     let mut cc = Command::new("cc");
     cc.args(["-shared", "-fPIC", &soname, "-o"]).arg(library).arg(source);
-    assert!(cc.status().is_ok_and(|status| status.success()), "{cc:?}");
+    project::run(cc);
     folder.to_owned()
 }

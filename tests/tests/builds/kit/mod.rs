@@ -3,12 +3,11 @@
 //! rust-cuda's programs are not in the repository. The tests copy them from the test data into `target/tmp/kit`, make
 //! their `Cargo.toml` depend on the kit, and build them there.
 //!
-//! Other tests check the kit's own packages: their content, their README and the examples in their documentation.
+//! Other tests check the kit's own packages: their content and their README.
 
 mod cargo_cuda;
 mod compile;
 mod crates;
-mod documentation;
 mod examples;
 mod guide;
 mod links;

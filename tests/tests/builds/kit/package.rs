@@ -54,14 +54,7 @@ fn every_package_of_the_kit_can_be_published() {
     let mut arguments = vec!["package", "--no-verify", "--allow-dirty", "--offline"];
     arguments.extend(["--target-dir", &folder]);
     arguments.extend(published.iter().flat_map(|(_, name)| ["--package", name]));
-    let output = project::run(project::cargo(project::root(), &arguments));
-    // The manifests do not contain the repository's address yet, so cargo may warn about the missing address. Every
-    // other field must be set.
-    let complaint = "manifest has no ";
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    for line in said.lines().filter(|line| line.contains(complaint)) {
-        assert!(line.ends_with("has no documentation, homepage or repository"), "{line}");
-    }
+    project::run(project::cargo(project::root(), &arguments));
 
     for (library, name) in published {
         let packed = target.join(format!("package/{name}-0.1.0.crate"));
@@ -88,10 +81,6 @@ fn every_package_of_the_kit_can_be_published() {
         let dependency_paths = manifest.lines().filter(|line| line.starts_with("path = "));
         for line in dependency_paths {
             assert_eq!(line, format!("path = \"{root}\""), "{library} depends on a folder");
-        }
-        for field in ["description", "keywords", "categories", "rust-version", "license"] {
-            let is_stated = manifest.lines().any(|line| line.starts_with(&format!("{field} = ")));
-            assert!(is_stated, "{library} does not state {field}");
         }
         assert!(!unpacked(&packed, "*/src/*").contains("panoweave"), "the kit stands alone");
     }

@@ -75,13 +75,10 @@ pub(crate) fn write(path: &Path, content: &[u8]) {
     fs::write(path, content).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
 }
 
-/// Applies `change` to a text file and returns the number of new or changed lines.
-pub(crate) fn edit(path: &Path, change: impl FnOnce(String) -> String) -> usize {
+/// Applies `change` to a text file.
+pub(crate) fn edit(path: &Path, change: impl FnOnce(String) -> String) {
     let old = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let new = change(old.clone());
-    write(path, new.as_bytes());
-    let kept: Vec<&str> = old.lines().collect();
-    new.lines().filter(|line| !kept.contains(line)).count()
+    write(path, change(old).as_bytes());
 }
 
 /// Returns a cargo command in `folder`. The command does not inherit the package variables that cargo set for the

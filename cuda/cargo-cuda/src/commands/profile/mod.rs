@@ -3,10 +3,10 @@
 mod read;
 
 use std::ffi::OsString;
+use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitCode, Stdio};
-use std::{env, fs};
 
 use cust::typed::Profile;
 
@@ -20,13 +20,9 @@ const VARIABLE: &str = "CUDA_CPU_PROFILE";
 /// Runs the tests on the CPU and prints, for each kernel, the lines with uncoalesced accesses, bank conflicts and
 /// divergence.
 ///
-/// Also writes a page with the source of each kernel beside its counts. The tests run without GPUs. Their output goes
-/// to stderr.
+/// The tests run without GPUs. Their output goes to stderr.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The file of the page. The default is `cuda-profile.html` in the target folder.
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
     /// Prints JSON instead of the table.
     #[arg(long)]
     json: bool,
@@ -64,10 +60,7 @@ pub(crate) fn run(args: Args, rest: Vec<OsString>) -> Result<ExitCode, Error> {
     if profile.kernels.is_empty() && status.success() {
         return Err(Error::NoLaunches);
     }
-    let html = args.html.unwrap_or_else(|| target.join("cuda-profile.html"));
-    fs::write(&html, profile.to_html()).map_err(Error::io("write", &html))?;
     print(&if args.json { profile.to_json() } else { profile.to_string() })?;
-    eprintln!("page: {}", shown(&html).display());
     Ok(exit_code(status))
 }
 
@@ -80,10 +73,4 @@ fn merged(folder: &Path) -> Result<Profile, Error> {
         profile.merge(read::parse(&text).ok_or(Error::ForeignProfile { file })?);
     }
     Ok(profile)
-}
-
-/// Returns a path relative to the current folder, if it is below it.
-fn shown(path: &Path) -> &Path {
-    let here = env::current_dir().unwrap_or_default();
-    path.strip_prefix(here).unwrap_or(path)
 }
