@@ -43,10 +43,6 @@ pub struct Buffer<T> {
 
 impl<T: Pod> Buffer<T> {
     /// Creates a buffer of `len` elements and sets their bytes to zero.
-    ///
-    /// # Errors
-    /// Returns [`ErrorKind::ImpossibleSize`] if the size is zero or exceeds the address space, or
-    /// the driver's error.
     #[track_caller]
     pub fn new(device: &Device, len: u32) -> Result<Self, DeviceError> {
         const { assert!(align_of::<T>() <= ALIGN, "the alignment must be at most 256 bytes") };
@@ -55,10 +51,6 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Creates a buffer that contains a copy of `elements`.
-    ///
-    /// # Errors
-    /// Returns the errors of [`new`](Self::new), and [`ErrorKind::ImpossibleSize`] if `elements`
-    /// has 2³² elements or more.
     #[track_caller]
     pub fn from_slice(stream: &Stream, elements: &[T]) -> Result<Self, DeviceError> {
         let len = u32::try_from(elements.len()).map_err(|_| {
@@ -74,21 +66,6 @@ impl<T: Pod> Buffer<T> {
     /// allocation when dropped.
     ///
     /// To pass memory to kernels without owning it, create a [`DeviceSlice`] of the memory.
-    ///
-    /// ```
-    /// use cust::typed::{Buffer, Device};
-    ///
-    /// let device = Device::cpu();
-    /// let stream = device.stream()?;
-    /// let buffer = Buffer::from_slice(&stream, &[1, 2, 3])?;
-    /// let address = buffer.as_device_ptr();
-    /// let pointer = buffer.into_raw();
-    /// assert_eq!(pointer, address);
-    /// // SAFETY: the pointer comes from `into_raw` of a buffer of 3 elements.
-    /// let buffer = unsafe { Buffer::from_raw(&device, pointer, 3) }?;
-    /// assert_eq!(buffer.download(&stream)?, [1, 2, 3]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
     ///
     /// # Safety
     /// - The allocation must come from [`into_raw`](Self::into_raw) of a buffer on this device with
@@ -150,19 +127,6 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Submits a write of zero to all bytes of the buffer, without waiting.
-    ///
-    /// ```
-    /// use cust::typed::{Buffer, Device};
-    ///
-    /// let stream = Device::cpu().stream()?;
-    /// let mut counts = Buffer::from_slice(&stream, &[7, 8, 9])?;
-    /// counts.clear(&stream)?;
-    /// assert_eq!(counts.download(&stream)?, [0, 0, 0]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Returns an error if the stream belongs to another device, or the driver's error.
     #[track_caller]
     pub fn clear(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         let bytes = self.bytes();
@@ -171,10 +135,6 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Copies `elements` into the buffer and waits until the copy is done.
-    ///
-    /// # Errors
-    /// Returns an error if the lengths of `elements` and the buffer differ or the stream belongs to
-    /// another device, or the driver's error.
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
         self.check_len("uploading a buffer", elements.len())?;
@@ -186,9 +146,6 @@ impl<T: Pod> Buffer<T> {
 
     /// Submits a copy of `elements` into the buffer without waiting. The returned [`PinnedCopy`]
     /// owns the elements until the copy is done.
-    ///
-    /// # Errors
-    /// Returns the errors of [`upload`](Self::upload). On an error, the elements are freed.
     #[track_caller]
     pub fn upload_async(
         &mut self,
@@ -204,10 +161,6 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Waits for the work submitted to the stream so far, and copies the buffer to the host.
-    ///
-    /// # Errors
-    /// Returns an error if the stream belongs to another device, or the driver's error, which may
-    /// come from earlier work.
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Vec<T>, DeviceError> {
         let mut elements = vec![T::zeroed(); self.len as usize];
@@ -220,10 +173,6 @@ impl<T: Pod> Buffer<T> {
 
     /// Submits a copy of the buffer to `elements` without waiting. The returned [`PinnedCopy`] owns
     /// the elements until the copy is done.
-    ///
-    /// # Errors
-    /// Returns an error if the lengths of `elements` and the buffer differ or the stream belongs to
-    /// another device, or the driver's error. On an error, the elements are freed.
     #[track_caller]
     pub fn download_async(
         &self,
@@ -238,9 +187,6 @@ impl<T: Pod> Buffer<T> {
 
     /// Submits a copy of `buffer`, which must have the same length, into this buffer without
     /// waiting.
-    ///
-    /// # Errors
-    /// Returns an error if the lengths or devices differ, or the driver's error.
     #[track_caller]
     pub fn copy_from(&mut self, stream: &Stream, buffer: &Self) -> Result<(), DeviceError> {
         self.check_len("copying a buffer", buffer.len as usize)?;
@@ -251,25 +197,8 @@ impl<T: Pod> Buffer<T> {
 
     /// Submits a copy of the buffer to `elements` without waiting.
     ///
-    /// ```
-    /// use cust::typed::{Buffer, Device};
-    ///
-    /// let stream = Device::cpu().stream()?;
-    /// let buffer = Buffer::from_slice(&stream, &[1, 2, 3])?;
-    /// let mut elements = [0; 3];
-    /// // SAFETY: `elements` is not used before the stream's work is done.
-    /// unsafe { buffer.submit_download(&stream, &mut elements) }?;
-    /// stream.synchronize()?;
-    /// assert_eq!(elements, [1, 2, 3]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
-    ///
     /// # Safety
     /// The caller must keep `elements` alive and otherwise unused until the copy is done.
-    ///
-    /// # Errors
-    /// Returns the errors of [`download`](Self::download), or an error if the lengths of `elements`
-    /// and the buffer differ.
     #[track_caller]
     pub unsafe fn submit_download(
         &self,

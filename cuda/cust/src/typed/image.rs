@@ -51,10 +51,6 @@ pub struct Image<T> {
 
 impl<T: Pod> Image<T> {
     /// Creates an image of `width` × `height` elements and sets their bytes to zero.
-    ///
-    /// # Errors
-    /// Returns [`ErrorKind::ImpossibleSize`] if the size is zero or exceeds the address space, or
-    /// the driver's error.
     #[track_caller]
     pub fn new(device: &Device, width: u32, height: u32) -> Result<Self, DeviceError> {
         // If the rounded row size does not fit in 64 bits, the pitch becomes `u64::MAX`, which
@@ -65,16 +61,6 @@ impl<T: Pod> Image<T> {
     }
 
     /// Creates an image of zeros whose rows are `pitch` bytes apart.
-    ///
-    /// ```
-    /// use cust::typed::{Device, Image};
-    ///
-    /// let image = Image::<f32>::with_pitch(&Device::cpu(), 3, 2, 12)?;
-    /// assert_eq!(image.pitch(), 12);
-    /// let too_small = Image::<f32>::with_pitch(&Device::cpu(), 3, 2, 8);
-    /// assert!(too_small.is_err());
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new), and [`ErrorKind::ImpossibleSize`] if `pitch` is
@@ -105,9 +91,6 @@ impl<T: Pod> Image<T> {
 
     /// Creates an image that contains a copy of `elements`, which are ordered row by row without
     /// padding.
-    ///
-    /// # Errors
-    /// Returns an error if the number of elements is not `width · height`, or the driver's error.
     #[track_caller]
     pub fn from_slice(
         stream: &Stream,
@@ -177,10 +160,6 @@ impl<T: Pod> Image<T> {
     /// Copies `elements`, which are ordered row by row without padding, into the image and waits
     /// until the copy is done. The wait is needed because a copy from page-locked memory still
     /// reads the elements after the driver call has returned.
-    ///
-    /// # Errors
-    /// Returns an error if the number of elements is not `width · height` or the stream belongs to
-    /// another device, or the driver's error.
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
         self.check_len("uploading an image", elements.len())?;
@@ -195,10 +174,6 @@ impl<T: Pod> Image<T> {
 
     /// Waits for the work submitted to the stream so far, and copies the image to the host. The
     /// elements are ordered row by row without padding.
-    ///
-    /// # Errors
-    /// Returns an error if the stream belongs to another device, or the driver's error, which may
-    /// come from earlier work.
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Vec<T>, DeviceError> {
         let mut elements = vec![T::zeroed(); self.width as usize * self.height as usize];
@@ -208,10 +183,6 @@ impl<T: Pod> Image<T> {
 
     /// Waits for the work submitted to the stream so far, and copies the image to `elements`, row
     /// by row without padding.
-    ///
-    /// # Errors
-    /// Returns the errors of [`download`](Self::download), or an error if `elements` and the image
-    /// have different numbers of elements.
     #[track_caller]
     pub fn download_to(&self, stream: &Stream, elements: &mut [T]) -> Result<(), DeviceError> {
         self.check_len("downloading an image", elements.len())?;
@@ -226,24 +197,8 @@ impl<T: Pod> Image<T> {
 
     /// Submits the same copy as [`download_to`](Self::download_to) without waiting.
     ///
-    /// ```
-    /// use cust::typed::{Device, Image};
-    ///
-    /// let stream = Device::cpu().stream()?;
-    /// let image = Image::from_slice(&stream, 2, 1, &[1, 2])?;
-    /// let mut elements = [0; 2];
-    /// // SAFETY: `elements` is not used before the stream's work is done.
-    /// unsafe { image.submit_download(&stream, &mut elements) }?;
-    /// stream.synchronize()?;
-    /// assert_eq!(elements, [1, 2]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
-    ///
     /// # Safety
     /// The caller must keep `elements` alive and otherwise unused until the copy is done.
-    ///
-    /// # Errors
-    /// Returns the errors of [`download_to`](Self::download_to).
     #[track_caller]
     pub unsafe fn submit_download(
         &self,
@@ -260,9 +215,6 @@ impl<T: Pod> Image<T> {
 
     /// Submits a copy of `elements` into the image, row after row without padding, and does not
     /// wait. The returned [`PinnedCopy`] owns the elements until the copy is done.
-    ///
-    /// # Errors
-    /// Returns the errors of [`upload`](Self::upload). On an error, the elements are freed.
     #[track_caller]
     pub fn upload_async(
         &mut self,
@@ -282,10 +234,6 @@ impl<T: Pod> Image<T> {
 
     /// Submits a copy of the image to `elements`, row after row without padding, and does not wait.
     /// The returned [`PinnedCopy`] owns the elements until the copy is done.
-    ///
-    /// # Errors
-    /// Returns the errors of [`download_to`](Self::download_to). On an error, the elements are
-    /// freed.
     #[track_caller]
     pub fn download_async(
         &self,
@@ -299,9 +247,6 @@ impl<T: Pod> Image<T> {
     }
 
     /// Submits a copy of `image`, which must have the same size, into this image without waiting.
-    ///
-    /// # Errors
-    /// Returns an error if the sizes or devices differ, or the driver's error.
     #[track_caller]
     pub fn copy_from(&mut self, stream: &Stream, image: &Self) -> Result<(), DeviceError> {
         let size = |of: &Self| (of.width as usize, of.height as usize);
@@ -317,22 +262,6 @@ impl<T: Pod> Image<T> {
     }
 
     /// Returns the image's rows as the source of a copy.
-    ///
-    /// ```
-    /// use cust::typed::{Device, Image, RowsMut};
-    ///
-    /// let stream = Device::cpu().stream()?;
-    /// let image = Image::from_slice(&stream, 3, 2, &[1_u8, 2, 3, 4, 5, 6])?;
-    /// let mut bytes = [0; 4];
-    /// // Copies the first two columns.
-    /// // SAFETY: both sides have two rows of two bytes.
-    /// unsafe {
-    ///     let to = RowsMut::Host { bytes: &mut bytes, pitch: 2 };
-    ///     stream.copy_rows_now(image.rows(), to, 2, 2)?;
-    /// }
-    /// assert_eq!(bytes, [1, 2, 4, 5]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
     #[must_use]
     pub fn rows(&self) -> Rows<'_> {
         Rows::Device { memory: &self.memory, first: 0, pitch: self.pitch as usize }
@@ -341,22 +270,6 @@ impl<T: Pod> Image<T> {
     /// Returns the rows of the image from column `x` of row `y` on, as the source of a copy. `x` and
     /// `y` must be inside the image; only debug builds check this. The part has at most
     /// `width - x` columns and `height - y` rows.
-    ///
-    /// ```
-    /// use cust::typed::{Device, Image, RowsMut};
-    ///
-    /// let stream = Device::cpu().stream()?;
-    /// let image = Image::from_slice(&stream, 3, 2, &[1_u8, 2, 3, 4, 5, 6])?;
-    /// let mut bytes = [0; 2];
-    /// // Copies the last two elements of the second row.
-    /// // SAFETY: both sides have one row of two bytes.
-    /// unsafe {
-    ///     let to = RowsMut::Host { bytes: &mut bytes, pitch: 2 };
-    ///     stream.copy_rows_now(image.rows_from(1, 1), to, 2, 1)?;
-    /// }
-    /// assert_eq!(bytes, [5, 6]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
     #[must_use]
     pub fn rows_from(&self, x: u32, y: u32) -> Rows<'_> {
         debug_assert!(x < self.width && y < self.height, "the part starts inside the image");
@@ -365,21 +278,6 @@ impl<T: Pod> Image<T> {
     }
 
     /// Returns the image's rows as the destination of a copy.
-    ///
-    /// ```
-    /// use cust::typed::{Device, Image, Rows};
-    ///
-    /// let device = Device::cpu();
-    /// let stream = device.stream()?;
-    /// let mut image = Image::<u8>::new(&device, 2, 2)?;
-    /// // SAFETY: both sides have two rows of two bytes.
-    /// unsafe {
-    ///     let from = Rows::Host { bytes: &[1, 2, 3, 4], pitch: 2 };
-    ///     stream.copy_rows_now(from, image.rows_mut(), 2, 2)?;
-    /// }
-    /// assert_eq!(image.download(&stream)?, [1, 2, 3, 4]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
     #[must_use]
     pub fn rows_mut(&mut self) -> RowsMut<'_> {
         RowsMut::Device { memory: &self.memory, first: 0, pitch: self.pitch as usize }

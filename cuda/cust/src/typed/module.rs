@@ -5,19 +5,19 @@ use std::ffi::{CString, c_void};
 use std::ptr;
 use std::sync::{PoisonError, RwLock};
 
+use cuda_std::launch::KernelEntry;
 use cust_raw::driver_sys as sys;
 
-use super::context::insist_in;
+use super::context::{Context, insist_in};
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 use super::ptx::{PtxImage, PtxText, SplitPtx};
-use crate::gpu::Context;
 
 /// The size in bytes of the buffer for the PTX compiler's error log.
 const LOG_BYTES: usize = 8 << 10;
 
 /// A loaded PTX module. Its context outlives the module and is current whenever the module is used.
-pub(super) struct Module {
+pub(crate) struct Module {
     /// The name of the package that defines the module's kernels.
     package: &'static str,
     raw: sys::CUmodule,
@@ -36,7 +36,11 @@ unsafe impl Sync for Module {}
 impl Module {
     /// Compiles and loads PTX text. `context` must be current on this thread.
     #[track_caller]
-    fn load(context: &Context, package: &'static str, ptx: &str) -> Result<Self, DeviceError> {
+    pub(super) fn load(
+        context: &Context,
+        package: &'static str,
+        ptx: &str,
+    ) -> Result<Self, DeviceError> {
         const OP: &str = "loading the kernels";
         use sys::CUjit_option as Option;
         let text = c_string(ptx);
@@ -72,7 +76,7 @@ impl Module {
 
     /// Returns the kernel called `name`, or `None` if the module has no such kernel.
     #[track_caller]
-    fn function(&self, name: &str) -> Result<Option<Function>, DeviceError> {
+    pub(crate) fn function(&self, name: &str) -> Result<Option<Function>, DeviceError> {
         let c_name = c_string(name);
         let mut function = ptr::null_mut();
         // SAFETY: the module is alive, the name is zero-terminated, and the driver writes the
@@ -89,7 +93,7 @@ impl Module {
     /// Returns the address and the size in bytes of the global or constant called `name`, or `None`
     /// if the module has no such global.
     #[track_caller]
-    fn global(&self, name: &str) -> Result<Option<(u64, usize)>, DeviceError> {
+    pub(crate) fn global(&self, name: &str) -> Result<Option<(u64, usize)>, DeviceError> {
         let c_name = c_string(name);
         let (mut address, mut size) = (0, 0);
         // SAFETY: the module is alive, the name is zero-terminated, and the driver writes the
@@ -105,9 +109,9 @@ impl Module {
 }
 
 /// A kernel of a loaded module.
-#[derive(Clone, Copy)]
-pub(super) struct Function {
-    pub(super) raw: sys::CUfunction,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Function {
+    pub(crate) raw: sys::CUfunction,
     /// Whether the kernel may start before the preceding kernel in the stream has ended, because it
     /// waits for that kernel itself.
     pub(super) waits: bool,
@@ -117,6 +121,13 @@ pub(super) struct Function {
 unsafe impl Send for Function {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Function {}
+
+/// A kernel that was found by its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NamedKernel {
+    Cpu(&'static KernelEntry),
+    Cuda(Function),
+}
 
 /// The kernels of one package on a device.
 pub(super) enum Kernels {

@@ -95,10 +95,6 @@ unsafe impl<T: Texel> Sync for Array<T> {}
 
 impl<T: Texel> Array<T> {
     /// Creates an array of `width` × `height` texels with unspecified contents.
-    ///
-    /// # Errors
-    /// Returns an error if the width or the height is zero. Otherwise returns the driver's error,
-    /// for example if the device does not support the size.
     #[track_caller]
     pub fn new(device: &Device, width: u32, height: u32) -> Result<Self, DeviceError> {
         const OP: &str = "creating an array";
@@ -108,7 +104,7 @@ impl<T: Texel> Array<T> {
             return Err(DeviceError::new(OP, ErrorKind::ImpossibleSize(size)));
         }
         match device.kind() {
-            Kind::Cpu { .. } => Image::new(device, width, height).map(|i| Self(Storage::Cpu(i))),
+            Kind::Cpu(_) => Image::new(device, width, height).map(|i| Self(Storage::Cpu(i))),
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 let descriptor = sys::CUDA_ARRAY_DESCRIPTOR {
                     Width: width as usize,
@@ -129,9 +125,6 @@ impl<T: Texel> Array<T> {
     }
 
     /// Submits a copy of `image`, which must have the same size, into the array without waiting.
-    ///
-    /// # Errors
-    /// Returns an error if the sizes or devices differ, or the driver's error.
     #[track_caller]
     pub fn copy_from(&mut self, stream: &Stream, image: &Image<T>) -> Result<(), DeviceError> {
         let (width, height) = match &self.0 {

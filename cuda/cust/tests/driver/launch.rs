@@ -3,16 +3,10 @@
 use cuda_std::cpu::FaultKind;
 use cust::error::{CudaError, last_fault};
 use cust::launch;
-use cust::memory::{DeviceBox, DeviceBuffer, GpuBuffer};
-use cust::stream::{Stream, StreamFlags};
+use cust::memory::{DeviceBox, DeviceBuffer};
 use cust::util::SliceExt;
-use glam::{UVec2, UVec3};
 
-use crate::{cpu, module};
-
-fn stream() -> Stream {
-    Stream::new(StreamFlags::NON_BLOCKING, None).expect("a stream")
-}
+use crate::{cpu, module, stream};
 
 #[test]
 fn a_launch_passes_slices_pointers_and_values() {
@@ -70,14 +64,12 @@ fn grids_and_blocks_have_three_dimensions() {
     // SAFETY: the buffer has at least one element for each thread of this launch.
     unsafe { launch!(place<<<(2, 3, 4), (2, 2, 2), 0, stream>>>(at)) }.expect("tuples");
     check([4, 6, 8]);
-    let (grid, block) = (UVec3::new(1, 2, 3), UVec3::new(2, 1, 1));
     // SAFETY: the buffer has at least one element for each thread of this launch.
-    unsafe { launch!(place<<<grid, block, 0, stream>>>(at)) }.expect("vectors of three");
-    check([2, 2, 3]);
-    let (grid, block) = (UVec2::new(3, 2), UVec2::new(1, 2));
-    // SAFETY: the buffer has at least one element for each thread of this launch.
-    unsafe { launch!(place<<<grid, block, 0, stream>>>(at)) }.expect("vectors of two");
+    unsafe { launch!(place<<<(3, 2), (1, 2), 0, stream>>>(at)) }.expect("pairs");
     check([3, 4, 1]);
+    // SAFETY: the buffer has at least one element for each thread of this launch.
+    unsafe { launch!(place<<<3, 2, 0, stream>>>(at)) }.expect("numbers");
+    check([6, 1, 1]);
 }
 
 #[test]
@@ -105,9 +97,9 @@ fn impossible_shapes_are_refused() {
         unsafe { launch!(narrow<<<grid, block, shared, stream>>>()) }
     };
     assert_eq!(launch((1, 1, 1), (64, 1, 1), 0), Ok(()));
-    assert_eq!(launch((1, 1, 1), (65, 1, 1), 0), Err(CudaError::LaunchOutOfResources));
     for (grid, block, shared) in [
         ((0, 1, 1), (1, 1, 1), 0),
+        ((1, 1, 1), (65, 1, 1), 0),
         ((1, 1, 1), (1, 0, 1), 0),
         ((1, 1, 1), (1025, 1, 1), 0),
         ((1, 1, 1), (1, 1, 65), 0),
@@ -157,5 +149,4 @@ fn a_fault_says_what_the_kernel_did() {
     assert!(fault.to_string().contains("at index 4, but the size is 4"), "{fault}");
     // On the CPU, the device is still usable after a fault.
     assert_eq!(run(3), Ok(()));
-    assert_eq!(GpuBuffer::len(&out), 8);
 }
