@@ -1,4 +1,23 @@
 //! Contexts: a program's state on a device, and the current context of a thread.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::context::{Context, CurrentContext, ResourceLimit};
+//! use cust::device::Device;
+//! use cust::memory::DeviceBuffer;
+//!
+//! let context = Context::new(Device::get_device(0)?)?;
+//! CurrentContext::set_resource_limit(ResourceLimit::StackSize, 8192)?;
+//! // Each thread has its own current context.
+//! let other = std::thread::spawn(move || {
+//!     assert!(DeviceBuffer::from_slice(&[1]).is_err());
+//!     CurrentContext::set_current(&context)?;
+//!     DeviceBuffer::from_slice(&[1])?.as_host_vec()
+//! });
+//! assert_eq!(other.join().unwrap()?, [1]);
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock, Weak};
@@ -24,25 +43,6 @@ pub(crate) fn current() -> CudaResult<typed::Device> {
 }
 
 /// A device's primary context, which all libraries of the process share.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// use cust::context::{Context, CurrentContext, ResourceLimit};
-/// use cust::device::Device;
-/// use cust::memory::DeviceBuffer;
-///
-/// let context = Context::new(Device::get_device(0)?)?;
-/// CurrentContext::set_resource_limit(ResourceLimit::StackSize, 8192)?;
-/// // Each thread has its own current context.
-/// let other = std::thread::spawn(move || {
-///     assert!(DeviceBuffer::from_slice(&[1]).is_err());
-///     CurrentContext::set_current(&context)?;
-///     DeviceBuffer::from_slice(&[1])?.as_host_vec()
-/// });
-/// assert_eq!(other.join().unwrap()?, [1]);
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
 #[derive(Clone, Debug)]
 pub struct Context(typed::Device);
 

@@ -1,4 +1,15 @@
 //! CUDA devices and their properties.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::device::{Device, DeviceAttribute};
+//!
+//! let device = Device::get_device(0)?;
+//! assert_eq!(device.name()?, "CPU");
+//! assert_eq!(device.get_attribute(DeviceAttribute::WarpSize)?, 32);
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use std::thread;
 
@@ -10,17 +21,6 @@ use crate::typed::CudaInfo;
 use crate::typed::gpu::Gpu;
 
 /// A CUDA device. On the CPU backend, the only device is the CPU, with number 0.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// use cust::device::{Device, DeviceAttribute};
-///
-/// let device = Device::get_device(0)?;
-/// assert_eq!(device.name()?, "CPU");
-/// assert_eq!(device.get_attribute(DeviceAttribute::WarpSize)?, 32);
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {
     pub(crate) ordinal: u32,

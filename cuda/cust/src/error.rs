@@ -3,6 +3,15 @@
 //! An error that the driver does not explain, such as a fault of a kernel on the CPU, is also written
 //! to standard error, as a GPU does for a failed assertion in a kernel. [`last_fault`] returns the
 //! kernel, the block, the thread and the cause.
+//!
+//! ```
+//! use cust::error::CudaError;
+//! use cust::sys::CUresult;
+//!
+//! assert_eq!(CudaError::InvalidDevice.code(), 101);
+//! assert_eq!(CudaError::from(CUresult::CUDA_ERROR_NO_DEVICE), CudaError::NoDevice);
+//! println!("{}", CudaError::NoDevice);
+//! ```
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -14,15 +23,6 @@ use cust_raw::driver_sys::CUresult;
 use crate::typed::{DeviceError, ErrorKind};
 
 /// An error code of the driver. The codes that programs compare have a name.
-///
-/// ```
-/// use cust::error::CudaError;
-/// use cust::sys::CUresult;
-///
-/// assert_eq!(CudaError::InvalidDevice.code(), 101);
-/// assert_eq!(CudaError::from(CUresult::CUDA_ERROR_NO_DEVICE), CudaError::NoDevice);
-/// println!("{}", CudaError::NoDevice);
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CudaError(CUresult);
 

@@ -1,4 +1,21 @@
 //! Events, which mark points in a stream and measure the time between them.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::event::{Event, EventFlags, EventStatus};
+//! use cust::stream::{Stream, StreamFlags};
+//!
+//! let _context = cust::quick_init()?;
+//! let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+//! let [start, end] = [Event::new(EventFlags::DEFAULT)?, Event::new(EventFlags::DEFAULT)?];
+//! start.record(&stream)?;
+//! end.record(&stream)?;
+//! end.synchronize()?;
+//! assert_eq!(end.query()?, EventStatus::Ready);
+//! println!("{:?}", end.elapsed(&start)?);
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use std::time::Duration;
 
@@ -32,23 +49,6 @@ pub enum EventStatus {
 /// A marker in a stream, which [`record`](Self::record) places after the work submitted so far.
 ///
 /// Each method returns the driver's error, for example if the work before the event failed.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// use cust::event::{Event, EventFlags, EventStatus};
-/// use cust::stream::{Stream, StreamFlags};
-///
-/// let _context = cust::quick_init()?;
-/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
-/// let [start, end] = [Event::new(EventFlags::DEFAULT)?, Event::new(EventFlags::DEFAULT)?];
-/// start.record(&stream)?;
-/// end.record(&stream)?;
-/// end.synchronize()?;
-/// assert_eq!(end.query()?, EventStatus::Ready);
-/// println!("{:?}", end.elapsed(&start)?);
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
 #[derive(Debug)]
 pub struct Event(pub(crate) typed::Event);
 

@@ -1,4 +1,12 @@
 //! Kernels of a module, grid and block sizes, and [`launch!`](crate::launch).
+//!
+//! ```
+//! use cust::function::{BlockSize, GridSize};
+//!
+//! assert_eq!(GridSize::x(4), 4.into());
+//! assert_eq!(GridSize::xyz(4, 2, 3), (4, 2, 3).into());
+//! assert_eq!(BlockSize::xy(32, 8), (32, 8).into());
+//! ```
 
 use std::thread;
 
@@ -65,14 +73,6 @@ macro_rules! size {
 
 size! {
     /// The number of blocks of a grid along each axis.
-    ///
-    /// ```
-    /// use cust::function::{BlockSize, GridSize};
-    ///
-    /// assert_eq!(GridSize::x(4), 4.into());
-    /// assert_eq!(GridSize::xyz(4, 2, 3), (4, 2, 3).into());
-    /// assert_eq!(BlockSize::xy(32, 8), (32, 8).into());
-    /// ```
     GridSize
 }
 size! {

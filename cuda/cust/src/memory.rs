@@ -8,6 +8,26 @@
 //!
 //! Each function returns the driver's error, or `InvalidMemoryAllocation` if a size exceeds the
 //! address space or elements need an alignment that the memory does not have.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::memory::{AsyncCopyDestination, DeviceBuffer, LockedBuffer};
+//! use cust::stream::{Stream, StreamFlags};
+//!
+//! let _context = cust::quick_init()?;
+//! let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+//! let (from, mut to) = (LockedBuffer::from_slice(&[1, 2, 3])?, LockedBuffer::new(&0, 3)?);
+//! let mut buffer = DeviceBuffer::zeroed(3)?;
+//! // SAFETY: the memory stays allocated and is not used until the stream's work is done.
+//! unsafe {
+//!     buffer.async_copy_from(&from, &stream)?;
+//!     buffer.async_copy_to(&mut to, &stream)?;
+//! }
+//! stream.synchronize()?;
+//! assert_eq!(to[..], [1, 2, 3]);
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 mod device;
 mod host;
@@ -48,26 +68,6 @@ pub trait CopyDestination<O: ?Sized> {
 ///
 /// If the host memory is page-locked, the methods return without waiting for the copy. Otherwise
 /// they may block while the driver copies the elements through a staging buffer.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// use cust::memory::{AsyncCopyDestination, DeviceBuffer, LockedBuffer};
-/// use cust::stream::{Stream, StreamFlags};
-///
-/// let _context = cust::quick_init()?;
-/// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
-/// let (from, mut to) = (LockedBuffer::from_slice(&[1, 2, 3])?, LockedBuffer::new(&0, 3)?);
-/// let mut buffer = DeviceBuffer::zeroed(3)?;
-/// // SAFETY: the memory stays allocated and is not used until the stream's work is done.
-/// unsafe {
-///     buffer.async_copy_from(&from, &stream)?;
-///     buffer.async_copy_to(&mut to, &stream)?;
-/// }
-/// stream.synchronize()?;
-/// assert_eq!(to[..], [1, 2, 3]);
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
 pub trait AsyncCopyDestination<O: ?Sized> {
     /// Submits a copy of `source` to this device memory.
     ///

@@ -3,6 +3,39 @@
 //! On the CPU, the kernels of a module are functions linked into the program. The PTX only provides
 //! the names of the kernels and constants. A name is looked up first among the linked kernels of the
 //! package that the PTX was compiled from. All modules share a constant of the same name.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cuda_std::prelude::*;
+//! use cust::memory::CopyDestination;
+//! use cust::module::Module;
+//!
+//! constant! {
+//!     pub static TAPS: [f32; 4];
+//! }
+//!
+//! #[kernel(launch_bounds(256))]
+//! pub fn blur(input: Slice<f32>) {}
+//!
+//! # const PTX: &str = ".version 7.0\n.target sm_75\n\
+//! #     .visible .const .align 16 .b8 TAPS[16];\n.visible .entry blur() { ret; }";
+//! // `const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));`
+//! let _context = cust::quick_init()?;
+//! let module = Module::from_ptx(PTX, &[])?;
+//! assert!(module.get_function("sharpen").is_err());
+//! // The launch shape with the highest occupancy, with blocks of at most 128 threads.
+//! let blur = module.get_function("blur")?;
+//! let (blocks, threads) = blur.suggested_launch_configuration(0, 128.into())?;
+//! assert!(blocks >= 1 && threads <= 128);
+//!
+//! let mut taps = module.get_global::<[f32; 4]>(c"TAPS")?;
+//! taps.copy_from(&[0.1, 0.4, 0.4, 0.1])?;
+//! let mut values = [0.0; 4];
+//! taps.copy_to(&mut values)?;
+//! assert_eq!(values, [0.1, 0.4, 0.4, 0.1]);
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -26,39 +59,6 @@ const PACKAGE: &str = "// cuda_builder.package ";
 pub enum ModuleJitOption {}
 
 /// A loaded module, which contains kernels and constants.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// use cuda_std::prelude::*;
-/// use cust::memory::CopyDestination;
-/// use cust::module::Module;
-///
-/// constant! {
-///     pub static TAPS: [f32; 4];
-/// }
-///
-/// #[kernel(launch_bounds(256))]
-/// pub fn blur(input: Slice<f32>) {}
-///
-/// # const PTX: &str = ".version 7.0\n.target sm_75\n\
-/// #     .visible .const .align 16 .b8 TAPS[16];\n.visible .entry blur() { ret; }";
-/// // `const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));`
-/// let _context = cust::quick_init()?;
-/// let module = Module::from_ptx(PTX, &[])?;
-/// assert!(module.get_function("sharpen").is_err());
-/// // The launch shape with the highest occupancy, with blocks of at most 128 threads.
-/// let blur = module.get_function("blur")?;
-/// let (blocks, threads) = blur.suggested_launch_configuration(0, 128.into())?;
-/// assert!(blocks >= 1 && threads <= 128);
-///
-/// let mut taps = module.get_global::<[f32; 4]>(c"TAPS")?;
-/// taps.copy_from(&[0.1, 0.4, 0.4, 0.1])?;
-/// let mut values = [0.0; 4];
-/// taps.copy_to(&mut values)?;
-/// assert_eq!(values, [0.1, 0.4, 0.4, 0.1]);
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
 pub struct Module {
     code: Code,
     device: typed::Device,

@@ -1,4 +1,22 @@
 //! Streams: queues of copies and launches that run in order.
+//!
+//! ```
+//! # // SAFETY: only the standard library accesses the environment.
+//! # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
+//! use cust::event::{Event, EventFlags};
+//! use cust::stream::{Stream, StreamFlags};
+//!
+//! let _context = cust::quick_init()?;
+//! let first = Stream::new(StreamFlags::DEFAULT, None)?;
+//! let second = Stream::new(StreamFlags::DEFAULT, Some(-1))?;
+//!
+//! // `second` waits for the work that `first` has so far.
+//! let event = Event::new(EventFlags::DISABLE_TIMING)?;
+//! event.record(&first)?;
+//! second.wait_event(&event)?;
+//! second.synchronize()?;
+//! # Ok::<(), cust::error::CudaError>(())
+//! ```
 
 use std::ffi::c_void;
 
@@ -27,24 +45,6 @@ bitflags::bitflags! {
 /// across streams.
 ///
 /// Each method returns the driver's error, which may come from earlier work.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// use cust::event::{Event, EventFlags};
-/// use cust::stream::{Stream, StreamFlags};
-///
-/// let _context = cust::quick_init()?;
-/// let first = Stream::new(StreamFlags::DEFAULT, None)?;
-/// let second = Stream::new(StreamFlags::DEFAULT, Some(-1))?;
-///
-/// // `second` waits for the work that `first` has so far.
-/// let event = Event::new(EventFlags::DISABLE_TIMING)?;
-/// event.record(&first)?;
-/// second.wait_event(&event)?;
-/// second.synchronize()?;
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
 #[derive(Debug)]
 pub struct Stream(pub(crate) typed::Stream);
 

@@ -176,18 +176,6 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> AsyncCopyDestination<I>
 }
 
 /// A value in device memory: a [`DeviceBuffer`] with one element.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// use cust::memory::{CopyDestination, DeviceBox};
-///
-/// let _context = cust::quick_init()?;
-/// let mut value = DeviceBox::new(&1.5)?;
-/// value.copy_from(&2.5)?;
-/// assert_eq!(value.as_host_value()?, 2.5);
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
 #[derive(Debug)]
 pub struct DeviceBox<T: DeviceCopy>(DeviceBuffer<T>);
 

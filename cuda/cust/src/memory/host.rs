@@ -16,33 +16,10 @@ use crate::typed::pinned::{HostKind, Storage};
 
 /// A buffer of fixed length in page-locked host memory. The driver copies between it and a device
 /// without a staging buffer, so asynchronous copies return immediately.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// use cust::memory::LockedBuffer;
-///
-/// let _context = cust::quick_init()?;
-/// let mut buffer = LockedBuffer::new(&1, 3)?;
-/// buffer[1] = 5;
-/// assert_eq!(buffer.as_slice(), [1, 5, 1]);
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
 pub type LockedBuffer<T> = HostBuffer<T, false>;
 
 /// A buffer of fixed length that host and device can both access. The driver moves each page to the
 /// processor that accesses it.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// use cust::memory::UnifiedBuffer;
-///
-/// let _context = cust::quick_init()?;
-/// let buffer = UnifiedBuffer::from_slice(&[1, 5, 1])?;
-/// assert_eq!(buffer.as_device_ptr().as_ptr(), buffer.as_ptr());
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
 pub type UnifiedBuffer<T> = HostBuffer<T, true>;
 
 /// A buffer in page-locked or unified memory, which dereferences to a slice. If the length is 0 or

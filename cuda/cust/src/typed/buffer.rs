@@ -6,8 +6,8 @@ use bytemuck::Pod;
 use cuda_std::launch::DevicePointer;
 use cuda_std::{DeviceSlice, DeviceSliceMut};
 
+use super::elements::Elements;
 use super::memory::{ALIGN, Memory};
-use super::rows::{Rows, RowsMut};
 use super::{Device, DeviceError, ErrorKind, Pinned, PinnedCopy, Stream};
 
 /// A buffer of `len` elements in device memory. All elements are initially zero.
@@ -137,11 +137,7 @@ impl<T: Pod> Buffer<T> {
     /// Copies `elements` into the buffer and waits until the copy is done.
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
-        self.check_len("uploading a buffer", elements.len())?;
-        let (from, bytes) = (host(elements), self.bytes());
-        // SAFETY: the buffer and the host slice have `self.bytes()` bytes each. Both stay borrowed
-        // until the copy is done.
-        unsafe { stream.copy_rows_now(from, self.rows_mut(), bytes, 1) }
+        self.elements().upload(stream, elements)
     }
 
     /// Submits a copy of `elements` into the buffer without waiting. The returned [`PinnedCopy`]
@@ -152,22 +148,14 @@ impl<T: Pod> Buffer<T> {
         stream: &Stream,
         elements: Pinned<T>,
     ) -> Result<PinnedCopy<T>, DeviceError> {
-        self.check_len("uploading a buffer", elements.len())?;
-        let (from, bytes) = (host(&elements), self.bytes());
-        // SAFETY: the buffer and `elements` have `bytes` bytes each. `PinnedCopy` owns the host
-        // memory until the copy is done, and freeing that memory first waits for the device.
-        unsafe { stream.copy_rows(from, self.rows_mut(), bytes, 1) }?;
-        PinnedCopy::submitted(stream, elements)
+        self.elements().upload_async(stream, elements)
     }
 
     /// Waits for the work submitted to the stream so far, and copies the buffer to the host.
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Vec<T>, DeviceError> {
         let mut elements = vec![T::zeroed(); self.len as usize];
-        let to = host_mut(&mut elements);
-        // SAFETY: the buffer and the host slice have `self.bytes()` bytes each. Both stay borrowed
-        // until the copy is done.
-        unsafe { stream.copy_rows_now(self.rows(), to, self.bytes(), 1) }?;
+        self.elements().download(stream, &mut elements)?;
         Ok(elements)
     }
 
@@ -177,22 +165,16 @@ impl<T: Pod> Buffer<T> {
     pub fn download_async(
         &self,
         stream: &Stream,
-        mut elements: Pinned<T>,
+        elements: Pinned<T>,
     ) -> Result<PinnedCopy<T>, DeviceError> {
-        // SAFETY: until the copy is done, `PinnedCopy` owns the host memory and nothing else
-        // accesses it. Freeing that memory first waits for the device.
-        unsafe { self.submit_download(stream, &mut elements) }?;
-        PinnedCopy::submitted(stream, elements)
+        self.elements().download_async(stream, elements)
     }
 
     /// Submits a copy of `buffer`, which must have the same length, into this buffer without
     /// waiting.
     #[track_caller]
     pub fn copy_from(&mut self, stream: &Stream, buffer: &Self) -> Result<(), DeviceError> {
-        self.check_len("copying a buffer", buffer.len as usize)?;
-        // SAFETY: both buffers have the same number of bytes. Dropping a buffer first waits for all
-        // work that uses it, and the stream runs its copies in order.
-        unsafe { stream.copy_rows(buffer.rows(), self.rows_mut(), buffer.bytes(), 1) }
+        self.elements().copy_from(stream, &buffer.elements())
     }
 
     /// Submits a copy of the buffer to `elements` without waiting.
@@ -205,44 +187,19 @@ impl<T: Pod> Buffer<T> {
         stream: &Stream,
         elements: &mut [T],
     ) -> Result<(), DeviceError> {
-        self.check_len("downloading a buffer", elements.len())?;
-        // SAFETY: the buffer and `elements` have `self.bytes()` bytes each. The caller upholds the
-        // rest of this function's safety contract.
-        unsafe { stream.copy_rows(self.rows(), host_mut(elements), self.bytes(), 1) }
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { self.elements().submit_download(stream, elements) }
     }
 
     fn bytes(&self) -> usize {
         self.len as usize * size_of::<T>()
     }
 
-    /// Describes the whole buffer as the source of a copy, with all elements in one row.
-    fn rows(&self) -> Rows<'_> {
-        Rows::Device { memory: &self.memory, first: 0, pitch: self.bytes() }
+    /// Describes the buffer as one row of elements.
+    fn elements(&self) -> Elements<'_, T> {
+        let (size, pitch) = ((self.len as usize, 1), self.bytes());
+        Elements { memory: &self.memory, size, pitch, element: PhantomData }
     }
-
-    fn rows_mut(&mut self) -> RowsMut<'_> {
-        RowsMut::Device { memory: &self.memory, first: 0, pitch: self.bytes() }
-    }
-
-    #[track_caller]
-    fn check_len(&self, operation: &'static str, len: usize) -> Result<(), DeviceError> {
-        if len == self.len as usize {
-            return Ok(());
-        }
-        let (found, expected) = ((len, 1), (self.len as usize, 1));
-        let kind = ErrorKind::SizeMismatch { what: "elements", found, expected };
-        Err(DeviceError::new(operation, kind))
-    }
-}
-
-/// Describes elements in host memory as the source of a copy, with all elements in one row.
-fn host<T: Pod>(elements: &[T]) -> Rows<'_> {
-    Rows::Host { bytes: bytemuck::cast_slice(elements), pitch: size_of_val(elements) }
-}
-
-fn host_mut<T: Pod>(elements: &mut [T]) -> RowsMut<'_> {
-    let pitch = size_of_val(elements);
-    RowsMut::Host { bytes: bytemuck::cast_slice_mut(elements), pitch }
 }
 
 /// Returns the size of `len` elements in bytes.

@@ -364,17 +364,6 @@ fn attribute(
 }
 
 /// The resource usage of one kernel as compiled by the driver.
-///
-/// ```
-/// use cust::typed::Device;
-///
-/// let device = Device::auto();
-/// match device.kernel_resources("blur") {
-///     Ok(Some(resources)) => println!("{} registers per thread", resources.registers),
-///     Ok(None) => println!("the CPU has no registers to count"),
-///     Err(error) => println!("{error}"),
-/// }
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct KernelResources {

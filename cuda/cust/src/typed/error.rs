@@ -50,24 +50,6 @@ impl fmt::Debug for DeviceError {
 }
 
 /// The reason why a device operation failed.
-///
-/// ```
-/// use cuda_std::prelude::*;
-/// use cust::typed::{Device, ErrorKind, LaunchConfig};
-///
-/// #[kernel]
-/// pub fn stop() {
-///     trap();
-/// }
-///
-/// let stream = Device::cpu().stream()?;
-/// let error = stream.launch(&LaunchConfig::for_1d(1, 1), &Stop {}).unwrap_err();
-/// match error.kind {
-///     ErrorKind::Fault(fault) => assert_eq!(fault.kernel, "stop"),
-///     other => panic!("{other}"),
-/// }
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {

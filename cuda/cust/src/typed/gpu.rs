@@ -54,15 +54,6 @@ impl Gpu {
 }
 
 /// A description of a GPU.
-///
-/// ```
-/// use cust::typed::{Arch, Device};
-///
-/// let recent = Arch { major: 9, minor: 0 };
-/// let gpus = Device::cuda_devices().unwrap_or_default();
-/// let fitting = gpus.iter().find(|gpu| gpu.arch >= recent && gpu.memory > 16 << 30);
-/// println!("{:?}", fitting.map(|gpu| gpu.ordinal));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudaInfo {
     /// The device ordinal that CUDA uses.

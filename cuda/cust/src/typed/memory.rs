@@ -29,16 +29,6 @@ fn layout(bytes: usize) -> Result<Layout, ErrorKind> {
 }
 
 /// An owned allocation in device memory. All bytes are initially zero.
-///
-/// ```
-/// use cust::typed::{Device, Image, Rows};
-///
-/// let image = Image::<u8>::new(&Device::cpu(), 3, 2)?;
-/// let Rows::Device { memory, pitch, .. } = image.rows() else { panic!() };
-/// assert_eq!(pitch, 256);
-/// assert_eq!(format!("{memory:?}"), "512 bytes on CPU");
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 pub struct Memory {
     address: u64,
     layout: Layout,

@@ -29,6 +29,7 @@ mod context;
 mod counters;
 mod cpu;
 mod cuda;
+mod elements;
 pub(crate) mod error;
 mod event;
 pub(crate) mod gpu;

@@ -53,22 +53,6 @@ pub enum Rows<'a> {
 }
 
 /// The destination of a copy: rows that start `pitch` bytes apart.
-///
-/// ```
-/// use cust::typed::{Device, Image, Rows};
-///
-/// let device = Device::cpu();
-/// let stream = device.stream()?;
-/// let mut image = Image::<u8>::new(&device, 2, 2)?;
-/// let from = Rows::Host { bytes: &[1, 2, 3, 4], pitch: 2 };
-/// // SAFETY: both sides have two rows of two bytes, and the copy is done before `from` is freed.
-/// unsafe {
-///     stream.copy_rows(from, image.rows_mut(), 2, 2)?;
-///     stream.synchronize()?;
-/// }
-/// assert_eq!(image.download(&stream)?, [1, 2, 3, 4]);
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 pub enum RowsMut<'a> {
     /// Rows in host memory.
     Host {

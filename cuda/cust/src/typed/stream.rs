@@ -27,34 +27,6 @@ pub enum Priority {
 /// Work in different streams of a GPU can run concurrently. Use [`Event`]s to order work across
 /// streams. If two streams access the same memory without such an order, and at least one of them
 /// writes, the contents of that memory are unspecified. Other memory is not affected.
-///
-/// ```
-/// use cuda_std::prelude::*;
-/// use cust::typed::{Buffer, Device, LaunchConfig, Place, Priority, Stream};
-///
-/// #[kernel(dims(1))]
-/// pub fn double(data: SliceMut<u32>) {
-///     let i = thread::unique_1d();
-///     if let Some(value) = data.get(i) {
-///         data.set(i, 2 * value);
-///     }
-/// }
-///
-/// let device = Device::cpu();
-/// let stream = Stream::new(&device, Priority::Default)?;
-/// assert_eq!(stream.device().place(), Place::Cpu);
-/// let mut data = Buffer::from_slice(&stream, &[1, 2, 3])?;
-/// stream.launch(&LaunchConfig::for_1d(3, 256), &Double { data: data.view_mut() })?;
-/// stream.synchronize()?;
-/// assert!(stream.is_done()?);
-/// assert_eq!(data.download(&stream)?, [2, 4, 6]);
-///
-/// // A stream of another library. The CPU ignores the handle.
-/// // SAFETY: the handle is null, which is the default stream.
-/// let other = unsafe { Stream::from_raw(&device, std::ptr::null_mut()) };
-/// assert!(other.as_raw().is_null());
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 pub struct Stream {
     /// The driver's handle; null on the CPU.
     raw: sys::CUstream,

@@ -23,9 +23,6 @@ pub(crate) struct Args {
     /// The folder to create. The last part of the path is the name of the package.
     #[arg(value_name = "NAME")]
     path: PathBuf,
-    /// Creates only a library, without `src/main.rs`.
-    #[arg(long)]
-    lib: bool,
     /// Depends on the crates in this checkout of the kit by path, instead of on published versions. Required until the
     /// crates are published. The default is the environment variable CARGO_CUDA_KIT.
     #[arg(long, value_name = "PATH")]
@@ -40,9 +37,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         None => Kit::Published,
     };
     if args.path.symlink_metadata().is_ok() {
-        return Err(Error::Exists { path: args.path.clone() });
+        let path = args.path.display();
+        return Err(Error::new(format!(
+            "cannot create the project: `{path}` already exists; choose another name, or delete it"
+        )));
     }
-    for (file, text) in template::files(&name, &kit, args.lib) {
+    for (file, text) in template::files(&name, &kit) {
         write(&args.path.join(file), &text)?;
     }
     let folder = args.path.display();
@@ -51,10 +51,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
             "warning: the packages of the kit are not published yet; the project builds only with `--kit PATH`"
         );
     }
-    let (kind, run) = if args.lib { ("library", "") } else { ("program", "`cargo run` or ") };
     print(&format!(
-        "created the {kind} `{name}` and its kernels in `{folder}`\n\
-         next: `cd {folder}`, then {run}`cargo test`\n\
+        "created the program `{name}` and its kernels in `{folder}`\n\
+         next: `cd {folder}`, then `cargo run` or `cargo test`\n\
          new to GPUs? read {}\n",
         kit.guide()
     ))?;
