@@ -146,18 +146,15 @@ fn code(kind: &ErrorKind) -> CudaError {
         ErrorKind::Lost(first) => code(&first.kind),
         ErrorKind::BadPtx { cause, .. } => code(cause),
         ErrorKind::NoDriver(_) => CudaError::NoDevice,
-        ErrorKind::NoDevice { .. } => CudaError::InvalidDevice,
-        ErrorKind::NoKernelImage { .. } => CudaError::NoBinaryForGpu,
-        ErrorKind::UnknownKernel(_) => CudaError::NotFound,
+        ErrorKind::NoDevice(_) => CudaError::InvalidDevice,
         ErrorKind::Fault(fault) => match fault.kind {
             FaultKind::OutOfBounds { .. } => CudaError::IllegalAddress,
             _ => CudaError::LaunchFailed,
         },
         ErrorKind::ImpossibleSize(_) => CudaError::InvalidMemoryAllocation,
         ErrorKind::OutOfHostMemory(_) => CudaError::OutOfMemory,
-        ErrorKind::NotRecorded => CudaError::InvalidHandle,
         ErrorKind::WrongDevice { .. } => CudaError::InvalidContext,
-        ErrorKind::Launch(_) | ErrorKind::SizeMismatch { .. } | ErrorKind::UnreadableTexture => {
+        ErrorKind::Launch(_) | ErrorKind::SizeMismatch { .. } | ErrorKind::Invalid(_) => {
             CudaError::InvalidValue
         }
         ErrorKind::Refused(_) => CudaError::OperatingSystemError,

@@ -17,67 +17,57 @@ use crate::module::Module;
 use crate::typed::error::Check;
 use crate::typed::module::NamedKernel;
 
-/// Defines a type for a size along three axes, and conversions from numbers and tuples.
-macro_rules! size {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub struct $name {
-            /// The size along x.
-            pub x: u32,
-            /// The size along y.
-            pub y: u32,
-            /// The size along z.
-            pub z: u32,
-        }
+/// The number of blocks of a grid along each axis.
+pub type GridSize = Size;
 
-        impl $name {
-            /// Creates a size of `x` along the x axis and 1 along the others.
-            #[must_use]
-            pub fn x(x: u32) -> Self {
-                Self { x, y: 1, z: 1 }
-            }
+/// The number of threads of a block along each axis.
+pub type BlockSize = Size;
 
-            /// Creates a size of `x` and `y` along their axes and 1 along the z axis.
-            #[must_use]
-            pub fn xy(x: u32, y: u32) -> Self {
-                Self { x, y, z: 1 }
-            }
-
-            /// Creates a size of `x`, `y` and `z` along their axes.
-            #[must_use]
-            pub fn xyz(x: u32, y: u32, z: u32) -> Self {
-                Self { x, y, z }
-            }
-        }
-
-        impl From<u32> for $name {
-            fn from(x: u32) -> Self {
-                Self::x(x)
-            }
-        }
-
-        impl From<(u32, u32)> for $name {
-            fn from((x, y): (u32, u32)) -> Self {
-                Self::xy(x, y)
-            }
-        }
-
-        impl From<(u32, u32, u32)> for $name {
-            fn from((x, y, z): (u32, u32, u32)) -> Self {
-                Self::xyz(x, y, z)
-            }
-        }
-    };
+/// A size along three axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the axes")]
+pub struct Size {
+    pub x: u32,
+    pub y: u32,
+    pub z: u32,
 }
 
-size! {
-    /// The number of blocks of a grid along each axis.
-    GridSize
+impl Size {
+    /// Creates a size of `x` along the x axis and 1 along the others.
+    #[must_use]
+    pub fn x(x: u32) -> Self {
+        Self { x, y: 1, z: 1 }
+    }
+
+    /// Creates a size of `x` and `y` along their axes and 1 along the z axis.
+    #[must_use]
+    pub fn xy(x: u32, y: u32) -> Self {
+        Self { x, y, z: 1 }
+    }
+
+    /// Creates a size of `x`, `y` and `z` along their axes.
+    #[must_use]
+    pub fn xyz(x: u32, y: u32, z: u32) -> Self {
+        Self { x, y, z }
+    }
 }
-size! {
-    /// The number of threads of a block along each axis.
-    BlockSize
+
+impl From<u32> for Size {
+    fn from(x: u32) -> Self {
+        Self::x(x)
+    }
+}
+
+impl From<(u32, u32)> for Size {
+    fn from((x, y): (u32, u32)) -> Self {
+        Self::xy(x, y)
+    }
+}
+
+impl From<(u32, u32, u32)> for Size {
+    fn from((x, y, z): (u32, u32, u32)) -> Self {
+        Self::xyz(x, y, z)
+    }
 }
 
 /// A kernel of a module.

@@ -78,11 +78,11 @@ impl Stream {
     /// Returns an error if the kernel or the device does not support the grid and block sizes, if
     /// the kernel causes a fault on the CPU, or the driver's error.
     #[doc(hidden)]
-    pub unsafe fn launch<G: Into<GridSize>, B: Into<BlockSize>>(
+    pub unsafe fn launch(
         &self,
         function: &Function<'_>,
-        grid: G,
-        block: B,
+        grid: impl Into<GridSize>,
+        block: impl Into<BlockSize>,
         dynamic_shared: u32,
         args: &[*mut c_void],
     ) -> CudaResult<()> {

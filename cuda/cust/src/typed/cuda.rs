@@ -53,8 +53,12 @@ fn note(ordinal: u32, error: &DeviceError) {
 fn image_for(module: &KernelModule, gpu: Arch) -> Result<PtxImage, DeviceError> {
     module.newest_for(gpu).ok_or_else(|| {
         let compiled: Vec<_> = module.images.iter().map(|image| image.arch.to_string()).collect();
-        let kind = ErrorKind::NoKernelImage { gpu: gpu.to_string(), compiled: compiled.join(", ") };
-        DeviceError::new("choosing kernels", kind)
+        let reason = format!(
+            "the GPU is {gpu}, but the kernels were compiled for {}; rebuild the kernels with \
+             `CudaBuilder::arch` set to an architecture that runs on this GPU",
+            compiled.join(", ")
+        );
+        DeviceError::new("choosing kernels", ErrorKind::NoDevice(reason))
     })
 }
 

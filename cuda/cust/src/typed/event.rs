@@ -178,7 +178,10 @@ impl Event {
                     |time: &Mutex<Option<Instant>>| *time.lock().unwrap_or_else(|e| e.into_inner());
                 match (read(end), read(start)) {
                     (Some(end), Some(start)) => Ok(end.saturating_duration_since(start)),
-                    _ => Err(DeviceError::new(OP, ErrorKind::NotRecorded)),
+                    _ => {
+                        let reason = "the event was not recorded; record it on a stream first";
+                        Err(DeviceError::new(OP, ErrorKind::Invalid(reason.to_owned())))
+                    }
                 }
             }
             (Point::Cuda(end, _), Point::Cuda(start, _)) => self.enter(OP, || {

@@ -30,7 +30,13 @@ impl Gpu {
         const OP: &str = "opening a CUDA device";
         let count = Self::count()?;
         if ordinal >= count {
-            return Err(DeviceError::new(OP, ErrorKind::NoDevice { ordinal, count }));
+            return Err(DeviceError::new(
+                OP,
+                ErrorKind::NoDevice(format!(
+                    "there is no CUDA device {ordinal}: the driver reports {count} devices; use an \
+                     ordinal below {count}, or use the device `cpu`"
+                )),
+            ));
         }
         let mut device = 0;
         // SAFETY: the driver writes the result to a local variable.

@@ -236,7 +236,10 @@ impl Modules {
         name: &str,
     ) -> Result<Function, DeviceError> {
         self.find(package, |kernels| kernels.function(context, name))?.ok_or_else(|| {
-            DeviceError::new("looking up a kernel", ErrorKind::UnknownKernel(name.to_owned()))
+            let reason = format!(
+                "no loaded PTX module has a kernel `{name}`; load its module with `Device::load`"
+            );
+            DeviceError::new("looking up a kernel", ErrorKind::Invalid(reason))
         })
     }
 

@@ -26,64 +26,28 @@ use super::{Kind, Stream};
 /// assert_eq!(bytes, [1, 2, 3, 4]);
 /// # Ok::<(), cust::typed::DeviceError>(())
 /// ```
+#[allow(missing_docs, reason = "each variant describes its fields")]
 pub enum Rows<'a> {
-    /// Rows in host memory.
-    Host {
-        /// The bytes of all rows, including the padding between rows.
-        bytes: &'a [u8],
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-    /// Rows in device memory.
-    Device {
-        /// The allocation that contains the rows.
-        memory: &'a Memory,
-        /// The offset of the first row from the start of the allocation in bytes.
-        first: usize,
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-    /// Rows in device memory of another library, such as a decoder. On the CPU, this is host memory.
-    Raw {
-        /// The address of the first row on the device of the stream.
-        address: u64,
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
+    /// Rows in host memory. The bytes include the padding between rows.
+    Host { bytes: &'a [u8], pitch: usize },
+    /// Rows in device memory, which start `first` bytes after the start of an allocation.
+    Device { memory: &'a Memory, first: usize, pitch: usize },
+    /// Rows in device memory of another library, such as a decoder, whose first row has this address
+    /// on the device of the stream. On the CPU, this is host memory.
+    Raw { address: u64, pitch: usize },
 }
 
 /// The destination of a copy: rows that start `pitch` bytes apart.
+#[allow(missing_docs, reason = "each variant describes its fields")]
 pub enum RowsMut<'a> {
-    /// Rows in host memory.
-    Host {
-        /// The bytes of all rows, including the padding between rows.
-        bytes: &'a mut [u8],
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-    /// Rows in device memory.
-    Device {
-        /// The allocation that contains the rows.
-        memory: &'a Memory,
-        /// The offset of the first row from the start of the allocation in bytes.
-        first: usize,
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-    /// Rows in device memory of another library, such as an encoder. On the CPU, this is host memory.
-    Raw {
-        /// The address of the first row on the device of the stream.
-        address: u64,
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-    /// Rows of a CUDA array.
-    Array {
-        /// The handle of the array.
-        array: sys::CUarray,
-        /// The device that holds the array.
-        place: Place,
-    },
+    /// Like [`Rows::Host`].
+    Host { bytes: &'a mut [u8], pitch: usize },
+    /// Like [`Rows::Device`].
+    Device { memory: &'a Memory, first: usize, pitch: usize },
+    /// Like [`Rows::Raw`].
+    Raw { address: u64, pitch: usize },
+    /// Rows of a CUDA array on the device `place`.
+    Array { array: sys::CUarray, place: Place },
 }
 
 /// The source or the destination of a copy.

@@ -169,7 +169,7 @@ impl<'a, V: ReadMode> Texture<'a, V> {
     /// Creates a texture that reads an image without copying it.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::UnreadableTexture`] if `V` is [`UVec4`] and the filter is linear or the
+    /// Returns [`ErrorKind::Invalid`] if `V` is [`UVec4`] and the filter is linear or the
     /// texels are floats. Otherwise returns the driver's error, for example if the device does not
     /// support the pitch.
     #[track_caller]
@@ -183,7 +183,7 @@ impl<'a, V: ReadMode> Texture<'a, V> {
     /// Creates a texture that reads an array.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::UnreadableTexture`] if `V` is [`UVec4`] and the filter is linear or the
+    /// Returns [`ErrorKind::Invalid`] if `V` is [`UVec4`] and the filter is linear or the
     /// texels are floats. Otherwise returns the driver's error, if any.
     #[track_caller]
     pub fn of_array<T: Texel>(array: &'a Array<T>, mode: TextureMode) -> Result<Self, DeviceError> {
@@ -306,7 +306,10 @@ impl Drop for Made {
 #[track_caller]
 fn check_mode<V: ReadMode, T: Texel>(mode: TextureMode) -> Result<(), DeviceError> {
     let readable = !(V::INTEGER && (mode.filter == Filter::Linear || T::CHANNEL == Channel::F32));
-    readable.then_some(()).ok_or(ErrorKind::UnreadableTexture).check("creating a texture")
+    let reason = "a texture for reads as `UVec4` needs point filtering and an integer format; set \
+                  these, or read `Vec4` instead";
+    let refused = || ErrorKind::Invalid(reason.to_owned());
+    readable.then_some(()).ok_or_else(refused).check("creating a texture")
 }
 
 fn format(channel: Channel) -> sys::CUarray_format {

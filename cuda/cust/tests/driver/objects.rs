@@ -237,5 +237,5 @@ fn events_measure_time() {
     assert!(end.elapsed(&start).expect("a time") >= Duration::from_millis(5));
     assert!(end.elapsed_time_f32(&start).expect("a time") >= 5.0);
     assert_eq!(start.elapsed(&end), Ok(Duration::ZERO));
-    assert_eq!(end.elapsed(&never), Err(CudaError::InvalidHandle));
+    assert!(end.elapsed(&never).is_err());
 }
