@@ -231,7 +231,7 @@ impl CudaDevice {
     /// Compiles and loads PTX text. The caller keeps the device alive as long as the module.
     #[track_caller]
     pub(crate) fn module(&self, ptx: &str) -> Result<Module, DeviceError> {
-        self.enter("loading a module", || Module::load(&self.context, "", ptx))
+        self.enter("loading a module", || Module::load(&self.context, ptx))
     }
 
     /// Returns the kernel of an entry. The context must be current.
@@ -333,7 +333,7 @@ impl CudaDevice {
     ) -> Result<(), DeviceError> {
         const OP: &str = "setting a constant";
         self.enter(OP, || {
-            let (address, size) = self.modules.global(None, symbol)?;
+            let (address, size) = self.modules.global(symbol)?;
             if bytes.len() > size {
                 let what = "bytes of a constant";
                 let (found, expected) = ((bytes.len(), 1), (size, 1));

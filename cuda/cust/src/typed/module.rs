@@ -18,8 +18,6 @@ const LOG_BYTES: usize = 8 << 10;
 
 /// A loaded PTX module. Its context outlives the module and is current whenever the module is used.
 pub(crate) struct Module {
-    /// The name of the package that defines the module's kernels.
-    package: &'static str,
     raw: sys::CUmodule,
     context: sys::CUcontext,
     /// Whether the kernels contain `griddepcontrol.wait`, which waits for the preceding kernel in
@@ -36,11 +34,7 @@ unsafe impl Sync for Module {}
 impl Module {
     /// Compiles and loads PTX text. `context` must be current on this thread.
     #[track_caller]
-    pub(super) fn load(
-        context: &Context,
-        package: &'static str,
-        ptx: &str,
-    ) -> Result<Self, DeviceError> {
+    pub(super) fn load(context: &Context, ptx: &str) -> Result<Self, DeviceError> {
         const OP: &str = "loading the kernels";
         use sys::CUjit_option as Option;
         let text = c_string(ptx);
@@ -71,7 +65,7 @@ impl Module {
         })?;
         let counted = Token::new(counters::Kind::Modules, 1);
         let waits = ptx.contains("griddepcontrol.wait;");
-        Ok(Self { package, raw, context: context.as_raw(), waits, counted })
+        Ok(Self { raw, context: context.as_raw(), waits, counted })
     }
 
     /// Returns the kernel called `name`, or `None` if the module has no such kernel.
@@ -132,7 +126,7 @@ pub(crate) enum NamedKernel {
 /// The kernels of one package on a device.
 pub(super) enum Kernels {
     /// A module with all kernels.
-    Whole(Module),
+    Whole { package: &'static str, module: Module },
     /// Kernels that are loaded at their first use, each as a module of its own.
     Split { package: &'static str, ptx: &'static SplitPtx, loaded: RwLock<HashMap<String, Module>> },
 }
@@ -146,7 +140,9 @@ impl Kernels {
         image: PtxImage,
     ) -> Result<Self, DeviceError> {
         match image.text {
-            PtxText::Static(text) => Module::load(context, package, text).map(Self::Whole),
+            PtxText::Static(text) => {
+                Module::load(context, text).map(|module| Self::Whole { package, module })
+            }
             PtxText::Split(ptx) => {
                 Ok(Self::Split { package, ptx: ptx(), loaded: RwLock::default() })
             }
@@ -155,16 +151,15 @@ impl Kernels {
 
     fn package(&self) -> &'static str {
         match self {
-            Self::Whole(module) => module.package,
-            Self::Split { package, .. } => package,
+            Self::Whole { package, .. } | Self::Split { package, .. } => package,
         }
     }
 
     #[track_caller]
     fn function(&self, context: &Context, name: &str) -> Result<Option<Function>, DeviceError> {
         match self {
-            Self::Whole(module) => module.function(name),
-            Self::Split { package, ptx, loaded } => {
+            Self::Whole { module, .. } => module.function(name),
+            Self::Split { ptx, loaded, .. } => {
                 let of = |loaded: &HashMap<String, Module>| {
                     loaded.get(name).map(|module| module.function(name)).transpose()
                 };
@@ -175,7 +170,7 @@ impl Kernels {
                 let Some(text) = ptx.kernel(name) else { return Ok(None) };
                 // Several threads may load kernels at the same time. If two load the same one, the second module is
                 // unloaded again.
-                let module = Module::load(context, package, &text)?;
+                let module = Module::load(context, &text)?;
                 let mut loaded = loaded.write().unwrap_or_else(PoisonError::into_inner);
                 loaded.entry(name.to_owned()).or_insert(module).function(name)
             }
@@ -185,7 +180,7 @@ impl Kernels {
     #[track_caller]
     fn global(&self, name: &str) -> Result<Option<(u64, usize)>, DeviceError> {
         match self {
-            Self::Whole(module) => module.global(name),
+            Self::Whole { module, .. } => module.global(name),
             // The host must not write the variables of these kernels, because each kernel has its own.
             Self::Split { .. } => Ok(None),
         }
@@ -250,7 +245,7 @@ impl Modules {
     ) -> Vec<(&'static str, &'static str)> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         let of = |kernels: &Kernels| match kernels {
-            Kernels::Whole(_) => Vec::new(),
+            Kernels::Whole { .. } => Vec::new(),
             Kernels::Split { package, ptx, .. } => {
                 ptx.names().filter(|name| is_wanted(name)).map(|name| (*package, name)).collect()
             }
@@ -258,15 +253,10 @@ impl Modules {
         all.iter().flat_map(of).collect()
     }
 
-    /// Returns the address and the size in bytes of the global or constant called `name`. Searches
-    /// the modules of `package` first and then all others.
+    /// Returns the address and the size in bytes of the global or constant called `name`.
     #[track_caller]
-    pub(super) fn global(
-        &self,
-        package: Option<&str>,
-        name: &str,
-    ) -> Result<(u64, usize), DeviceError> {
-        self.find(package, |kernels| kernels.global(name))?
+    pub(super) fn global(&self, name: &str) -> Result<(u64, usize), DeviceError> {
+        self.find(None, |kernels| kernels.global(name))?
             .ok_or(sys::CUresult::CUDA_ERROR_NOT_FOUND)
             .check("looking up a constant")
     }

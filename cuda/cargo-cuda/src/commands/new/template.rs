@@ -4,7 +4,6 @@
 //! does not package a folder that contains a `Cargo.toml`, and git would apply a `.gitignore`.
 
 use super::kit::Kit;
-use super::name::Name;
 
 /// The name in the template that the new name replaces, as a package and as a library.
 const NAME: &str = "my-program";
@@ -34,9 +33,10 @@ const FILES: [(&str, &str); 10] = [
 ];
 
 /// Returns the path and the text of each file of the project `name`.
-pub(super) fn files(name: &Name, kit: &Kit) -> impl Iterator<Item = (&'static str, String)> {
-    FILES.iter().map(|(path, text)| {
-        let text = text.replace(NAME, &name.to_string()).replace(LIBRARY, &name.library());
+pub(super) fn files(name: &str, kit: &Kit) -> impl Iterator<Item = (&'static str, String)> {
+    let library = name.replace('-', "_");
+    FILES.iter().map(move |(path, text)| {
+        let text = text.replace(NAME, name).replace(LIBRARY, &library);
         let is_manifest = path.ends_with("Cargo.toml");
         (*path, if is_manifest { kit.apply(&text) } else { text })
     })
@@ -45,12 +45,10 @@ pub(super) fn files(name: &Name, kit: &Kit) -> impl Iterator<Item = (&'static st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn no_file_keeps_the_name_of_the_template() {
-        let name = Name::of_folder(Path::new("wave-sim")).expect("a valid name");
-        for (path, text) in files(&name, &Kit::Published) {
+        for (path, text) in files("wave-sim", &Kit::Published) {
             assert!(!text.contains(NAME) && !text.contains(LIBRARY), "{path}: {text}");
             assert!(path != "src/main.rs" || text.contains("wave_sim::add"), "{text}");
         }
