@@ -69,28 +69,7 @@ fn arguments(all: impl IntoIterator<Item = OsString>) -> (Vec<OsString>, Vec<OsS
     let passes_on = all.get(1).is_some_and(|name| PASS_ON.iter().any(|one| name == one));
     let end = all.iter().position(|argument| passes_on && argument == "--").unwrap_or(all.len());
     let rest = all.split_off(end);
-    if passes_on {
-        move_own_options_first(&mut all);
-    }
     (all, rest)
-}
-
-/// Moves the options of `test`, `profile` and `sanitize` behind the name of the subcommand. The user may give them after
-/// arguments for `cargo test`, and clap would pass them on to it.
-fn move_own_options_first(all: &mut [OsString]) {
-    /// The options, and the number of arguments that each takes up.
-    const OWN: [(&str, usize); 3] = [("--seeds", 2), ("--tool", 2), ("--json", 1)];
-    let mut first = 2;
-    for at in 2..all.len() {
-        let argument = all[at].to_string_lossy();
-        let (name, value) = argument.split_once('=').unzip();
-        let own = OWN.iter().find(|(own, _)| *own == name.unwrap_or(&argument));
-        if let Some((_, parts)) = own.filter(|_| at >= first) {
-            let parts = if value.is_some() { 1 } else { (*parts).min(all.len() - at) };
-            all[first..at + parts].rotate_right(parts);
-            first += parts;
-        }
-    }
 }
 
 /// Prints the help text or a usage error. Returns the exit code: 0 for help, 2 for an error.
@@ -121,22 +100,6 @@ mod tests {
         assert_eq!(rest, ["--", "--nocapture", "--"]);
         let (own, rest) = split(&["cargo-cuda", "new", "--", "x"]);
         assert_eq!((own.len(), rest.len()), (4, 0));
-    }
-
-    #[test]
-    fn own_options_may_follow_arguments_for_cargo_test() {
-        let (own, rest) =
-            split(&["cargo-cuda", "test", "--release", "--seeds", "3", "sum", "--", "--seeds"]);
-        assert_eq!(own, ["cargo-cuda", "test", "--seeds", "3", "--release", "sum"]);
-        assert_eq!(rest, ["--", "--seeds"]);
-        let (own, _) = split(&["cargo-cuda", "sanitize", "sum", "--tool=racecheck"]);
-        assert_eq!(own, ["cargo-cuda", "sanitize", "--tool=racecheck", "sum"]);
-        let (own, _) = split(&["cargo-cuda", "test", "sum", "--seeds"]);
-        assert_eq!(own, ["cargo-cuda", "test", "--seeds", "sum"]);
-        let (own, _) = split(&["cargo-cuda", "test", "sum", "--json", "--tool", "x"]);
-        assert_eq!(own, ["cargo-cuda", "test", "--json", "--tool", "x", "sum"]);
-        let (own, _) = split(&["cargo-cuda", "ptx", "add", "--tool", "x"]);
-        assert_eq!(own, ["cargo-cuda", "ptx", "add", "--tool", "x"]);
     }
 
     #[test]

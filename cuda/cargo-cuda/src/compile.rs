@@ -2,12 +2,10 @@
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
 
 use cuda_builder::{Arch, ArchBuild, CudaBuilder};
 
 use crate::error::Error;
-use crate::nearest::nearest;
 use crate::workspace::Workspace;
 
 /// The options that select a kernel and an architecture.
@@ -51,29 +49,22 @@ impl Selection {
             .build_args(&features)
             .copy_to(workspace.target.join("cargo-cuda").join(file))
             .build()?;
-        let missing = || Error::NoPtx { package: package.name.clone(), arch: self.arch };
-        let build = build.archs.into_iter().next().ok_or_else(missing)?;
+        let build = build.archs.into_iter().next();
+        let build = build.ok_or_else(|| Error::new("the build returned no PTX"))?;
         let text = fs::read_to_string(&build.ptx).map_err(Error::io("read", &build.ptx))?;
         Ok(Compiled { arch: self.arch, build, text })
     }
 }
 
 impl Compiled {
-    /// Returns an error with a suggestion if the package has no kernel `name`.
+    /// Returns an error that lists the kernels if the package has no kernel `name`.
     pub(crate) fn check(&self, name: &str) -> Result<(), Error> {
         if self.build.kernel(name).is_some() {
             return Ok(());
         }
-        let known = self.build.kernels.iter().map(|kernel| kernel.name.as_str());
-        Err(Error::UnknownKernel {
-            name: name.to_owned(),
-            nearest: nearest(name, known).map(str::to_owned),
-        })
-    }
-
-    /// Returns the path of the PTX.
-    pub(crate) fn path(&self) -> PathBuf {
-        self.build.ptx.clone()
+        let known: Vec<_> = self.build.kernels.iter().map(|kernel| &*kernel.name).collect();
+        let known = known.join(", ");
+        Err(Error::new(format!("there is no kernel `{name}`; the package has: {known}")))
     }
 }
 

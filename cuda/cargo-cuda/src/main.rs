@@ -8,7 +8,6 @@ mod commands;
 mod compile;
 mod error;
 mod gpu;
-mod nearest;
 mod output;
 mod tools;
 mod workspace;

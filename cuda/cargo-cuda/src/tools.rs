@@ -30,12 +30,6 @@ pub(crate) const NVDISASM: Tool = Tool {
     remedy: "run `pip install nvidia-cuda-nvdisasm`, or install the CUDA toolkit",
 };
 
-pub(crate) const CUOBJDUMP: Tool = Tool {
-    name: "cuobjdump",
-    purpose: "print machine code",
-    remedy: "run `pip install nvidia-cuda-cuobjdump`, or install the CUDA toolkit",
-};
-
 pub(crate) const SANITIZER: Tool = Tool {
     name: "compute-sanitizer",
     purpose: "check memory accesses and races on the GPU",
@@ -61,13 +55,10 @@ impl Tool {
 
     /// Returns the path of the tool, or an error that says how to install it.
     pub(crate) fn required(self) -> Result<PathBuf, Error> {
-        self.find().ok_or(self.missing())
-    }
-
-    /// Returns the error for a missing tool.
-    pub(crate) fn missing(self) -> Error {
         let Self { name, purpose, remedy } = self;
-        Error::MissingTool { name, purpose, remedy }
+        let missing =
+            || Error::new(format!("cannot find `{name}`, which is needed to {purpose}; {remedy}"));
+        self.find().ok_or_else(missing)
     }
 }
 
@@ -80,7 +71,10 @@ pub(crate) fn run(program: &Path, command: &mut Command) -> Result<String, Error
     }
     let mut said = String::from_utf8_lossy(&output.stderr).into_owned();
     said.push_str(&String::from_utf8_lossy(&output.stdout));
-    Err(Error::Tool { program: name, status: output.status, said: said.trim().to_owned() })
+    let (status, said) = (output.status, said.trim());
+    Err(Error::new(format!(
+        "`{name}` failed ({status}):\n{said}\nif it is older than the PTX, install a newer version"
+    )))
 }
 
 /// Returns the version in the output of `PROGRAM --version`, such as `13.0.88`. `None` if the program does not start or

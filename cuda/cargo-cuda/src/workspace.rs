@@ -7,7 +7,6 @@ use std::process::{Command, ExitCode, ExitStatus};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::nearest::nearest;
 
 /// The names of the package whose users are kernel packages: the kit's, and rust-cuda's.
 const CUDA_STD: [&str; 2] = ["stable-cuda-std", "cuda_std"];
@@ -59,11 +58,13 @@ impl Workspace {
         let output = command.output().map_err(Error::start("cargo", "read the workspace"))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            let reason = said.trim().trim_start_matches("error: ").to_owned();
-            return Err(Error::Workspace { reason });
+            let reason = said.trim().trim_start_matches("error: ");
+            return Err(Error::new(format!(
+                "cannot read the workspace: {reason}; run the command in the folder of a package"
+            )));
         }
-        let reason = "the output of `cargo metadata` has an unknown format".to_owned();
-        Self::parse(&output.stdout).ok_or(Error::Workspace { reason })
+        let unknown = "the output of `cargo metadata` has an unknown format; update cargo-cuda";
+        Self::parse(&output.stdout).ok_or_else(|| Error::new(unknown))
     }
 
     /// Parses the output of `cargo metadata`. Returns `None` if it is not in the documented format.
@@ -77,19 +78,6 @@ impl Workspace {
         })
     }
 
-    /// Returns the kernel package called `name`.
-    fn named(&self, name: &str) -> Result<&Package, Error> {
-        let names = self.packages.iter().map(|package| package.name.as_str());
-        match self.packages.iter().find(|package| package.name == name) {
-            Some(package) if package.has_kernels => Ok(package),
-            Some(_) => Err(Error::NoKernels { package: name.to_owned() }),
-            None => {
-                let nearest = nearest(name, names).map(str::to_owned);
-                Err(Error::UnknownPackage { name: name.to_owned(), nearest })
-            }
-        }
-    }
-
     /// Returns the package called `named`, or else the kernel package in the folder `here`, or else the only kernel
     /// package.
     pub(crate) fn kernel_package(
@@ -97,20 +85,25 @@ impl Workspace {
         named: Option<&str>,
         here: &Path,
     ) -> Result<&Package, Error> {
-        if let Some(name) = named {
-            return self.named(name);
-        }
-        let all = || self.packages.iter().filter(|package| package.has_kernels);
-        if let Some(package) = all().find(|package| package.folder == here) {
-            return Ok(package);
-        }
-        let mut rest = all();
-        match (rest.next(), rest.next()) {
-            (Some(package), None) => Ok(package),
-            (None, _) => Err(Error::NoKernelPackage { workspace: self.root.clone() }),
-            (Some(_), Some(_)) => {
-                let names: Vec<_> = all().map(|package| package.name.as_str()).collect();
-                Err(Error::SeveralKernelPackages { names: names.join(", ") })
+        let mut all: Vec<_> = self.packages.iter().filter(|package| package.has_kernels).collect();
+        let is_meant = |package: &&&Package| match named {
+            Some(name) => package.name == name,
+            None => package.folder == here,
+        };
+        match (all.iter().find(is_meant), all.len(), named) {
+            (Some(package), ..) => Ok(package),
+            (None, 1, None) => Ok(all.remove(0)),
+            (None, 0, _) => Err(Error::new(format!(
+                "no package of the workspace `{}` depends on cuda_std, so it has no kernels; run the command in \
+                 another folder, or create a project with `cargo cuda new`",
+                self.root.display()
+            ))),
+            (None, ..) => {
+                let names: Vec<_> = all.iter().map(|package| &*package.name).collect();
+                Err(Error::new(format!(
+                    "these packages depend on cuda_std: {}; select one with -p, or run the command in its folder",
+                    names.join(", ")
+                )))
             }
         }
     }
@@ -173,10 +166,10 @@ mod tests {
 
         let error = find(&several, None, "/w/host").expect_err("two packages");
         assert!(error.contains("one, two") && error.contains("-p"), "{error}");
-        let error = find(&several, Some("tow"), "/w").expect_err("no such package");
-        assert!(error.contains("but there is `two`"), "{error}");
-        let error = find(&several, Some("host"), "/w").expect_err("no kernels");
-        assert!(error.contains("`host` does not depend on cuda_std"), "{error}");
+        for wrong in ["tow", "host"] {
+            let error = find(&several, Some(wrong), "/w").expect_err("no such package");
+            assert!(error.contains("one, two"), "{error}");
+        }
         let error = find(&workspace(&[host]), None, "/w").expect_err("no kernels");
         assert!(error.contains("depends on cuda_std"), "{error}");
     }

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ConstantBank {
-    symbols: BTreeMap<&'static str, Vec<u128>>,
+    symbols: BTreeMap<String, Vec<u128>>,
 }
 
 impl ConstantBank {
@@ -30,8 +30,8 @@ impl ConstantBank {
 
     /// Writes `bytes` to the start of `symbol`. The bytes after them keep their value, which is
     /// initially zero.
-    pub fn set(&mut self, symbol: &'static str, bytes: &[u8]) {
-        let words = self.symbols.entry(symbol).or_default();
+    pub fn set(&mut self, symbol: &str, bytes: &[u8]) {
+        let words = self.symbols.entry(symbol.to_owned()).or_default();
         if words.len() < bytes.len().div_ceil(16) {
             words.resize(bytes.len().div_ceil(16), 0);
         }

@@ -6,10 +6,9 @@
 //!   time. A launch takes a struct with one named, typed field for each kernel parameter. A launch
 //!   is safe if the kernel is a safe function. An error states the failed operation and its source
 //!   location.
-//! - The other modules are rust-cuda's `cust`, with its names and signatures: [`quick_init`],
-//!   [`module::Module`], [`launch!`], [`memory::DeviceBuffer`] and so on. These modules use the
-//!   context that is current on the calling thread. Many programs that were written for rust-cuda
-//!   build unchanged; the crate's README lists the exceptions.
+//! - The other modules are the part of rust-cuda's `cust` that its examples use, with the same names:
+//!   [`quick_init`], [`module::Module`], [`launch!`], [`memory::DeviceBuffer`] and so on. They use
+//!   the context that is current on the calling thread, and are thin layers over [`typed`].
 //!
 //! Neither interface needs CUDA to build. The crate loads NVIDIA's driver at run time. Without a
 //! GPU, the same kernels run on the CPU. Floating-point results may differ in rounding. The CPU
@@ -83,18 +82,15 @@
 //!
 //! # Limits
 //! - The crate has no runtime API (`cuda*`), no NVTX and none of the OptiX parts of rust-cuda.
-//! - On the CPU a process has one device. The only globals of a module are the arrays that
-//!   `cuda_std::constant!` declares.
+//! - On the CPU a process has one device for launches by name, and modules share their constants.
 //! - A [`typed::Buffer`] holds fewer than 2³² elements. [`memory::DeviceBuffer`] has no such limit.
 
+mod backend;
 pub mod context;
-mod cpu;
 pub mod device;
-mod driver;
 pub mod error;
 pub mod event;
 pub mod function;
-mod gpu;
 pub mod memory;
 pub mod module;
 pub mod prelude;
@@ -102,47 +98,10 @@ pub mod stream;
 pub mod typed;
 pub mod util;
 
+pub use backend::{BACKEND_VARIABLE, Backend, backend};
 pub use cust_derive::DeviceCopy;
 pub use cust_raw::driver_sys as sys;
-pub use cust_raw::{DEFAULT_LIBRARY, DriverInfo, LIBRARY_VARIABLE, driver, missing_symbols};
-
-pub use driver::{BACKEND_VARIABLE, Backend, backend};
-
-use context::{Context, ContextFlags};
-use device::Device;
-use error::CudaResult;
-
-bitflags::bitflags! {
-    /// Flags of [`init`]. The driver defines no flags yet.
-    ///
-    /// ```
-    /// assert_eq!(cust::CudaFlags::empty().bits(), 0);
-    /// ```
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub struct CudaFlags: u32 {
-        #[doc(hidden)]
-        const _ZERO = 0;
-    }
-}
-
-/// Initialises the driver. Call this function before any other function of the crate. Repeated
-/// calls are allowed.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// cust::init(cust::CudaFlags::empty())?;
-/// assert!(cust::device::Device::num_devices()? > 0);
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
-///
-/// # Errors
-/// Returns `NoDevice` if there is no GPU and [`backend`] is [`Backend::Gpu`], or another driver
-/// error.
-pub fn init(flags: CudaFlags) -> CudaResult<()> {
-    // SAFETY: the call has no preconditions.
-    unsafe { driver::cuInit(flags.bits()) }
-}
+pub use cust_raw::{LIBRARY_VARIABLE, driver, missing_symbols};
 
 /// Initialises the driver and makes the first device's primary context current on this thread.
 ///
@@ -158,57 +117,10 @@ pub fn init(flags: CudaFlags) -> CudaResult<()> {
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`init`], or the driver's error.
+/// Returns `NoDevice` if there is no GPU and [`backend`] is [`Backend::Gpu`], or the driver's error.
 #[must_use = "keep the context; after it is dropped, calls fail"]
-pub fn quick_init() -> CudaResult<Context> {
-    init(CudaFlags::empty())?;
-    let context = Context::new(Device::get_device(0)?)?;
-    context.set_flags(ContextFlags::SCHED_AUTO)?;
-    Ok(context)
-}
-
-/// A version of the driver API.
-///
-/// ```
-/// # // SAFETY: only the standard library accesses the environment.
-/// # unsafe { std::env::set_var(cust::BACKEND_VARIABLE, "cpu") };
-/// let version = cust::CudaApiVersion::get()?;
-/// assert!(version.major() >= 11);
-/// println!("CUDA {}.{}", version.major(), version.minor());
-/// # Ok::<(), cust::error::CudaError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CudaApiVersion {
-    version: i32,
-}
-
-impl CudaApiVersion {
-    /// Returns the newest version that the driver supports.
-    ///
-    /// # Errors
-    /// Returns an error if there is no driver, or the driver's error.
-    pub fn get() -> CudaResult<Self> {
-        let mut version = 0;
-        // SAFETY: the driver writes the result to a local variable.
-        unsafe { driver::cuDriverGetVersion(&raw mut version) }?;
-        Ok(Self { version })
-    }
-
-    /// Returns the major version, such as 12 of 12.8.
-    #[must_use]
-    pub fn major(self) -> i32 {
-        self.version / 1000
-    }
-
-    /// Returns the minor version, such as 8 of 12.8.
-    #[must_use]
-    pub fn minor(self) -> i32 {
-        self.version % 1000 / 10
-    }
-}
-
-pub(crate) mod private {
-    pub trait Sealed {}
+pub fn quick_init() -> error::CudaResult<context::Context> {
+    context::Context::new(device::Device::get_device(0)?)
 }
 
 /// Items that the exported macros use. They are not part of the public interface.

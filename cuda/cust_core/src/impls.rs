@@ -77,24 +77,6 @@ tuples!(
 #[cfg(feature = "half")]
 plain!(half::f16, half::bf16);
 
-#[cfg(feature = "num-complex")]
-generic!(num_complex::Complex<T>);
-
-#[cfg(feature = "mint")]
-generic!(
-    mint::Vector2<T>,
-    mint::Vector3<T>,
-    mint::Vector4<T>,
-    mint::ColumnMatrix2<T>,
-    mint::ColumnMatrix3<T>,
-    mint::ColumnMatrix4<T>,
-    mint::ColumnMatrix3x4<T>,
-    mint::RowMatrix2<T>,
-    mint::RowMatrix3<T>,
-    mint::RowMatrix4<T>,
-    mint::RowMatrix3x4<T>,
-);
-
 #[cfg(feature = "vek")]
 generic!(
     vek::Vec2<T>,

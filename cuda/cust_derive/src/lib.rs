@@ -19,17 +19,9 @@ use syn::{Data, DeriveInput, Type, parse_macro_input, parse_quote};
 /// Derives `DeviceCopy` for a crate that depends on `cust_core`.
 ///
 /// ```
-/// use cust_core::DeviceCopy;
-///
-/// #[derive(Clone, Copy, DeviceCopy)]
+/// #[derive(Clone, Copy, cust_core::DeviceCopy)]
 /// #[repr(C)]
-/// struct Particle {
-///     position: [f32; 3],
-///     mass: f32,
-/// }
-///
-/// fn is_device_copy<T: DeviceCopy>() {}
-/// is_device_copy::<Particle>();
+/// struct Sphere(f32, [f32; 3]);
 /// ```
 #[proc_macro_derive(DeviceCopyCore)]
 pub fn device_copy_core(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
@@ -40,22 +32,9 @@ pub fn device_copy_core(item: proc_macro::TokenStream) -> proc_macro::TokenStrea
 /// Derives `DeviceCopy` for a crate that depends on `cust`.
 ///
 /// ```
-/// use cust::memory::DeviceBuffer;
-/// use cust::DeviceCopy;
-///
-/// #[derive(Clone, Copy, DeviceCopy)]
+/// #[derive(Clone, Copy, cust::DeviceCopy)]
 /// #[repr(C)]
-/// struct Particle {
-///     position: [f32; 3],
-///     mass: f32,
-/// }
-///
-/// let size = size_of::<Particle>();
-/// assert_eq!(size, 16);
-/// # fn upload(particles: &[Particle]) -> cust::error::CudaResult<DeviceBuffer<Particle>> {
-/// DeviceBuffer::from_slice(particles)
-/// # }
-/// # ;
+/// struct Sphere(f32, [f32; 3]);
 /// ```
 #[proc_macro_derive(DeviceCopy)]
 pub fn device_copy(item: proc_macro::TokenStream) -> proc_macro::TokenStream {

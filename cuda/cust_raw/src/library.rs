@@ -67,23 +67,35 @@ pub(crate) fn find(name: &str) -> Result<*mut (), CUresult> {
 fn open() -> Result<Library, DriverError> {
     // musl's `dlopen` fails in a static program. glibc's would load a second C library.
     if cfg!(target_feature = "crt-static") {
-        return Err(DriverError::Static);
+        return Err(DriverError(
+            "this program is linked statically and cannot load a CUDA driver; use a build that is \
+             linked with the system's C library"
+                .to_owned(),
+        ));
     }
     let named = env::var_os(LIBRARY_VARIABLE).filter(|name| !name.is_empty());
     let overridden = named.is_some();
     let asked_for = named.unwrap_or_else(|| DEFAULT_LIBRARY.into());
     let library = Library::open(asked_for).map_err(|message| {
-        if overridden {
-            DriverError::OverrideNotLoaded { message }
+        DriverError(if overridden {
+            format!(
+                "cannot load the library named in {LIBRARY_VARIABLE}: {message}; correct the \
+                 variable, or unset it to use the installed driver"
+            )
         } else {
-            DriverError::NotLoaded { message }
-        }
+            format!(
+                "cannot load a CUDA driver ({message}); install NVIDIA's driver, or start the \
+                 container with `--gpus all`"
+            )
+        })
     })?;
     if library.symbol("cuInit").is_none() {
         let library = std::mem::ManuallyDrop::new(library);
-        return Err(DriverError::NotADriver {
-            library: library.asked_for.to_string_lossy().into_owned(),
-        });
+        return Err(DriverError(format!(
+            "{} is not a CUDA driver: it has no cuInit; remove the file of that name from the \
+             loader's path (LD_LIBRARY_PATH), or correct {LIBRARY_VARIABLE} if it is set",
+            library.asked_for.to_string_lossy()
+        )));
     }
     Ok(library)
 }

@@ -5,7 +5,6 @@ mod common;
 use std::path::Path;
 
 use cust_raw::driver_sys::{self as sys, CUresult};
-use cust_raw::error::DriverError;
 
 /// Checks that driver calls report `CUDA_ERROR_NO_DEVICE`, each time they are called.
 fn no_device() {
@@ -21,13 +20,12 @@ fn no_device() {
 #[test]
 fn the_machine_as_it_is() {
     match cust_raw::driver() {
-        Err(error @ DriverError::NotLoaded { .. }) => {
+        Err(error) => {
             let text = error.to_string();
             assert!(text.contains(cust_raw::DEFAULT_LIBRARY), "{text}");
             assert!(text.contains("install NVIDIA's driver"), "{text}");
             no_device();
         }
-        Err(error) => panic!("unexpected: {error}"),
         Ok(driver) => {
             eprintln!("SKIPPED: this machine has a driver: {:?}", driver.path());
             assert!(driver.cuda_version().is_some());
@@ -46,8 +44,8 @@ fn alone_nothing_to_load() {
     // `no_device` runs before `driver()`, so its first driver call tries to load the library.
     no_device();
     let error = cust_raw::driver().expect_err("there is no such file");
-    assert!(matches!(error, DriverError::OverrideNotLoaded { .. }), "{error:?}");
-    assert!(error.to_string().contains("/nonexistent/libcuda.so.1"), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("CUDA_DRIVER_LIBRARY: /nonexistent/libcuda.so.1"), "{text}");
 }
 
 #[test]
@@ -59,6 +57,6 @@ fn a_library_that_is_no_driver() {
 #[ignore = "run by a_library_that_is_no_driver"]
 fn alone_another_library() {
     let error = cust_raw::driver().expect_err("the C library has no cuInit");
-    assert_eq!(error, DriverError::NotADriver { library: "libc.so.6".into() });
+    assert!(error.to_string().starts_with("libc.so.6 is not a CUDA driver"), "{error}");
     no_device();
 }

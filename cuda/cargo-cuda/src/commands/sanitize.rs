@@ -7,7 +7,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, ExitCode, Stdio};
 
-use clap::ValueEnum;
 use serde_json::Value;
 
 use crate::error::Error;
@@ -19,6 +18,8 @@ use crate::workspace::cargo;
 /// The exit code of `compute-sanitizer` if it found an error. No test executable returns it.
 const FOUND: u8 = 86;
 
+const TOOLS: [&str; 4] = ["memcheck", "racecheck", "initcheck", "synccheck"];
+
 /// Runs the tests on the GPU under `compute-sanitizer`.
 ///
 /// Needs a GPU. Checks only kernels that the tests run on the GPU. The exit code is not 0 if a test fails, if the tool
@@ -26,37 +27,13 @@ const FOUND: u8 = 86;
 /// `CudaBuilder::generate_line_info(true)`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The check to run.
-    #[arg(long, value_enum, default_value_t)]
-    tool: Check,
+    /// The check to run: `memcheck` for invalid accesses, `racecheck` for races on shared memory, `initcheck` for reads
+    /// of memory that was never written, `synccheck` for invalid barriers.
+    #[arg(long, default_value = TOOLS[0], value_parser = TOOLS)]
+    tool: String,
     /// Arguments for `cargo test`; those after `--` are for the test executables.
     #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<OsString>,
-}
-
-/// A tool of `compute-sanitizer`.
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum Check {
-    /// Out-of-bounds and misaligned accesses.
-    #[default]
-    Memcheck,
-    /// Races on shared memory.
-    Racecheck,
-    /// Reads of global memory that was never written.
-    Initcheck,
-    /// Invalid uses of barriers and warp operations.
-    Synccheck,
-}
-
-impl Check {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Memcheck => "memcheck",
-            Self::Racecheck => "racecheck",
-            Self::Initcheck => "initcheck",
-            Self::Synccheck => "synccheck",
-        }
-    }
 }
 
 /// Builds the tests and runs each test executable under the tool. `rest` is empty, or `--` and the arguments for the
@@ -67,14 +44,15 @@ pub(crate) fn run(args: Args, rest: Vec<OsString>) -> Result<ExitCode, Error> {
     let for_tests = rest.get(1..).unwrap_or_default();
     let tests = build(&args.args)?;
     if tests.is_empty() {
-        return Err(Error::NoTests);
+        let none = "cargo built no test executable; add a test, or correct the arguments";
+        return Err(Error::new(none));
     }
-    let tool = args.tool.name();
+    let tool = &args.tool;
     let log = env::temp_dir().join(format!("cargo-cuda-{}.log", process::id()));
     let (mut failed, mut used_gpu) = (Vec::new(), 0);
     for test in &tests {
         eprintln!("{tool}: {}", test.file.display());
-        let outcome = check(&program, args.tool, test, for_tests, &log)?;
+        let outcome = check(&program, tool, test, for_tests, &log)?;
         used_gpu += usize::from(outcome.used_gpu);
         if let Some(reason) = outcome.failure {
             let name = test.file.file_name().unwrap_or_default().to_string_lossy();
@@ -82,10 +60,16 @@ pub(crate) fn run(args: Args, rest: Vec<OsString>) -> Result<ExitCode, Error> {
         }
     }
     if !failed.is_empty() {
-        return Err(Error::Sanitize { tool, failed: failed.join(", ") });
+        let failed = failed.join(", ");
+        return Err(Error::new(format!(
+            "{tool}: failed: {failed}; the output above names the kernels and tests"
+        )));
     }
     if used_gpu == 0 {
-        return Err(Error::NoGpuTests);
+        return Err(Error::new(
+            "no test used the GPU, so nothing was checked; write a test that opens it, with `Device::auto()` for \
+             example",
+        ));
     }
     eprintln!("{tool}: no errors; {used_gpu} of {} test executables used the GPU", tests.len());
     Ok(ExitCode::SUCCESS)
@@ -101,13 +85,13 @@ struct Outcome {
 /// Runs a test executable under the tool, and prints the tool's messages.
 fn check(
     program: &Path,
-    check: Check,
+    tool: &str,
     test: &Test,
     arguments: &[OsString],
     log: &Path,
 ) -> Result<Outcome, Error> {
     let mut command = Command::new(program);
-    command.args(["--tool", check.name(), "--error-exitcode", &FOUND.to_string()]);
+    command.args(["--tool", tool, "--error-exitcode", &FOUND.to_string()]);
     // An executable whose tests use only the CPU is not an error.
     command.args(["--require-cuda-init", "no", "--target-processes", "all"]);
     command.args(["--print-limit", "10"]).arg("--log-file").arg(log);
@@ -161,7 +145,7 @@ fn build(arguments: &[OsString]) -> Result<BTreeSet<Test>, Error> {
     command.stderr(Stdio::inherit());
     let output = command.output().map_err(Error::start("cargo", "build the tests"))?;
     if !output.status.success() {
-        return Err(Error::Tests);
+        return Err(Error::new("the tests do not compile; correct the errors above"));
     }
     Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(executable).collect())
 }

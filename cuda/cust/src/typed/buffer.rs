@@ -6,8 +6,8 @@ use bytemuck::Pod;
 use cuda_std::launch::DevicePointer;
 use cuda_std::{DeviceSlice, DeviceSliceMut};
 
+use super::elements::Elements;
 use super::memory::{ALIGN, Memory};
-use super::rows::{Rows, RowsMut};
 use super::{Device, DeviceError, ErrorKind, Pinned, PinnedCopy, Stream};
 
 /// A buffer of `len` elements in device memory. All elements are initially zero.
@@ -43,10 +43,6 @@ pub struct Buffer<T> {
 
 impl<T: Pod> Buffer<T> {
     /// Creates a buffer of `len` elements and sets their bytes to zero.
-    ///
-    /// # Errors
-    /// Returns [`ErrorKind::ImpossibleSize`] if the size is zero or exceeds the address space, or
-    /// the driver's error.
     #[track_caller]
     pub fn new(device: &Device, len: u32) -> Result<Self, DeviceError> {
         const { assert!(align_of::<T>() <= ALIGN, "the alignment must be at most 256 bytes") };
@@ -55,10 +51,6 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Creates a buffer that contains a copy of `elements`.
-    ///
-    /// # Errors
-    /// Returns the errors of [`new`](Self::new), and [`ErrorKind::ImpossibleSize`] if `elements`
-    /// has 2³² elements or more.
     #[track_caller]
     pub fn from_slice(stream: &Stream, elements: &[T]) -> Result<Self, DeviceError> {
         let len = u32::try_from(elements.len()).map_err(|_| {
@@ -74,21 +66,6 @@ impl<T: Pod> Buffer<T> {
     /// allocation when dropped.
     ///
     /// To pass memory to kernels without owning it, create a [`DeviceSlice`] of the memory.
-    ///
-    /// ```
-    /// use cust::typed::{Buffer, Device};
-    ///
-    /// let device = Device::cpu();
-    /// let stream = device.stream()?;
-    /// let buffer = Buffer::from_slice(&stream, &[1, 2, 3])?;
-    /// let address = buffer.as_device_ptr();
-    /// let pointer = buffer.into_raw();
-    /// assert_eq!(pointer, address);
-    /// // SAFETY: the pointer comes from `into_raw` of a buffer of 3 elements.
-    /// let buffer = unsafe { Buffer::from_raw(&device, pointer, 3) }?;
-    /// assert_eq!(buffer.download(&stream)?, [1, 2, 3]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
     ///
     /// # Safety
     /// - The allocation must come from [`into_raw`](Self::into_raw) of a buffer on this device with
@@ -150,19 +127,6 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Submits a write of zero to all bytes of the buffer, without waiting.
-    ///
-    /// ```
-    /// use cust::typed::{Buffer, Device};
-    ///
-    /// let stream = Device::cpu().stream()?;
-    /// let mut counts = Buffer::from_slice(&stream, &[7, 8, 9])?;
-    /// counts.clear(&stream)?;
-    /// assert_eq!(counts.download(&stream)?, [0, 0, 0]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Returns an error if the stream belongs to another device, or the driver's error.
     #[track_caller]
     pub fn clear(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         let bytes = self.bytes();
@@ -171,149 +135,71 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Copies `elements` into the buffer and waits until the copy is done.
-    ///
-    /// # Errors
-    /// Returns an error if the lengths of `elements` and the buffer differ or the stream belongs to
-    /// another device, or the driver's error.
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
-        self.check_len("uploading a buffer", elements.len())?;
-        let (from, bytes) = (host(elements), self.bytes());
-        // SAFETY: the buffer and the host slice have `self.bytes()` bytes each. Both stay borrowed
-        // until the copy is done.
-        unsafe { stream.copy_rows_now(from, self.rows_mut(), bytes, 1) }
+        self.elements().upload(stream, elements)
     }
 
     /// Submits a copy of `elements` into the buffer without waiting. The returned [`PinnedCopy`]
     /// owns the elements until the copy is done.
-    ///
-    /// # Errors
-    /// Returns the errors of [`upload`](Self::upload). On an error, the elements are freed.
     #[track_caller]
     pub fn upload_async(
         &mut self,
         stream: &Stream,
         elements: Pinned<T>,
     ) -> Result<PinnedCopy<T>, DeviceError> {
-        self.check_len("uploading a buffer", elements.len())?;
-        let (from, bytes) = (host(&elements), self.bytes());
-        // SAFETY: the buffer and `elements` have `bytes` bytes each. `PinnedCopy` owns the host
-        // memory until the copy is done, and freeing that memory first waits for the device.
-        unsafe { stream.copy_rows(from, self.rows_mut(), bytes, 1) }?;
-        PinnedCopy::submitted(stream, elements)
+        self.elements().upload_async(stream, elements)
     }
 
     /// Waits for the work submitted to the stream so far, and copies the buffer to the host.
-    ///
-    /// # Errors
-    /// Returns an error if the stream belongs to another device, or the driver's error, which may
-    /// come from earlier work.
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Vec<T>, DeviceError> {
         let mut elements = vec![T::zeroed(); self.len as usize];
-        let to = host_mut(&mut elements);
-        // SAFETY: the buffer and the host slice have `self.bytes()` bytes each. Both stay borrowed
-        // until the copy is done.
-        unsafe { stream.copy_rows_now(self.rows(), to, self.bytes(), 1) }?;
+        self.elements().download(stream, &mut elements)?;
         Ok(elements)
     }
 
     /// Submits a copy of the buffer to `elements` without waiting. The returned [`PinnedCopy`] owns
     /// the elements until the copy is done.
-    ///
-    /// # Errors
-    /// Returns an error if the lengths of `elements` and the buffer differ or the stream belongs to
-    /// another device, or the driver's error. On an error, the elements are freed.
     #[track_caller]
     pub fn download_async(
         &self,
         stream: &Stream,
-        mut elements: Pinned<T>,
+        elements: Pinned<T>,
     ) -> Result<PinnedCopy<T>, DeviceError> {
-        // SAFETY: until the copy is done, `PinnedCopy` owns the host memory and nothing else
-        // accesses it. Freeing that memory first waits for the device.
-        unsafe { self.submit_download(stream, &mut elements) }?;
-        PinnedCopy::submitted(stream, elements)
+        self.elements().download_async(stream, elements)
     }
 
     /// Submits a copy of `buffer`, which must have the same length, into this buffer without
     /// waiting.
-    ///
-    /// # Errors
-    /// Returns an error if the lengths or devices differ, or the driver's error.
     #[track_caller]
     pub fn copy_from(&mut self, stream: &Stream, buffer: &Self) -> Result<(), DeviceError> {
-        self.check_len("copying a buffer", buffer.len as usize)?;
-        // SAFETY: both buffers have the same number of bytes. Dropping a buffer first waits for all
-        // work that uses it, and the stream runs its copies in order.
-        unsafe { stream.copy_rows(buffer.rows(), self.rows_mut(), buffer.bytes(), 1) }
+        self.elements().copy_from(stream, &buffer.elements())
     }
 
     /// Submits a copy of the buffer to `elements` without waiting.
     ///
-    /// ```
-    /// use cust::typed::{Buffer, Device};
-    ///
-    /// let stream = Device::cpu().stream()?;
-    /// let buffer = Buffer::from_slice(&stream, &[1, 2, 3])?;
-    /// let mut elements = [0; 3];
-    /// // SAFETY: `elements` is not used before the stream's work is done.
-    /// unsafe { buffer.submit_download(&stream, &mut elements) }?;
-    /// stream.synchronize()?;
-    /// assert_eq!(elements, [1, 2, 3]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
-    ///
     /// # Safety
     /// The caller must keep `elements` alive and otherwise unused until the copy is done.
-    ///
-    /// # Errors
-    /// Returns the errors of [`download`](Self::download), or an error if the lengths of `elements`
-    /// and the buffer differ.
     #[track_caller]
     pub unsafe fn submit_download(
         &self,
         stream: &Stream,
         elements: &mut [T],
     ) -> Result<(), DeviceError> {
-        self.check_len("downloading a buffer", elements.len())?;
-        // SAFETY: the buffer and `elements` have `self.bytes()` bytes each. The caller upholds the
-        // rest of this function's safety contract.
-        unsafe { stream.copy_rows(self.rows(), host_mut(elements), self.bytes(), 1) }
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { self.elements().submit_download(stream, elements) }
     }
 
     fn bytes(&self) -> usize {
         self.len as usize * size_of::<T>()
     }
 
-    /// Describes the whole buffer as the source of a copy, with all elements in one row.
-    fn rows(&self) -> Rows<'_> {
-        Rows::Device { memory: &self.memory, first: 0, pitch: self.bytes() }
+    /// Describes the buffer as one row of elements.
+    fn elements(&self) -> Elements<'_, T> {
+        let (size, pitch) = ((self.len as usize, 1), self.bytes());
+        Elements { memory: &self.memory, size, pitch, element: PhantomData }
     }
-
-    fn rows_mut(&mut self) -> RowsMut<'_> {
-        RowsMut::Device { memory: &self.memory, first: 0, pitch: self.bytes() }
-    }
-
-    #[track_caller]
-    fn check_len(&self, operation: &'static str, len: usize) -> Result<(), DeviceError> {
-        if len == self.len as usize {
-            return Ok(());
-        }
-        let (found, expected) = ((len, 1), (self.len as usize, 1));
-        let kind = ErrorKind::SizeMismatch { what: "elements", found, expected };
-        Err(DeviceError::new(operation, kind))
-    }
-}
-
-/// Describes elements in host memory as the source of a copy, with all elements in one row.
-fn host<T: Pod>(elements: &[T]) -> Rows<'_> {
-    Rows::Host { bytes: bytemuck::cast_slice(elements), pitch: size_of_val(elements) }
-}
-
-fn host_mut<T: Pod>(elements: &mut [T]) -> RowsMut<'_> {
-    let pitch = size_of_val(elements);
-    RowsMut::Host { bytes: bytemuck::cast_slice_mut(elements), pitch }
 }
 
 /// Returns the size of `len` elements in bytes.

@@ -23,16 +23,6 @@ static LIVE: [AtomicI64; KINDS] = [const { AtomicI64::new(0) }; KINDS];
 
 /// The amounts of memory and the numbers of driver objects that currently exist on all GPUs of the
 /// process. Of the CPU device, only device memory is counted.
-///
-/// ```
-/// use cust::typed::{Buffer, Counters, Device};
-///
-/// let buffer = Buffer::<f32>::new(&Device::cpu(), 1000)?;
-/// assert!(Counters::now().device_bytes >= 4000);
-/// drop(buffer);
-/// println!("{:?}", Counters::now());
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {

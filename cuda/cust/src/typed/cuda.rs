@@ -7,15 +7,15 @@ use std::ptr;
 use std::sync::OnceLock;
 
 use cuda_std::launch::{KernelEntry, LaunchConfig};
-use cust_raw::driver_sys::{self as sys, CUdevice_attribute as Attribute};
+use cust_raw::driver_sys as sys;
+use cust_raw::driver_sys::CUfunction_attribute as Attribute;
 
-use super::context::{self, Current};
+use super::context::{self, Context, Current};
 use super::counters::Token;
 use super::error::{Check, DeviceError, ErrorKind};
-use super::module::{Kernels, Modules};
+use super::gpu::{CudaInfo, Gpu};
+use super::module::{Function, Kernels, Module, Modules};
 use super::ptx::{Arch, KernelModule, PtxImage};
-use crate::driver::Backend;
-use crate::gpu::{Context, Gpu};
 
 /// The maximum sum of static and dynamic shared memory per block in bytes, for a kernel that has
 /// not opted in to more.
@@ -48,94 +48,17 @@ fn note(ordinal: u32, error: &DeviceError) {
     }
 }
 
-/// A description of a GPU.
-///
-/// ```
-/// use cust::typed::{Arch, Device};
-///
-/// let recent = Arch { major: 9, minor: 0 };
-/// let gpus = Device::cuda_devices().unwrap_or_default();
-/// let fitting = gpus.iter().find(|gpu| gpu.arch >= recent && gpu.memory > 16 << 30);
-/// println!("{:?}", fitting.map(|gpu| gpu.ordinal));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CudaInfo {
-    /// The device ordinal that CUDA uses.
-    pub ordinal: u32,
-    /// The product name.
-    pub name: String,
-    /// The compute capability.
-    pub arch: Arch,
-    /// The size of the device memory in bytes.
-    pub memory: usize,
-    /// The number of multiprocessors.
-    pub multiprocessors: u32,
-    /// The maximum shared memory of a block in bytes, if the kernel opts in.
-    pub shared_per_block: u32,
-    /// The required alignment of a texture's base address in bytes.
-    pub texture_alignment: u32,
-    /// The required alignment of a texture's row pitch in bytes.
-    pub texture_pitch: u32,
-}
-
-impl CudaInfo {
-    #[track_caller]
-    pub(super) fn all() -> Result<Vec<Self>, DeviceError> {
-        let mut all = Vec::new();
-        for ordinal in 0..count()? {
-            all.push(Self::of(ordinal, gpu(ordinal)?)?);
-        }
-        Ok(all)
-    }
-
-    #[track_caller]
-    fn of(ordinal: u32, gpu: Gpu) -> Result<Self, DeviceError> {
-        const OP: &str = "describing a CUDA device";
-        let attribute = |which| gpu.attribute(which).check(OP).map(|value| value as u32);
-        Ok(Self {
-            ordinal,
-            name: gpu.name().check(OP)?,
-            arch: Arch {
-                major: attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
-                minor: attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
-            },
-            memory: gpu.memory().check(OP)?,
-            multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-            shared_per_block: attribute(
-                Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
-            )?,
-            texture_alignment: attribute(Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)?,
-            texture_pitch: attribute(Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT)?,
-        })
-    }
-}
-
-/// Loads and initialises the driver and returns the number of devices.
-#[track_caller]
-pub(super) fn count() -> Result<u32, DeviceError> {
-    const OP: &str = "initialising the CUDA driver";
-    cust_raw::driver().map_err(|e| ErrorKind::NoDriver(e.to_string())).check(OP)?;
-    cust_raw::init().check(OP)?;
-    Gpu::count(Backend::Gpu).check("counting CUDA devices")
-}
-
-#[track_caller]
-fn gpu(ordinal: u32) -> Result<Gpu, DeviceError> {
-    const OP: &str = "opening a CUDA device";
-    let count = count()?;
-    if ordinal >= count {
-        return Err(DeviceError::new(OP, ErrorKind::NoDevice { ordinal, count }));
-    }
-    Gpu::get(Backend::Gpu, ordinal).check(OP)
-}
-
 /// Returns the PTX image of `module` for the newest architecture that runs on `gpu`.
 #[track_caller]
 fn image_for(module: &KernelModule, gpu: Arch) -> Result<PtxImage, DeviceError> {
     module.newest_for(gpu).ok_or_else(|| {
         let compiled: Vec<_> = module.images.iter().map(|image| image.arch.to_string()).collect();
-        let kind = ErrorKind::NoKernelImage { gpu: gpu.to_string(), compiled: compiled.join(", ") };
-        DeviceError::new("choosing kernels", kind)
+        let reason = format!(
+            "the GPU is {gpu}, but the kernels were compiled for {}; rebuild the kernels with \
+             `CudaBuilder::arch` set to an architecture that runs on this GPU",
+            compiled.join(", ")
+        );
+        DeviceError::new("choosing kernels", ErrorKind::NoDevice(reason))
     })
 }
 
@@ -151,7 +74,13 @@ impl CudaDevice {
     #[track_caller]
     pub(super) fn open(ordinal: u32, modules: &[KernelModule]) -> Result<Self, DeviceError> {
         check_alive(ordinal, "opening a CUDA device")?;
-        Self::open_or_fail(ordinal, modules).inspect_err(|error| note(ordinal, error))
+        let opened = Gpu::get(ordinal).and_then(|gpu| {
+            let context = Context::retain(gpu).check("opening a CUDA context")?;
+            Self::with_context(ordinal, gpu, context, modules)
+        });
+        opened
+            .map_err(|error| DeviceError { location: Location::caller(), ..error })
+            .inspect_err(|error| note(ordinal, error))
     }
 
     /// Opens the GPU of a context that other code owns, and loads the kernels into that context.
@@ -164,12 +93,12 @@ impl CudaDevice {
         modules: &[KernelModule],
     ) -> Result<Self, DeviceError> {
         const OP: &str = "using a CUDA context";
-        let count = count()?;
+        let count = Gpu::count()?;
         let found = {
             let _current = Current::enter(context).check(OP)?;
-            Gpu::current(Backend::Gpu).check(OP)?
+            Gpu::current().check(OP)?
         };
-        let is_found = |&ordinal: &u32| Gpu::get(Backend::Gpu, ordinal) == Ok(found);
+        let is_found = |&ordinal: &u32| Gpu::get(ordinal).is_ok_and(|gpu| gpu == found);
         let ordinal = (0..count).find(is_found);
         let ordinal = ordinal.ok_or(sys::CUresult::CUDA_ERROR_INVALID_DEVICE).check(OP)?;
         check_alive(ordinal, OP)?;
@@ -177,13 +106,6 @@ impl CudaDevice {
         let context = unsafe { Context::from_raw(context) };
         Self::with_context(ordinal, found, context, modules)
             .inspect_err(|error| note(ordinal, error))
-    }
-
-    #[track_caller]
-    fn open_or_fail(ordinal: u32, modules: &[KernelModule]) -> Result<Self, DeviceError> {
-        let gpu = gpu(ordinal)?;
-        let context = Context::retain(gpu).check("opening a CUDA context")?;
-        Self::with_context(ordinal, gpu, context, modules)
     }
 
     /// Creates a device that uses `context`, and loads the kernels of `modules` into that context.
@@ -249,7 +171,7 @@ impl CudaDevice {
     /// Runs `body` with the context current on this thread. A fatal error marks the device as lost.
     /// On a lost device, every call fails without running `body`.
     #[track_caller]
-    pub(super) fn enter<T>(
+    pub(crate) fn enter<T>(
         &self,
         operation: &'static str,
         body: impl FnOnce() -> Result<T, DeviceError>,
@@ -306,7 +228,19 @@ impl CudaDevice {
         });
     }
 
-    /// Submits a launch. The caller has already checked the launch shape and that all memory
+    /// Compiles and loads PTX text. The caller keeps the device alive as long as the module.
+    #[track_caller]
+    pub(crate) fn module(&self, ptx: &str) -> Result<Module, DeviceError> {
+        self.enter("loading a module", || Module::load(&self.context, ptx))
+    }
+
+    /// Returns the kernel of an entry. The context must be current.
+    #[track_caller]
+    pub(super) fn function(&self, entry: &KernelEntry) -> Result<Function, DeviceError> {
+        self.modules.known_function(&self.context, entry.package, entry.name)
+    }
+
+    /// Submits a launch. The caller has already made the context current and checked that all memory
     /// arguments are on this device.
     ///
     /// # Safety
@@ -317,23 +251,21 @@ impl CudaDevice {
         &self,
         stream: sys::CUstream,
         config: &LaunchConfig,
-        entry: &KernelEntry,
-        params: &mut [*mut c_void],
+        function: Function,
+        params: *mut *mut c_void,
     ) -> Result<(), DeviceError> {
         const OP: &str = "launching a kernel";
-        let function = self.modules.known_function(&self.context, entry.package, entry.name)?;
         if config.dynamic_shared > 0 {
             self.allow_shared(function.raw, config.dynamic_shared)?;
         }
-        let [gx, gy, gz] = config.grid;
-        let [bx, by, bz] = config.block;
-        let early = sys::CUlaunchAttribute {
+        let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
+        let (shared, none) = (config.dynamic_shared, ptr::null_mut());
+        let mut early = [sys::CUlaunchAttribute {
             id: sys::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
             pad: [0; 4],
             value: 1,
             rest: [0; 15],
-        };
-        let mut attributes = [early];
+        }];
         let config = sys::CUlaunchConfig {
             gridDimX: gx,
             gridDimY: gy,
@@ -341,9 +273,9 @@ impl CudaDevice {
             blockDimX: bx,
             blockDimY: by,
             blockDimZ: bz,
-            sharedMemBytes: config.dynamic_shared,
+            sharedMemBytes: shared,
             hStream: stream,
-            attrs: attributes.as_mut_ptr(),
+            attrs: early.as_mut_ptr(),
             numAttrs: 1,
         };
         // SAFETY: the caller guarantees that `params` matches the kernel's parameters,
@@ -351,11 +283,10 @@ impl CudaDevice {
         // kernel may start before the preceding kernel in the stream has ended, but it waits for
         // that kernel itself. The caller upholds the rest of this function's safety contract.
         unsafe {
-            let (params, none) = (params.as_mut_ptr(), ptr::null_mut());
             if function.waits {
                 sys::cuLaunchKernelEx(&raw const config, function.raw, params, none)
             } else {
-                let (function, shared) = (function.raw, config.sharedMemBytes);
+                let function = function.raw;
                 sys::cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, params, none)
             }
         }
@@ -368,7 +299,6 @@ impl CudaDevice {
     #[track_caller]
     fn allow_shared(&self, function: sys::CUfunction, dynamic: u32) -> Result<(), DeviceError> {
         const OP: &str = "raising the shared memory limit";
-        use sys::CUfunction_attribute as Attribute;
         let fixed = attribute(function, Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, OP)?;
         if fixed + dynamic <= PLAIN_SHARED {
             return Ok(());
@@ -383,7 +313,6 @@ impl CudaDevice {
     #[track_caller]
     pub(super) fn resources(&self, kernel: &str) -> Result<KernelResources, DeviceError> {
         const OP: &str = "reading a kernel's resources";
-        use sys::CUfunction_attribute as Attribute;
         self.enter(OP, || {
             let function = self.modules.function(&self.context, None, kernel)?.raw;
             let read = |which| attribute(function, which, OP);
@@ -404,7 +333,7 @@ impl CudaDevice {
     ) -> Result<(), DeviceError> {
         const OP: &str = "setting a constant";
         self.enter(OP, || {
-            let (address, size) = self.modules.global(None, symbol)?;
+            let (address, size) = self.modules.global(symbol)?;
             if bytes.len() > size {
                 let what = "bytes of a constant";
                 let (found, expected) = ((bytes.len(), 1), (size, 1));
@@ -428,7 +357,7 @@ impl CudaDevice {
 #[track_caller]
 fn attribute(
     function: sys::CUfunction,
-    which: sys::CUfunction_attribute,
+    which: Attribute,
     operation: &'static str,
 ) -> Result<u32, DeviceError> {
     let mut value = 0;
@@ -439,17 +368,6 @@ fn attribute(
 }
 
 /// The resource usage of one kernel as compiled by the driver.
-///
-/// ```
-/// use cust::typed::Device;
-///
-/// let device = Device::auto();
-/// match device.kernel_resources("blur") {
-///     Ok(Some(resources)) => println!("{} registers per thread", resources.registers),
-///     Ok(None) => println!("the CPU has no registers to count"),
-///     Err(error) => println!("{error}"),
-/// }
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct KernelResources {

@@ -28,7 +28,6 @@ use cust_raw::driver_sys::CUresult;
 /// // A program can report its own errors in the same way.
 /// let error = DeviceError::refused("reading a mask", "empty".parse::<u32>().unwrap_err());
 /// assert!(error.to_string().ends_with(": invalid digit found in string"));
-/// let error = DeviceError::new("timing", ErrorKind::NotRecorded);
 /// assert_eq!(error.location.file(), file!());
 /// # Ok::<(), DeviceError>(())
 /// ```
@@ -50,78 +49,27 @@ impl fmt::Debug for DeviceError {
 }
 
 /// The reason why a device operation failed.
-///
-/// ```
-/// use cuda_std::prelude::*;
-/// use cust::typed::{Device, ErrorKind, LaunchConfig};
-///
-/// #[kernel]
-/// pub fn stop() {
-///     trap();
-/// }
-///
-/// let stream = Device::cpu().stream()?;
-/// let error = stream.launch(&LaunchConfig::for_1d(1, 1), &Stop {}).unwrap_err();
-/// match error.kind {
-///     ErrorKind::Fault(fault) => assert_eq!(fault.kernel, "stop"),
-///     other => panic!("{other}"),
-/// }
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each variant describes its fields")]
 pub enum ErrorKind {
     /// No NVIDIA driver could be loaded. The field contains the reason and a remedy, to which the
     /// message adds another remedy.
     #[error("{0}, or use the device `cpu`")]
     NoDriver(String),
-    /// The driver reports no device with the requested ordinal.
-    #[error(
-        "there is no CUDA device {ordinal}: the driver reports {count} devices; use an ordinal \
-         below {count}, or use the device `cpu`"
-    )]
-    NoDevice {
-        /// The requested ordinal.
-        ordinal: u32,
-        /// The number of devices that the driver reports.
-        count: u32,
-    },
-    /// No PTX image of the kernels runs on the GPU. Usually the GPU is older than every
-    /// architecture that the kernels were compiled for.
-    #[error(
-        "the GPU is {gpu}, but the kernels were compiled for {compiled}; rebuild the kernels with \
-         `CudaBuilder::arch` set to an architecture that runs on this GPU"
-    )]
-    NoKernelImage {
-        /// The GPU's architecture.
-        gpu: String,
-        /// The architectures of the PTX images in the program.
-        compiled: String,
-    },
-    /// No loaded module contains a kernel with this name.
-    #[error("no loaded PTX module has a kernel `{0}`; load its module with `Device::load`")]
-    UnknownKernel(String),
-    /// The driver rejected the PTX.
+    /// There is no GPU with the requested ordinal, or it cannot run the kernels. The field contains
+    /// the reason and a remedy.
+    #[error("{0}")]
+    NoDevice(String),
+    /// The driver rejected the PTX with the error `cause`. `log` is the output of its PTX compiler.
     #[error(
         "{cause}; update the driver if it is too old for the PTX version, otherwise correct the \
          kernel; the PTX compiler reports: {log}"
     )]
-    BadPtx {
-        /// The driver's error.
-        cause: Box<ErrorKind>,
-        /// The output of the driver's PTX compiler.
-        log: String,
-    },
-    /// The driver returned an error.
+    BadPtx { cause: Box<ErrorKind>, log: String },
+    /// The driver returned the `CUresult` `code`, which has this name and description.
     #[error("{name} ({code}): {text}")]
-    Cuda {
-        /// The driver's result code, a `CUresult`.
-        code: u32,
-        /// The name of the code, such as `CUDA_ERROR_OUT_OF_MEMORY`.
-        name: String,
-        /// The driver's description.
-        text: String,
-    },
+    Cuda { code: u32, name: String, text: String },
     /// An earlier fatal error has made this device unusable for the rest of the process.
     #[error("the device was lost when {0}; restart the process")]
     Lost(Box<DeviceError>),
@@ -132,19 +80,13 @@ pub enum ErrorKind {
     /// out-of-bounds access.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
-    /// The source and the destination of a copy have different sizes.
+    /// `what` has the width and height `found` instead of `expected`, in elements, or in bytes if
+    /// `what` says so.
     #[error(
         "{what}: the size is {}×{}, expected {}×{}",
         .found.0, .found.1, .expected.0, .expected.1
     )]
-    SizeMismatch {
-        /// The object with the wrong size.
-        what: &'static str,
-        /// The actual width and height of the object, in elements, or in bytes if `what` says so.
-        found: (usize, usize),
-        /// The width and height that the operation needs, in the same unit as `found`.
-        expected: (usize, usize),
-    },
+    SizeMismatch { what: &'static str, found: (usize, usize), expected: (usize, usize) },
     /// Code outside this crate rejected the operation. [`DeviceError::refused`] creates this error.
     #[error(transparent)]
     Refused(Arc<dyn Error + Send + Sync>),
@@ -152,28 +94,16 @@ pub enum ErrorKind {
     /// field describes the requested allocation and the limit.
     #[error("cannot allocate {0}")]
     ImpossibleSize(String),
-    /// The host does not have enough free memory.
+    /// The host does not have this many bytes of free memory.
     #[error("cannot allocate {0} bytes of host memory; free memory or allocate less")]
     OutOfHostMemory(usize),
-    /// The program requested the time of an event that was never recorded.
-    #[error("the event was not recorded; record it on a stream first")]
-    NotRecorded,
-    /// A texture for reads as `UVec4` has linear filtering or a float format. The texture unit
-    /// supports neither for integer reads.
-    #[error(
-        "a texture for reads as `UVec4` needs point filtering and an integer format; set these, or \
-         read `Vec4` instead"
-    )]
-    UnreadableTexture,
-    /// Two objects, such as memory and a stream, belong to different devices.
+    /// The object does not support the operation. The field contains the reason and a remedy.
+    #[error("{0}")]
+    Invalid(String),
+    /// An object of the device `found`, such as memory, was used with an object of `wanted`, such as
+    /// a stream.
     #[error("an object on {found} cannot be used on {wanted}; create the object on {wanted}")]
-    WrongDevice {
-        /// The device of the object that the operation cannot use.
-        found: Place,
-        /// The device on which the operation runs, which is the device of the stream or of the
-        /// later event.
-        wanted: Place,
-    },
+    WrongDevice { found: Place, wanted: Place },
 }
 
 impl DeviceError {
@@ -213,9 +143,7 @@ impl DeviceError {
     #[must_use]
     pub fn is_no_device(&self) -> bool {
         match &self.kind {
-            ErrorKind::NoDriver(_)
-            | ErrorKind::NoDevice { .. }
-            | ErrorKind::NoKernelImage { .. } => true,
+            ErrorKind::NoDriver(_) | ErrorKind::NoDevice(_) => true,
             ErrorKind::Cuda { code, .. } => CUresult(*code) == CUresult::CUDA_ERROR_NO_DEVICE,
             _ => false,
         }

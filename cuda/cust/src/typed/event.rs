@@ -89,9 +89,6 @@ unsafe impl Sync for Event {}
 
 impl Event {
     /// Creates an event that can measure time.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     #[track_caller]
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Self::with_flags(device, 0)
@@ -99,19 +96,16 @@ impl Event {
 
     /// Creates an event without timing. A thread that waits for the event sleeps instead of
     /// spinning.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     #[track_caller]
     pub fn for_order(device: &Device) -> Result<Self, DeviceError> {
         Self::with_flags(device, sys::CU_EVENT_BLOCKING_SYNC | sys::CU_EVENT_DISABLE_TIMING)
     }
 
     #[track_caller]
-    fn with_flags(device: &Device, flags: u32) -> Result<Self, DeviceError> {
+    pub(crate) fn with_flags(device: &Device, flags: u32) -> Result<Self, DeviceError> {
         const OP: &str = "creating an event";
         let (point, counted) = match device.kind() {
-            Kind::Cpu { .. } => (Point::Cpu(Mutex::default()), None),
+            Kind::Cpu(_) => (Point::Cpu(Mutex::default()), None),
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 let mut event = ptr::null_mut();
                 // SAFETY: the driver writes the handle to a local variable.
@@ -126,9 +120,6 @@ impl Event {
     }
 
     /// Records the event after all work submitted to `stream` so far.
-    ///
-    /// # Errors
-    /// Returns an error if the stream belongs to another device, or the driver's error.
     #[track_caller]
     pub fn record(&self, stream: &Stream) -> Result<(), DeviceError> {
         const OP: &str = "recording an event";
@@ -149,9 +140,6 @@ impl Event {
 
     /// Returns whether all work before the event is done. Returns `true` if the event was never
     /// recorded.
-    ///
-    /// # Errors
-    /// Returns the driver's error, for example if that work failed.
     #[track_caller]
     pub fn is_done(&self) -> Result<bool, DeviceError> {
         const OP: &str = "querying an event";
@@ -163,9 +151,6 @@ impl Event {
     }
 
     /// Waits until all work before the event is done.
-    ///
-    /// # Errors
-    /// Returns the driver's error, for example if that work failed.
     #[track_caller]
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         const OP: &str = "waiting for an event";
@@ -193,7 +178,10 @@ impl Event {
                     |time: &Mutex<Option<Instant>>| *time.lock().unwrap_or_else(|e| e.into_inner());
                 match (read(end), read(start)) {
                     (Some(end), Some(start)) => Ok(end.saturating_duration_since(start)),
-                    _ => Err(DeviceError::new(OP, ErrorKind::NotRecorded)),
+                    _ => {
+                        let reason = "the event was not recorded; record it on a stream first";
+                        Err(DeviceError::new(OP, ErrorKind::Invalid(reason.to_owned())))
+                    }
                 }
             }
             (Point::Cuda(end, _), Point::Cuda(start, _)) => self.enter(OP, || {
@@ -257,7 +245,7 @@ impl Event {
         body: impl FnOnce() -> Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
         match self.device.kind() {
-            Kind::Cpu { .. } => body(),
+            Kind::Cpu(_) => body(),
             Kind::Cuda(cuda) => cuda.enter(operation, body),
         }
     }

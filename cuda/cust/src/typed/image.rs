@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 use cuda_std::{DeviceView, DeviceViewMut};
 
+use super::elements::Elements;
 use super::memory::{ALIGN, Memory};
 use super::rows::{Rows, RowsMut};
 use super::{Device, DeviceError, ErrorKind, Pinned, PinnedCopy, Stream};
@@ -13,33 +14,6 @@ use super::{Device, DeviceError, ErrorKind, Pinned, PinnedCopy, Stream};
 /// An image of `height` rows of `width` elements in device memory. All elements are initially zero.
 ///
 /// Rows start at multiples of 256 bytes unless the caller chooses a pitch.
-///
-/// ```
-/// use cust::typed::{Device, Image, Pinned, Place};
-///
-/// let device = Device::cpu();
-/// let stream = device.stream()?;
-/// let mut image = Image::from_slice(&stream, 3, 2, &[1_u8, 2, 3, 4, 5, 6])?;
-/// assert_eq!((image.width(), image.height(), image.pitch()), (3, 2, 256));
-/// assert_eq!(image.as_ptr().addr() % 256, 0);
-/// assert_eq!(image.device().place(), Place::Cpu);
-///
-/// image.upload(&stream, &[9; 6])?;
-/// let mut copy = Image::new(&device, 3, 2)?;
-/// copy.copy_from(&stream, &image)?;
-/// let mut elements = [0; 6];
-/// copy.download_to(&stream, &mut elements)?;
-/// assert_eq!(elements, [9; 6]);
-///
-/// // Kernels take the views.
-/// let (input, out) = (image.view(), copy.view_mut());
-/// assert_eq!(input.size(), out.size());
-///
-/// // Asynchronous copies own page-locked memory until they are done.
-/// let elements = image.upload_async(&stream, Pinned::new(&device, 6)?)?.wait()?;
-/// assert_eq!(image.download_async(&stream, elements)?.wait()?[..], [0; 6]);
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 #[derive(Debug)]
 pub struct Image<T> {
     memory: Memory,
@@ -51,10 +25,6 @@ pub struct Image<T> {
 
 impl<T: Pod> Image<T> {
     /// Creates an image of `width` × `height` elements and sets their bytes to zero.
-    ///
-    /// # Errors
-    /// Returns [`ErrorKind::ImpossibleSize`] if the size is zero or exceeds the address space, or
-    /// the driver's error.
     #[track_caller]
     pub fn new(device: &Device, width: u32, height: u32) -> Result<Self, DeviceError> {
         // If the rounded row size does not fit in 64 bits, the pitch becomes `u64::MAX`, which
@@ -65,16 +35,6 @@ impl<T: Pod> Image<T> {
     }
 
     /// Creates an image of zeros whose rows are `pitch` bytes apart.
-    ///
-    /// ```
-    /// use cust::typed::{Device, Image};
-    ///
-    /// let image = Image::<f32>::with_pitch(&Device::cpu(), 3, 2, 12)?;
-    /// assert_eq!(image.pitch(), 12);
-    /// let too_small = Image::<f32>::with_pitch(&Device::cpu(), 3, 2, 8);
-    /// assert!(too_small.is_err());
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new), and [`ErrorKind::ImpossibleSize`] if `pitch` is
@@ -105,9 +65,6 @@ impl<T: Pod> Image<T> {
 
     /// Creates an image that contains a copy of `elements`, which are ordered row by row without
     /// padding.
-    ///
-    /// # Errors
-    /// Returns an error if the number of elements is not `width · height`, or the driver's error.
     #[track_caller]
     pub fn from_slice(
         stream: &Stream,
@@ -177,28 +134,13 @@ impl<T: Pod> Image<T> {
     /// Copies `elements`, which are ordered row by row without padding, into the image and waits
     /// until the copy is done. The wait is needed because a copy from page-locked memory still
     /// reads the elements after the driver call has returned.
-    ///
-    /// # Errors
-    /// Returns an error if the number of elements is not `width · height` or the stream belongs to
-    /// another device, or the driver's error.
     #[track_caller]
     pub fn upload(&mut self, stream: &Stream, elements: &[T]) -> Result<(), DeviceError> {
-        self.check_len("uploading an image", elements.len())?;
-        let tight = self.width as usize * size_of::<T>();
-        let (rows, bytes) = (self.height as usize, bytemuck::cast_slice(elements));
-        // SAFETY: the image and `bytes` have `rows` rows of `tight` bytes each. Both stay borrowed
-        // until the copy is done.
-        unsafe {
-            stream.copy_rows_now(Rows::Host { bytes, pitch: tight }, self.rows_mut(), tight, rows)
-        }
+        self.elements().upload(stream, elements)
     }
 
     /// Waits for the work submitted to the stream so far, and copies the image to the host. The
     /// elements are ordered row by row without padding.
-    ///
-    /// # Errors
-    /// Returns an error if the stream belongs to another device, or the driver's error, which may
-    /// come from earlier work.
     #[track_caller]
     pub fn download(&self, stream: &Stream) -> Result<Vec<T>, DeviceError> {
         let mut elements = vec![T::zeroed(); self.width as usize * self.height as usize];
@@ -208,155 +150,48 @@ impl<T: Pod> Image<T> {
 
     /// Waits for the work submitted to the stream so far, and copies the image to `elements`, row
     /// by row without padding.
-    ///
-    /// # Errors
-    /// Returns the errors of [`download`](Self::download), or an error if `elements` and the image
-    /// have different numbers of elements.
     #[track_caller]
     pub fn download_to(&self, stream: &Stream, elements: &mut [T]) -> Result<(), DeviceError> {
-        self.check_len("downloading an image", elements.len())?;
-        let tight = self.width as usize * size_of::<T>();
-        let (rows, bytes) = (self.height as usize, bytemuck::cast_slice_mut(elements));
-        // SAFETY: the image and `bytes` have `rows` rows of `tight` bytes each. Both stay borrowed
-        // until the copy is done.
-        unsafe {
-            stream.copy_rows_now(self.rows(), RowsMut::Host { bytes, pitch: tight }, tight, rows)
-        }
-    }
-
-    /// Submits the same copy as [`download_to`](Self::download_to) without waiting.
-    ///
-    /// ```
-    /// use cust::typed::{Device, Image};
-    ///
-    /// let stream = Device::cpu().stream()?;
-    /// let image = Image::from_slice(&stream, 2, 1, &[1, 2])?;
-    /// let mut elements = [0; 2];
-    /// // SAFETY: `elements` is not used before the stream's work is done.
-    /// unsafe { image.submit_download(&stream, &mut elements) }?;
-    /// stream.synchronize()?;
-    /// assert_eq!(elements, [1, 2]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
-    ///
-    /// # Safety
-    /// The caller must keep `elements` alive and otherwise unused until the copy is done.
-    ///
-    /// # Errors
-    /// Returns the errors of [`download_to`](Self::download_to).
-    #[track_caller]
-    pub unsafe fn submit_download(
-        &self,
-        stream: &Stream,
-        elements: &mut [T],
-    ) -> Result<(), DeviceError> {
-        self.check_len("downloading an image", elements.len())?;
-        let tight = self.width as usize * size_of::<T>();
-        let (rows, bytes) = (self.height as usize, bytemuck::cast_slice_mut(elements));
-        // SAFETY: the image and `bytes` have `rows` rows of `tight` bytes each. The caller upholds
-        // the rest of this function's safety contract.
-        unsafe { stream.copy_rows(self.rows(), RowsMut::Host { bytes, pitch: tight }, tight, rows) }
+        self.elements().download(stream, elements)
     }
 
     /// Submits a copy of `elements` into the image, row after row without padding, and does not
     /// wait. The returned [`PinnedCopy`] owns the elements until the copy is done.
-    ///
-    /// # Errors
-    /// Returns the errors of [`upload`](Self::upload). On an error, the elements are freed.
     #[track_caller]
     pub fn upload_async(
         &mut self,
         stream: &Stream,
         elements: Pinned<T>,
     ) -> Result<PinnedCopy<T>, DeviceError> {
-        self.check_len("uploading an image", elements.len())?;
-        let tight = self.width as usize * size_of::<T>();
-        let (rows, bytes) = (self.height as usize, bytemuck::cast_slice(&elements));
-        let from = Rows::Host { bytes, pitch: tight };
-        // SAFETY: the image and `elements` have `rows` rows of `tight` bytes each. `PinnedCopy`
-        // owns the host memory until the copy is done, and freeing that memory first waits for the
-        // device.
-        unsafe { stream.copy_rows(from, self.rows_mut(), tight, rows) }?;
-        PinnedCopy::submitted(stream, elements)
+        self.elements().upload_async(stream, elements)
     }
 
     /// Submits a copy of the image to `elements`, row after row without padding, and does not wait.
     /// The returned [`PinnedCopy`] owns the elements until the copy is done.
-    ///
-    /// # Errors
-    /// Returns the errors of [`download_to`](Self::download_to). On an error, the elements are
-    /// freed.
     #[track_caller]
     pub fn download_async(
         &self,
         stream: &Stream,
-        mut elements: Pinned<T>,
+        elements: Pinned<T>,
     ) -> Result<PinnedCopy<T>, DeviceError> {
-        // SAFETY: until the copy is done, `PinnedCopy` owns the host memory and nothing else
-        // accesses it. Freeing that memory first waits for the device.
-        unsafe { self.submit_download(stream, &mut elements) }?;
-        PinnedCopy::submitted(stream, elements)
+        self.elements().download_async(stream, elements)
     }
 
     /// Submits a copy of `image`, which must have the same size, into this image without waiting.
-    ///
-    /// # Errors
-    /// Returns an error if the sizes or devices differ, or the driver's error.
     #[track_caller]
     pub fn copy_from(&mut self, stream: &Stream, image: &Self) -> Result<(), DeviceError> {
-        let size = |of: &Self| (of.width as usize, of.height as usize);
-        let (found, expected) = (size(image), size(self));
-        if found != expected {
-            let kind = ErrorKind::SizeMismatch { what: "image to copy", found, expected };
-            return Err(DeviceError::new("copying an image", kind));
-        }
-        let (row, rows) = (expected.0 * size_of::<T>(), expected.1);
-        // SAFETY: both images have `rows` rows of `row` bytes. Dropping an image first waits for
-        // all work that uses it, and the stream runs its copies in order.
-        unsafe { stream.copy_rows(image.rows(), self.rows_mut(), row, rows) }
+        self.elements().copy_from(stream, &image.elements())
     }
 
     /// Returns the image's rows as the source of a copy.
-    ///
-    /// ```
-    /// use cust::typed::{Device, Image, RowsMut};
-    ///
-    /// let stream = Device::cpu().stream()?;
-    /// let image = Image::from_slice(&stream, 3, 2, &[1_u8, 2, 3, 4, 5, 6])?;
-    /// let mut bytes = [0; 4];
-    /// // Copies the first two columns.
-    /// // SAFETY: both sides have two rows of two bytes.
-    /// unsafe {
-    ///     let to = RowsMut::Host { bytes: &mut bytes, pitch: 2 };
-    ///     stream.copy_rows_now(image.rows(), to, 2, 2)?;
-    /// }
-    /// assert_eq!(bytes, [1, 2, 4, 5]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
     #[must_use]
     pub fn rows(&self) -> Rows<'_> {
-        Rows::Device { memory: &self.memory, first: 0, pitch: self.pitch as usize }
+        self.elements().rows()
     }
 
     /// Returns the rows of the image from column `x` of row `y` on, as the source of a copy. `x` and
     /// `y` must be inside the image; only debug builds check this. The part has at most
     /// `width - x` columns and `height - y` rows.
-    ///
-    /// ```
-    /// use cust::typed::{Device, Image, RowsMut};
-    ///
-    /// let stream = Device::cpu().stream()?;
-    /// let image = Image::from_slice(&stream, 3, 2, &[1_u8, 2, 3, 4, 5, 6])?;
-    /// let mut bytes = [0; 2];
-    /// // Copies the last two elements of the second row.
-    /// // SAFETY: both sides have one row of two bytes.
-    /// unsafe {
-    ///     let to = RowsMut::Host { bytes: &mut bytes, pitch: 2 };
-    ///     stream.copy_rows_now(image.rows_from(1, 1), to, 2, 1)?;
-    /// }
-    /// assert_eq!(bytes, [5, 6]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
     #[must_use]
     pub fn rows_from(&self, x: u32, y: u32) -> Rows<'_> {
         debug_assert!(x < self.width && y < self.height, "the part starts inside the image");
@@ -365,38 +200,14 @@ impl<T: Pod> Image<T> {
     }
 
     /// Returns the image's rows as the destination of a copy.
-    ///
-    /// ```
-    /// use cust::typed::{Device, Image, Rows};
-    ///
-    /// let device = Device::cpu();
-    /// let stream = device.stream()?;
-    /// let mut image = Image::<u8>::new(&device, 2, 2)?;
-    /// // SAFETY: both sides have two rows of two bytes.
-    /// unsafe {
-    ///     let from = Rows::Host { bytes: &[1, 2, 3, 4], pitch: 2 };
-    ///     stream.copy_rows_now(from, image.rows_mut(), 2, 2)?;
-    /// }
-    /// assert_eq!(image.download(&stream)?, [1, 2, 3, 4]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
     #[must_use]
     pub fn rows_mut(&mut self) -> RowsMut<'_> {
-        RowsMut::Device { memory: &self.memory, first: 0, pitch: self.pitch as usize }
+        self.elements().rows_mut()
     }
 
-    pub(super) fn memory(&self) -> &Memory {
-        &self.memory
-    }
-
-    #[track_caller]
-    fn check_len(&self, operation: &'static str, len: usize) -> Result<(), DeviceError> {
-        let (width, height) = (self.width as usize, self.height as usize);
-        if len == width * height {
-            return Ok(());
-        }
-        let (found, expected) = ((len, 1), (width, height));
-        let kind = ErrorKind::SizeMismatch { what: "elements", found, expected };
-        Err(DeviceError::new(operation, kind))
+    fn elements(&self) -> Elements<'_, T> {
+        let size = (self.width as usize, self.height as usize);
+        let pitch = self.pitch as usize;
+        Elements { memory: &self.memory, size, pitch, element: PhantomData }
     }
 }

@@ -4,7 +4,7 @@ use std::alloc::Layout;
 use std::mem::ManuallyDrop;
 use std::ptr;
 
-use cuda_std::cpu;
+use cuda_std::cpu::{self, POISON};
 use cuda_std::launch::Place;
 use cust_raw::driver_sys as sys;
 
@@ -14,7 +14,9 @@ use super::{Device, Kind, Stream};
 
 /// The alignment in bytes of every allocation, and of every row of an image with the default pitch.
 /// Textures need this alignment, and it is a multiple of the 128-byte cache line.
-pub(super) const ALIGN: usize = 256;
+pub(crate) const ALIGN: usize = 256;
+
+const OP: &str = "allocating device memory";
 
 /// Returns the layout of an allocation of `bytes` bytes, rounded up to a multiple of [`ALIGN`].
 fn layout(bytes: usize) -> Result<Layout, ErrorKind> {
@@ -27,16 +29,6 @@ fn layout(bytes: usize) -> Result<Layout, ErrorKind> {
 }
 
 /// An owned allocation in device memory. All bytes are initially zero.
-///
-/// ```
-/// use cust::typed::{Device, Image, Rows};
-///
-/// let image = Image::<u8>::new(&Device::cpu(), 3, 2)?;
-/// let Rows::Device { memory, pitch, .. } = image.rows() else { panic!() };
-/// assert_eq!(pitch, 256);
-/// assert_eq!(format!("{memory:?}"), "512 bytes on CPU");
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 pub struct Memory {
     address: u64,
     layout: Layout,
@@ -53,14 +45,39 @@ unsafe impl Sync for Memory {}
 impl Memory {
     /// Allocates `bytes` bytes, rounded up to a multiple of [`ALIGN`], and sets them to zero.
     #[track_caller]
-    pub(super) fn zeroed(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
-        const OP: &str = "allocating device memory";
+    pub(crate) fn zeroed(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
+        // On the CPU, new memory is zero.
+        let memory = Self::allocated(device, bytes)?;
+        if let Some(gpu) = device.gpu() {
+            // SAFETY: `layout.size()` bytes at `address` were just allocated. The memset runs on the
+            // null stream, for which other streams do not wait, so the second call waits for it.
+            gpu.enter(OP, || unsafe {
+                sys::cuMemsetD8_v2(memory.address, 0, memory.layout.size()).check(OP)?;
+                sys::cuStreamSynchronize(ptr::null_mut()).check(OP)
+            })?;
+        }
+        Ok(memory)
+    }
+
+    /// Allocates memory that must be written before it is read. On the CPU, each byte is [`POISON`].
+    #[track_caller]
+    pub(crate) fn uninitialized(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
+        let memory = Self::allocated(device, bytes)?;
+        if device.gpu().is_none() {
+            // SAFETY: the bytes were just allocated in host memory.
+            unsafe { memory.pointer::<u8>().write_bytes(POISON, bytes) };
+        }
+        Ok(memory)
+    }
+
+    #[track_caller]
+    fn allocated(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
         let layout = layout(bytes).check(OP)?;
-        match device.kind() {
-            Kind::Cpu { simulates, .. } => {
+        let address = match device.kind() {
+            Kind::Cpu(on_cpu) => {
                 // Guards find faults of kernels, but mapping them takes longer than a short launch. A
                 // debug build has them on both devices, because tests of kernels use both.
-                let allocate = if *simulates || cfg!(debug_assertions) {
+                let allocate = if on_cpu.simulates || cfg!(debug_assertions) {
                     cpu::memory::allocate
                 } else {
                     cpu::memory::allocate_unguarded
@@ -68,27 +85,17 @@ impl Memory {
                 let data = allocate(layout.size())
                     .map_err(|_| ErrorKind::OutOfHostMemory(bytes))
                     .check(OP)?;
-                let address = data.expose_provenance() as u64;
-                let counted = Some(Token::new(counters::Kind::DeviceBytes, layout.size()));
-                Ok(Self { address, layout, device: device.clone(), counted })
+                data.expose_provenance() as u64
             }
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 let mut address = 0;
                 // SAFETY: the driver writes the address to a local variable.
                 unsafe { sys::cuMemAlloc_v2(&raw mut address, layout.size()) }.check(OP)?;
-                let counted = Some(Token::new(counters::Kind::DeviceBytes, layout.size()));
-                // If a call below fails, dropping this `Memory` frees the allocation.
-                let memory = Self { address, layout, device: device.clone(), counted };
-                // SAFETY: `layout.size()` bytes at `address` were just allocated. The memset runs
-                // on the null stream, for which other streams do not wait, so the second call waits
-                // for the memset.
-                unsafe {
-                    sys::cuMemsetD8_v2(address, 0, layout.size()).check(OP)?;
-                    sys::cuStreamSynchronize(ptr::null_mut()).check(OP)?;
-                }
-                Ok(memory)
-            }),
-        }
+                Ok(address)
+            })?,
+        };
+        let counted = Some(Token::new(counters::Kind::DeviceBytes, layout.size()));
+        Ok(Self { address, layout, device: device.clone(), counted })
     }
 
     /// Submits a write of zero to the first `bytes` bytes.
@@ -107,7 +114,7 @@ impl Memory {
             return Err(DeviceError::new(OP, ErrorKind::WrongDevice { found, wanted }));
         }
         match self.device.kind() {
-            Kind::Cpu { .. } => {
+            Kind::Cpu(_) => {
                 // SAFETY: the caller guarantees the size, and `self` is borrowed exclusively.
                 unsafe { self.pointer::<u8>().write_bytes(0, bytes) };
                 Ok(())
@@ -145,7 +152,7 @@ impl Memory {
         memory.address
     }
 
-    pub(super) fn device(&self) -> &Device {
+    pub(crate) fn device(&self) -> &Device {
         &self.device
     }
 
@@ -155,7 +162,7 @@ impl Memory {
 
     /// Returns the device address. On the CPU, it is the address of a host pointer whose provenance
     /// was exposed.
-    pub(super) fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         self.address
     }
 
@@ -169,7 +176,7 @@ impl Drop for Memory {
     fn drop(&mut self) {
         match self.device.kind() {
             // SAFETY: the memory was allocated with this size, and nothing accesses it any longer.
-            Kind::Cpu { .. } => unsafe { cpu::memory::free(self.pointer(), self.layout.size()) },
+            Kind::Cpu(_) => unsafe { cpu::memory::free(self.pointer(), self.layout.size()) },
             Kind::Cuda(cuda) => cuda.release(self.counted.as_mut(), || {
                 // SAFETY: the memory was allocated in this context, and the driver waits for work
                 // that uses the memory before it frees the memory.

@@ -7,8 +7,12 @@
 //! The NVIDIA driver is loaded at run time. A program that uses this module also starts without a
 //! driver; opening a GPU then returns [`ErrorKind::NoDriver`].
 //!
-//! This module has no managed memory; use [`crate::memory`], which has rust-cuda's names. Graphs
-//! and peer access between GPUs are not supported.
+//! Every operation can fail with the driver's error, which may come from earlier work, and with an
+//! error if its objects belong to different devices or have different sizes. An allocation fails with
+//! [`ErrorKind::ImpossibleSize`] if its size is zero or exceeds the address space. The sections
+//! `Errors` state only further errors. Memory that an operation owns is freed if it fails.
+//!
+//! Managed memory is in [`crate::memory`]. Graphs and peer access between GPUs are not supported.
 //!
 //! ```
 //! use cust::typed::{Buffer, Device};
@@ -23,37 +27,42 @@
 mod buffer;
 mod context;
 mod counters;
+mod cpu;
 mod cuda;
-mod error;
+mod elements;
+pub(crate) mod error;
 mod event;
+pub(crate) mod gpu;
 mod image;
-mod memory;
-mod module;
-mod pinned;
+pub(crate) mod memory;
+pub(crate) mod module;
+pub(crate) mod pinned;
 mod pinned_copy;
 mod ptx;
-mod rows;
+pub(crate) mod rows;
 mod stream;
 mod texture;
 mod textures;
 
 use std::fmt;
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use cuda_std::ConstantArray;
-use cuda_std::cpu::ConstantBank;
 use cust_raw::driver_sys as sys;
 
+use cpu::CpuDevice;
 use cuda::CudaDevice;
+use gpu::Gpu;
 
 pub use buffer::Buffer;
 pub use context::insist;
 pub use counters::Counters;
-pub use cuda::{CudaInfo, KernelResources};
+pub use cuda::KernelResources;
 pub use error::{DeviceError, ErrorKind};
 pub use event::Event;
+pub use gpu::CudaInfo;
 pub use image::Image;
 pub use memory::Memory;
 pub use pinned::Pinned;
@@ -89,17 +98,11 @@ pub use cuda_std::launch::{LaunchConfig, Place};
 /// # Ok::<(), cust::typed::DeviceError>(())
 /// ```
 #[derive(Clone)]
-pub struct Device(Arc<Kind>);
+pub struct Device(pub(crate) Arc<Kind>);
 
-/// The state of a device. The CPU stores the values of constant arrays; a GPU stores its context
-/// and modules.
+/// The state of a device.
 pub(crate) enum Kind {
-    Cpu {
-        constants: Mutex<Arc<ConstantBank>>,
-        checks: Checks,
-        /// Whether every launch runs in the simulator, even if the kernel has a function for the CPU.
-        simulates: bool,
-    },
+    Cpu(CpuDevice),
     Cuda(CudaDevice),
 }
 
@@ -113,15 +116,6 @@ impl Device {
 
     /// Returns the first usable GPU.
     ///
-    /// ```
-    /// use cust::typed::Device;
-    ///
-    /// match Device::first_gpu() {
-    ///     Ok(gpu) => println!("using {gpu}"),
-    ///     Err(error) => println!("no GPU: {error}"),
-    /// }
-    /// ```
-    ///
     /// # Errors
     /// If no GPU is usable, returns the error of [`cuda`](Self::cuda) for GPU 0.
     #[track_caller]
@@ -132,7 +126,7 @@ impl Device {
         }
         // Another GPU may be usable, for example because it has a newer architecture, or because no
         // other process uses it exclusively.
-        (1..cuda::count()?).find_map(|ordinal| Self::cuda(ordinal).ok()).map_or(first, Ok)
+        (1..Gpu::count()?).find_map(|ordinal| Self::cuda(ordinal).ok()).map_or(first, Ok)
     }
 
     /// Returns the CPU device for users. A launch calls the kernel's function for the CPU
@@ -141,12 +135,6 @@ impl Device {
     ///
     /// While a [`profile`] is recorded, all launches run in the simulator. So does a launch inside a
     /// launch.
-    ///
-    /// ```
-    /// use cust::typed::{Device, Place};
-    ///
-    /// assert_eq!(Device::cpu().place(), Place::Cpu);
-    /// ```
     #[must_use]
     pub fn cpu() -> Self {
         Self::on_cpu(Checks::of_process(), false)
@@ -155,12 +143,6 @@ impl Device {
     /// Returns the CPU device for authors of kernels: every launch runs in the simulator, with the
     /// default [`Checks`], which depend on the build and on the environment variable
     /// `CUDA_CPU_CHECKS`.
-    ///
-    /// ```
-    /// use cust::typed::{Device, Place};
-    ///
-    /// assert_eq!(Device::simulator().place(), Place::Cpu);
-    /// ```
     #[must_use]
     pub fn simulator() -> Self {
         Self::cpu_with(Checks::of_process())
@@ -174,19 +156,11 @@ impl Device {
     }
 
     fn on_cpu(checks: Checks, simulates: bool) -> Self {
-        Self(Arc::new(Kind::Cpu { constants: Mutex::default(), checks, simulates }))
+        Self(Arc::new(Kind::Cpu(CpuDevice::new(checks, simulates))))
     }
 
     /// Opens the GPU with this ordinal and loads the kernels that the program
     /// [registered](crate::kernels).
-    ///
-    /// ```no_run
-    /// use cust::typed::{Device, Place};
-    ///
-    /// let device = Device::cuda(1)?;
-    /// assert_eq!(device.place(), Place::Cuda(1));
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
     ///
     /// # Errors
     /// Returns an error if there is no driver, if there is no GPU with this ordinal, or if a kernel
@@ -197,17 +171,6 @@ impl Device {
     }
 
     /// Opens the GPU with this ordinal and loads only the kernels of `modules`.
-    ///
-    /// ```no_run
-    /// use cust::typed::Device;
-    ///
-    /// // A device for copies only, which needs no kernels.
-    /// let device = Device::cuda_with(0, &[])?;
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Returns the errors of [`cuda`](Self::cuda).
     #[track_caller]
     pub fn cuda_with(ordinal: u32, modules: &[KernelModule]) -> Result<Self, DeviceError> {
         Ok(Self(Arc::new(Kind::Cuda(CudaDevice::open(ordinal, modules)?))))
@@ -219,17 +182,6 @@ impl Device {
     ///
     /// [`cuda`](Self::cuda) already shares the primary context with libraries that use it, such as
     /// the runtime API and `cudarc`.
-    ///
-    /// ```no_run
-    /// use cust::context::Context;
-    /// use cust::typed::Device;
-    ///
-    /// let context = cust::quick_init()?;
-    /// // SAFETY: the context outlives the device, and nothing uses objects of another context.
-    /// let device = unsafe { Device::from_context(context.as_raw()) }?;
-    /// assert_eq!(device.as_context(), context.as_raw());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     ///
     /// # Safety
     /// - The context must outlive the device, its clones, and all their memory, streams and events.
@@ -248,95 +200,49 @@ impl Device {
     /// Returns the raw context handle for use with other libraries. Returns null on the CPU.
     #[must_use]
     pub fn as_context(&self) -> sys::CUcontext {
-        match self.kind() {
-            Kind::Cpu { .. } => ptr::null_mut(),
-            Kind::Cuda(device) => device.context(),
-        }
+        self.gpu().map_or(ptr::null_mut(), CudaDevice::context)
     }
 
     /// Compiles the kernels whose names `is_wanted` accepts, so that their first launches do not wait
     /// for the driver. Calls `before` with the name of each kernel before it is compiled. Only kernels
     /// of [`PtxText::Split`] are compiled so late. On the CPU, this does nothing.
-    ///
-    /// ```
-    /// use cust::typed::Device;
-    ///
-    /// let wanted = |kernel: &str| kernel.starts_with("colour_");
-    /// Device::cpu().prepare(wanted, |kernel| println!("compiling {kernel}"))?;
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Returns the driver's error for the first kernel that it cannot compile.
     #[track_caller]
     pub fn prepare(
         &self,
         is_wanted: impl Fn(&str) -> bool,
         mut before: impl FnMut(&str),
     ) -> Result<(), DeviceError> {
-        match self.kind() {
-            Kind::Cpu { .. } => Ok(()),
-            Kind::Cuda(device) => device.prepare(&is_wanted, &mut before),
-        }
+        let Some(gpu) = self.gpu() else { return Ok(()) };
+        gpu.prepare(&is_wanted, &mut before)
     }
 
     /// Loads the kernels of `module` so that later launches can use them. On the CPU, this does
     /// nothing, because every kernel is linked into the program.
     ///
-    /// ```
-    /// use cust::typed::{Arch, Device, KernelModule, PtxImage, PtxText};
-    ///
-    /// const PTX: &str = ".version 7.0\n.target sm_75\n";
-    /// let arch = Arch { major: 7, minor: 5 };
-    /// let images: &[PtxImage] = &[PtxImage { arch, text: PtxText::Static(PTX) }];
-    /// let images = Box::leak(images.to_vec().into_boxed_slice());
-    /// Device::cpu().load(&KernelModule { package: "my-kernels", images })?;
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
-    ///
     /// # Errors
     /// Returns an error if `module` has no PTX that runs on this GPU, or the driver's error.
     #[track_caller]
     pub fn load(&self, module: &KernelModule) -> Result<(), DeviceError> {
-        match self.kind() {
-            Kind::Cpu { .. } => Ok(()),
-            Kind::Cuda(device) => device.load(module),
-        }
+        let Some(gpu) = self.gpu() else { return Ok(()) };
+        gpu.load(module)
     }
 
     /// Returns a description of each GPU, in order of ordinals.
-    ///
-    /// ```
-    /// use cust::typed::Device;
-    ///
-    /// for gpu in Device::cuda_devices().unwrap_or_default() {
-    ///     println!("cuda:{}: {}, {}", gpu.ordinal, gpu.name, gpu.arch);
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    /// Returns an error if there is no driver, or the driver's error.
     #[track_caller]
     pub fn cuda_devices() -> Result<Vec<CudaInfo>, DeviceError> {
-        CudaInfo::all()
+        (0..Gpu::count()?).map(|ordinal| CudaInfo::of(ordinal, Gpu::get(ordinal)?)).collect()
     }
 
     /// Returns the [`Place`] that identifies this device.
     #[must_use]
     pub fn place(&self) -> Place {
-        match self.kind() {
-            Kind::Cpu { .. } => Place::Cpu,
-            Kind::Cuda(device) => Place::Cuda(device.info().ordinal),
-        }
+        self.cuda_info().map_or(Place::Cpu, |info| Place::Cuda(info.ordinal))
     }
 
     /// Returns the description of the GPU, or `None` on the CPU.
     #[must_use]
     pub fn cuda_info(&self) -> Option<&CudaInfo> {
-        match self.kind() {
-            Kind::Cpu { .. } => None,
-            Kind::Cuda(device) => Some(device.info()),
-        }
+        self.gpu().map(CudaDevice::info)
     }
 
     /// Returns whether the device can still be used. A fatal error makes this `false` permanently.
@@ -352,24 +258,11 @@ impl Device {
     /// then stays lost until the process restarts.
     #[track_caller]
     pub fn health(&self) -> Result<(), DeviceError> {
-        match self.kind() {
-            Kind::Cpu { .. } => Ok(()),
-            Kind::Cuda(device) => device.check_alive("using a device"),
-        }
+        let Some(gpu) = self.gpu() else { return Ok(()) };
+        gpu.check_alive("using a device")
     }
 
     /// Creates a stream of default priority.
-    ///
-    /// ```
-    /// use cust::typed::{Device, Place};
-    ///
-    /// let stream = Device::cpu().stream()?;
-    /// assert_eq!(stream.device().place(), Place::Cpu);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     #[track_caller]
     pub fn stream(&self) -> Result<Stream, DeviceError> {
         Stream::new(self, Priority::Default)
@@ -378,19 +271,6 @@ impl Device {
     /// Sets the first `values.len()` elements of an array in constant memory. First waits for all
     /// work on the device, because a running kernel may be reading the array. If another thread
     /// submits a launch during this call, that launch may read the old or the new values.
-    ///
-    /// ```
-    /// use cust::typed::Device;
-    ///
-    /// cuda_std::constant! {
-    ///     pub static TAPS: [f32; 3];
-    /// }
-    ///
-    /// let device = Device::cpu();
-    /// device.set_constant::<TAPS>(&[0.25, 0.5, 0.25])?;
-    /// assert!(device.set_constant::<TAPS>(&[0.0; 4]).is_err());
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
     ///
     /// # Errors
     /// Returns an error if there are more values than array elements or no loaded module has the
@@ -401,22 +281,14 @@ impl Device {
         C::Element: Pod,
     {
         if values.len() > C::LEN as usize {
-            return Err(DeviceError::new(
-                "setting a constant",
-                ErrorKind::SizeMismatch {
-                    what: C::SYMBOL,
-                    found: (values.len(), 1),
-                    expected: (C::LEN as usize, 1),
-                },
-            ));
+            let (found, expected) = ((values.len(), 1), (C::LEN as usize, 1));
+            let kind = ErrorKind::SizeMismatch { what: C::SYMBOL, found, expected };
+            return Err(DeviceError::new("setting a constant", kind));
         }
         let bytes = bytemuck::cast_slice(values);
         match self.kind() {
-            Kind::Cpu { constants, .. } => {
-                let mut constants = constants.lock().unwrap_or_else(PoisonError::into_inner);
-                // `make_mut` copies the constants if a running launch still uses them, so that
-                // launch keeps the old values.
-                Arc::make_mut(&mut constants).set(C::SYMBOL, bytes);
+            Kind::Cpu(cpu) => {
+                cpu.set_constant(C::SYMBOL, bytes);
                 Ok(())
             }
             Kind::Cuda(device) => device.set_constant(C::SYMBOL, bytes),
@@ -429,22 +301,27 @@ impl Device {
     /// Returns an error if no loaded module has the kernel, or the driver's error.
     #[track_caller]
     pub fn kernel_resources(&self, kernel: &str) -> Result<Option<KernelResources>, DeviceError> {
-        match self.kind() {
-            Kind::Cpu { .. } => Ok(None),
-            Kind::Cuda(device) => device.resources(kernel).map(Some),
-        }
+        let Some(gpu) = self.gpu() else { return Ok(None) };
+        gpu.resources(kernel).map(Some)
     }
 
     pub(crate) fn kind(&self) -> &Kind {
         &self.0
+    }
+
+    pub(crate) fn gpu(&self) -> Option<&CudaDevice> {
+        match self.kind() {
+            Kind::Cpu(_) => None,
+            Kind::Cuda(gpu) => Some(gpu),
+        }
     }
 }
 
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
-            Kind::Cpu { simulates: false, .. } => f.write_str("CPU"),
-            Kind::Cpu { .. } => f.write_str("CPU simulator"),
+            Kind::Cpu(cpu) if !cpu.simulates => f.write_str("CPU"),
+            Kind::Cpu(_) => f.write_str("CPU simulator"),
             Kind::Cuda(device) => {
                 write!(f, "{} (cuda:{})", device.info().name, device.info().ordinal)
             }

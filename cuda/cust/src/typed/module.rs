@@ -5,21 +5,19 @@ use std::ffi::{CString, c_void};
 use std::ptr;
 use std::sync::{PoisonError, RwLock};
 
+use cuda_std::launch::KernelEntry;
 use cust_raw::driver_sys as sys;
 
-use super::context::insist_in;
+use super::context::{Context, insist_in};
 use super::counters::{self, Token};
 use super::error::{Check, DeviceError, ErrorKind};
 use super::ptx::{PtxImage, PtxText, SplitPtx};
-use crate::gpu::Context;
 
 /// The size in bytes of the buffer for the PTX compiler's error log.
 const LOG_BYTES: usize = 8 << 10;
 
 /// A loaded PTX module. Its context outlives the module and is current whenever the module is used.
-pub(super) struct Module {
-    /// The name of the package that defines the module's kernels.
-    package: &'static str,
+pub(crate) struct Module {
     raw: sys::CUmodule,
     context: sys::CUcontext,
     /// Whether the kernels contain `griddepcontrol.wait`, which waits for the preceding kernel in
@@ -36,7 +34,7 @@ unsafe impl Sync for Module {}
 impl Module {
     /// Compiles and loads PTX text. `context` must be current on this thread.
     #[track_caller]
-    fn load(context: &Context, package: &'static str, ptx: &str) -> Result<Self, DeviceError> {
+    pub(super) fn load(context: &Context, ptx: &str) -> Result<Self, DeviceError> {
         const OP: &str = "loading the kernels";
         use sys::CUjit_option as Option;
         let text = c_string(ptx);
@@ -67,12 +65,12 @@ impl Module {
         })?;
         let counted = Token::new(counters::Kind::Modules, 1);
         let waits = ptx.contains("griddepcontrol.wait;");
-        Ok(Self { package, raw, context: context.as_raw(), waits, counted })
+        Ok(Self { raw, context: context.as_raw(), waits, counted })
     }
 
     /// Returns the kernel called `name`, or `None` if the module has no such kernel.
     #[track_caller]
-    fn function(&self, name: &str) -> Result<Option<Function>, DeviceError> {
+    pub(crate) fn function(&self, name: &str) -> Result<Option<Function>, DeviceError> {
         let c_name = c_string(name);
         let mut function = ptr::null_mut();
         // SAFETY: the module is alive, the name is zero-terminated, and the driver writes the
@@ -89,7 +87,7 @@ impl Module {
     /// Returns the address and the size in bytes of the global or constant called `name`, or `None`
     /// if the module has no such global.
     #[track_caller]
-    fn global(&self, name: &str) -> Result<Option<(u64, usize)>, DeviceError> {
+    pub(crate) fn global(&self, name: &str) -> Result<Option<(u64, usize)>, DeviceError> {
         let c_name = c_string(name);
         let (mut address, mut size) = (0, 0);
         // SAFETY: the module is alive, the name is zero-terminated, and the driver writes the
@@ -105,9 +103,9 @@ impl Module {
 }
 
 /// A kernel of a loaded module.
-#[derive(Clone, Copy)]
-pub(super) struct Function {
-    pub(super) raw: sys::CUfunction,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Function {
+    pub(crate) raw: sys::CUfunction,
     /// Whether the kernel may start before the preceding kernel in the stream has ended, because it
     /// waits for that kernel itself.
     pub(super) waits: bool,
@@ -118,10 +116,17 @@ unsafe impl Send for Function {}
 // SAFETY: the reason is the same as for `Send`.
 unsafe impl Sync for Function {}
 
+/// A kernel that was found by its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NamedKernel {
+    Cpu(&'static KernelEntry),
+    Cuda(Function),
+}
+
 /// The kernels of one package on a device.
 pub(super) enum Kernels {
     /// A module with all kernels.
-    Whole(Module),
+    Whole { package: &'static str, module: Module },
     /// Kernels that are loaded at their first use, each as a module of its own.
     Split { package: &'static str, ptx: &'static SplitPtx, loaded: RwLock<HashMap<String, Module>> },
 }
@@ -135,7 +140,9 @@ impl Kernels {
         image: PtxImage,
     ) -> Result<Self, DeviceError> {
         match image.text {
-            PtxText::Static(text) => Module::load(context, package, text).map(Self::Whole),
+            PtxText::Static(text) => {
+                Module::load(context, text).map(|module| Self::Whole { package, module })
+            }
             PtxText::Split(ptx) => {
                 Ok(Self::Split { package, ptx: ptx(), loaded: RwLock::default() })
             }
@@ -144,16 +151,15 @@ impl Kernels {
 
     fn package(&self) -> &'static str {
         match self {
-            Self::Whole(module) => module.package,
-            Self::Split { package, .. } => package,
+            Self::Whole { package, .. } | Self::Split { package, .. } => package,
         }
     }
 
     #[track_caller]
     fn function(&self, context: &Context, name: &str) -> Result<Option<Function>, DeviceError> {
         match self {
-            Self::Whole(module) => module.function(name),
-            Self::Split { package, ptx, loaded } => {
+            Self::Whole { module, .. } => module.function(name),
+            Self::Split { ptx, loaded, .. } => {
                 let of = |loaded: &HashMap<String, Module>| {
                     loaded.get(name).map(|module| module.function(name)).transpose()
                 };
@@ -164,7 +170,7 @@ impl Kernels {
                 let Some(text) = ptx.kernel(name) else { return Ok(None) };
                 // Several threads may load kernels at the same time. If two load the same one, the second module is
                 // unloaded again.
-                let module = Module::load(context, package, &text)?;
+                let module = Module::load(context, &text)?;
                 let mut loaded = loaded.write().unwrap_or_else(PoisonError::into_inner);
                 loaded.entry(name.to_owned()).or_insert(module).function(name)
             }
@@ -174,7 +180,7 @@ impl Kernels {
     #[track_caller]
     fn global(&self, name: &str) -> Result<Option<(u64, usize)>, DeviceError> {
         match self {
-            Self::Whole(module) => module.global(name),
+            Self::Whole { module, .. } => module.global(name),
             // The host must not write the variables of these kernels, because each kernel has its own.
             Self::Split { .. } => Ok(None),
         }
@@ -225,7 +231,10 @@ impl Modules {
         name: &str,
     ) -> Result<Function, DeviceError> {
         self.find(package, |kernels| kernels.function(context, name))?.ok_or_else(|| {
-            DeviceError::new("looking up a kernel", ErrorKind::UnknownKernel(name.to_owned()))
+            let reason = format!(
+                "no loaded PTX module has a kernel `{name}`; load its module with `Device::load`"
+            );
+            DeviceError::new("looking up a kernel", ErrorKind::Invalid(reason))
         })
     }
 
@@ -236,7 +245,7 @@ impl Modules {
     ) -> Vec<(&'static str, &'static str)> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         let of = |kernels: &Kernels| match kernels {
-            Kernels::Whole(_) => Vec::new(),
+            Kernels::Whole { .. } => Vec::new(),
             Kernels::Split { package, ptx, .. } => {
                 ptx.names().filter(|name| is_wanted(name)).map(|name| (*package, name)).collect()
             }
@@ -244,15 +253,10 @@ impl Modules {
         all.iter().flat_map(of).collect()
     }
 
-    /// Returns the address and the size in bytes of the global or constant called `name`. Searches
-    /// the modules of `package` first and then all others.
+    /// Returns the address and the size in bytes of the global or constant called `name`.
     #[track_caller]
-    pub(super) fn global(
-        &self,
-        package: Option<&str>,
-        name: &str,
-    ) -> Result<(u64, usize), DeviceError> {
-        self.find(package, |kernels| kernels.global(name))?
+    pub(super) fn global(&self, name: &str) -> Result<(u64, usize), DeviceError> {
+        self.find(None, |kernels| kernels.global(name))?
             .ok_or(sys::CUresult::CUDA_ERROR_NOT_FOUND)
             .check("looking up a constant")
     }

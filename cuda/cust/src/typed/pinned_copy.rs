@@ -45,19 +45,12 @@ impl<T> PinnedCopy<T> {
     }
 
     /// Returns whether the copy is done.
-    ///
-    /// # Errors
-    /// Returns the driver's error, which may come from earlier work on the stream.
     #[track_caller]
     pub fn is_done(&self) -> Result<bool, DeviceError> {
         self.done.is_done()
     }
 
     /// Waits for the copy and returns the memory.
-    ///
-    /// # Errors
-    /// Returns the driver's error, which may come from earlier work on the stream. On an error, the
-    /// memory is freed.
     #[track_caller]
     pub fn wait(self) -> Result<Pinned<T>, DeviceError> {
         self.done.synchronize()?;

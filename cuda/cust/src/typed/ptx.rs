@@ -8,16 +8,6 @@ use std::fmt;
 use std::ops::Range;
 
 /// The compiled kernels of one kernel crate.
-///
-/// ```
-/// use cust::typed::{Arch, KernelModule, PtxImage, PtxText};
-///
-/// const PTX: &str = ".version 7.0\n.target sm_75\n";
-/// static IMAGES: [PtxImage; 1] =
-///     [PtxImage { arch: Arch { major: 7, minor: 5 }, text: PtxText::Static(PTX) }];
-/// let module = KernelModule { package: "my-kernels", images: &IMAGES };
-/// assert_eq!(module.images[0].arch.to_string(), "sm_75");
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct KernelModule {
     /// The Cargo package name of the kernel crate.
@@ -27,14 +17,6 @@ pub struct KernelModule {
 }
 
 /// The PTX of a kernel crate, compiled for one architecture.
-///
-/// ```
-/// use cust::typed::{Arch, PtxImage, PtxText};
-///
-/// let text = PtxText::Static(".version 7.0\n.target sm_75\n");
-/// let image = PtxImage { arch: Arch { major: 7, minor: 5 }, text };
-/// assert!(image.text.get().contains("sm_75"));
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct PtxImage {
     /// The oldest architecture that the PTX runs on.
@@ -44,16 +26,6 @@ pub struct PtxImage {
 }
 
 /// The text of a [`PtxImage`].
-///
-/// ```
-/// use cust::typed::{PtxText, SplitPtx};
-/// use std::sync::LazyLock;
-///
-/// const NEW: &str = ".version 7.8\n.target sm_90\n";
-/// static OLD: LazyLock<SplitPtx> = LazyLock::new(|| SplitPtx::new(NEW.replace("sm_90", "sm_80")));
-/// assert_eq!(PtxText::Static(NEW).get(), NEW);
-/// assert!(PtxText::Split(|| &OLD).get().ends_with("sm_80\n"));
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum PtxText {
     /// The whole text, embedded in the program. The driver compiles all kernels when the device is opened.
@@ -143,14 +115,6 @@ impl SplitPtx {
 }
 
 /// A GPU architecture, identified by its compute capability.
-///
-/// ```
-/// use cust::typed::Arch;
-///
-/// let hopper = Arch { major: 9, minor: 0 };
-/// assert_eq!(hopper.to_string(), "sm_90");
-/// assert!(hopper > Arch { major: 8, minor: 9 });
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arch {
     /// The major version of the compute capability.
@@ -194,14 +158,6 @@ impl KernelModule {
 }
 
 /// The kernel modules that the program has registered with [`kernels!`](crate::kernels).
-///
-/// ```
-/// use cust::typed::REGISTERED;
-///
-/// for module in REGISTERED {
-///     println!("{}: {} images", module.package, module.images.len());
-/// }
-/// ```
 #[linkme::distributed_slice]
 pub static REGISTERED: [KernelModule];
 

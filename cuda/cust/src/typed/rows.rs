@@ -1,5 +1,4 @@
-//! The source and the destination of a copy: rows in host memory, in device memory, in memory of another library or in an
-//! array.
+//! Copies of rows between host memory, device memory, memory of another library and arrays.
 
 use std::ptr;
 
@@ -9,7 +8,9 @@ use cust_raw::driver_sys::CUmemorytype::{
     self, CU_MEMORYTYPE_ARRAY, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST,
 };
 
+use super::error::{Check, DeviceError, ErrorKind};
 use super::memory::Memory;
+use super::{Kind, Stream};
 
 /// The source of a copy: rows that start `pitch` bytes apart.
 ///
@@ -25,91 +26,39 @@ use super::memory::Memory;
 /// assert_eq!(bytes, [1, 2, 3, 4]);
 /// # Ok::<(), cust::typed::DeviceError>(())
 /// ```
+#[allow(missing_docs, reason = "each variant describes its fields")]
 pub enum Rows<'a> {
-    /// Rows in host memory.
-    Host {
-        /// The bytes of all rows, including the padding between rows.
-        bytes: &'a [u8],
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-    /// Rows in device memory.
-    Device {
-        /// The allocation that contains the rows.
-        memory: &'a Memory,
-        /// The offset of the first row from the start of the allocation in bytes.
-        first: usize,
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-    /// Rows in device memory of another library, such as a decoder. On the CPU, this is host memory.
-    Raw {
-        /// The address of the first row on the device of the stream.
-        address: u64,
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
+    /// Rows in host memory. The bytes include the padding between rows.
+    Host { bytes: &'a [u8], pitch: usize },
+    /// Rows in device memory, which start `first` bytes after the start of an allocation.
+    Device { memory: &'a Memory, first: usize, pitch: usize },
+    /// Rows in device memory of another library, such as a decoder, whose first row has this address
+    /// on the device of the stream. On the CPU, this is host memory.
+    Raw { address: u64, pitch: usize },
 }
 
 /// The destination of a copy: rows that start `pitch` bytes apart.
-///
-/// ```
-/// use cust::typed::{Device, Image, Rows};
-///
-/// let device = Device::cpu();
-/// let stream = device.stream()?;
-/// let mut image = Image::<u8>::new(&device, 2, 2)?;
-/// let from = Rows::Host { bytes: &[1, 2, 3, 4], pitch: 2 };
-/// // SAFETY: both sides have two rows of two bytes, and the copy is done before `from` is freed.
-/// unsafe {
-///     stream.copy_rows(from, image.rows_mut(), 2, 2)?;
-///     stream.synchronize()?;
-/// }
-/// assert_eq!(image.download(&stream)?, [1, 2, 3, 4]);
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
+#[allow(missing_docs, reason = "each variant describes its fields")]
 pub enum RowsMut<'a> {
-    /// Rows in host memory.
-    Host {
-        /// The bytes of all rows, including the padding between rows.
-        bytes: &'a mut [u8],
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-    /// Rows in device memory.
-    Device {
-        /// The allocation that contains the rows.
-        memory: &'a Memory,
-        /// The offset of the first row from the start of the allocation in bytes.
-        first: usize,
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-    /// Rows in device memory of another library, such as an encoder. On the CPU, this is host memory.
-    Raw {
-        /// The address of the first row on the device of the stream.
-        address: u64,
-        /// The distance between the starts of consecutive rows in bytes.
-        pitch: usize,
-    },
-    /// Rows of a CUDA array.
-    Array {
-        /// The handle of the array.
-        array: sys::CUarray,
-        /// The device that holds the array.
-        place: Place,
-    },
+    /// Like [`Rows::Host`].
+    Host { bytes: &'a mut [u8], pitch: usize },
+    /// Like [`Rows::Device`].
+    Device { memory: &'a Memory, first: usize, pitch: usize },
+    /// Like [`Rows::Raw`].
+    Raw { address: u64, pitch: usize },
+    /// Rows of a CUDA array on the device `place`.
+    Array { array: sys::CUarray, place: Place },
 }
 
 /// The source or the destination of a copy.
-pub(super) struct Side {
-    pub(super) kind: CUmemorytype,
+pub(crate) struct Side {
+    kind: CUmemorytype,
     /// The address of the first row on the host or on the device.
-    pub(super) data: *mut u8,
-    pub(super) pitch: usize,
-    pub(super) array: sys::CUarray,
+    data: *mut u8,
+    pitch: usize,
+    array: sys::CUarray,
     /// The device that holds the rows, if it is known.
-    pub(super) place: Option<Place>,
+    place: Option<Place>,
 }
 
 impl Side {
@@ -117,12 +66,17 @@ impl Side {
         Self { kind, data, pitch, array: ptr::null_mut(), place: None }
     }
 
-    fn device(memory: &Memory, first: usize, pitch: usize) -> Self {
+    /// Describes one row in host memory.
+    pub(crate) fn host(data: *mut u8) -> Self {
+        Self::new(CU_MEMORYTYPE_HOST, data, 0)
+    }
+
+    pub(crate) fn device(memory: &Memory, first: usize, pitch: usize) -> Self {
         let data = memory.pointer::<u8>().wrapping_add(first);
         Self { place: Some(memory.place()), ..Self::new(CU_MEMORYTYPE_DEVICE, data, pitch) }
     }
 
-    fn raw(address: u64, pitch: usize) -> Self {
+    pub(crate) fn raw(address: u64, pitch: usize) -> Self {
         let data = ptr::with_exposed_provenance_mut(address as usize);
         Self::new(CU_MEMORYTYPE_DEVICE, data, pitch)
     }
@@ -152,6 +106,143 @@ impl From<RowsMut<'_>> for Side {
                 let side = Self::new(CU_MEMORYTYPE_ARRAY, ptr::null_mut(), 0);
                 Self { array, place: Some(place), ..side }
             }
+        }
+    }
+}
+
+impl Stream {
+    /// Copies `rows` rows of `width` bytes and waits until the copy is done. The function waits
+    /// even if the device is lost in the meantime, because the borrow of host memory ends when the
+    /// function returns.
+    ///
+    /// # Safety
+    /// `from` and `to` must each contain `rows` rows of `width` bytes, spaced by their pitch. Raw
+    /// addresses must be valid on the device of the stream.
+    #[track_caller]
+    pub unsafe fn copy_rows_now(
+        &self,
+        from: Rows<'_>,
+        to: RowsMut<'_>,
+        width: usize,
+        rows: usize,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: the caller guarantees that `from` and `to` contain the rows. The code below waits
+        // for the copy, so the copy ends before the borrows of host memory end.
+        unsafe { self.copy_rows(from, to, width, rows) }?;
+        self.finish_copy()
+    }
+
+    /// Waits for a copy, even if the device is lost in the meantime.
+    #[track_caller]
+    pub(crate) fn finish_copy(&self) -> Result<(), DeviceError> {
+        const OP: &str = "waiting for a copy";
+        let Some(gpu) = self.device().gpu() else { return Ok(()) };
+        // SAFETY: the handle is alive.
+        gpu.insist(OP, || unsafe { sys::cuStreamSynchronize(self.as_raw()) })?;
+        // Returns an error if another thread received a fatal error during the wait, because such an
+        // error makes the device unusable.
+        gpu.check_alive(OP)
+    }
+
+    /// Submits a copy of `rows` rows of `width` bytes without waiting.
+    ///
+    /// # Safety
+    /// - `from` and `to` must each contain `rows` rows of `width` bytes, spaced by their pitch. Raw
+    ///   addresses must be valid on the device of the stream.
+    /// - Until the copy is done, host memory must stay alive, and nothing may change the source.
+    #[track_caller]
+    pub unsafe fn copy_rows(
+        &self,
+        from: Rows<'_>,
+        to: RowsMut<'_>,
+        width: usize,
+        rows: usize,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { self.copy(from.into(), to.into(), width, rows) }
+    }
+
+    /// Submits the copy of [`copy_rows`](Self::copy_rows).
+    ///
+    /// # Safety
+    /// The requirements are those of `copy_rows`.
+    #[track_caller]
+    pub(crate) unsafe fn copy(
+        &self,
+        from: Side,
+        to: Side,
+        width: usize,
+        rows: usize,
+    ) -> Result<(), DeviceError> {
+        const OP: &str = "copying";
+        let wanted = self.device().place();
+        let places = [from.place, to.place];
+        if let Some(&found) = places.iter().flatten().find(|&&place| place != wanted) {
+            return Err(DeviceError::new(OP, ErrorKind::WrongDevice { found, wanted }));
+        }
+        match self.device().kind() {
+            Kind::Cpu(_) => {
+                assert!(to.array.is_null(), "on the CPU an array is an image");
+                for row in 0..rows {
+                    // SAFETY: the caller guarantees that source and destination contain `rows` rows
+                    // of `width` bytes. They do not overlap, because they are different
+                    // allocations, or the destination is borrowed exclusively.
+                    unsafe {
+                        let (from, to) =
+                            (from.data.add(row * from.pitch), to.data.add(row * to.pitch));
+                        ptr::copy_nonoverlapping(from.cast_const(), to, width);
+                    }
+                }
+                Ok(())
+            }
+            Kind::Cuda(cuda) => {
+                // The driver reads the address that belongs to the memory type.
+                let copy = sys::CUDA_MEMCPY2D {
+                    srcMemoryType: from.kind,
+                    srcHost: from.data.cast(),
+                    srcDevice: from.data.addr() as u64,
+                    srcPitch: from.pitch,
+                    dstMemoryType: to.kind,
+                    dstHost: to.data.cast(),
+                    dstDevice: to.data.addr() as u64,
+                    dstPitch: to.pitch,
+                    dstArray: to.array,
+                    WidthInBytes: width,
+                    Height: rows,
+                    ..Default::default()
+                };
+                // SAFETY: the caller guarantees that source and destination contain the rows.
+                cuda.enter(OP, || unsafe { submit(&copy, self.as_raw()) }.check(OP))
+            }
+        }
+    }
+}
+
+/// The largest pitch in bytes that every GPU accepts in a copy.
+const MOST_PITCH: usize = i32::MAX as usize;
+
+/// Submits a copy to the driver. If the copy is a single row longer than [`MOST_PITCH`], such as a
+/// large buffer, calls a driver function that has no pitch parameter.
+///
+/// # Safety
+/// The caller must meet the requirements of [`Stream::copy_rows`], and the context must be current.
+unsafe fn submit(copy: &sys::CUDA_MEMCPY2D, stream: sys::CUstream) -> sys::CUresult {
+    use sys::CUmemorytype::{CU_MEMORYTYPE_DEVICE as DEVICE, CU_MEMORYTYPE_HOST as HOST};
+    let bytes = copy.WidthInBytes;
+    let is_long = copy.Height == 1 && bytes > MOST_PITCH;
+    // SAFETY: the caller upholds this function's safety contract.
+    unsafe {
+        match (copy.srcMemoryType, copy.dstMemoryType) {
+            (HOST, DEVICE) if is_long => {
+                sys::cuMemcpyHtoDAsync_v2(copy.dstDevice, copy.srcHost, bytes, stream)
+            }
+            (DEVICE, HOST) if is_long => {
+                sys::cuMemcpyDtoHAsync_v2(copy.dstHost, copy.srcDevice, bytes, stream)
+            }
+            (DEVICE, DEVICE) if is_long => {
+                sys::cuMemcpyDtoDAsync_v2(copy.dstDevice, copy.srcDevice, bytes, stream)
+            }
+            _ => sys::cuMemcpy2DAsync_v2(ptr::from_ref(copy), stream),
         }
     }
 }

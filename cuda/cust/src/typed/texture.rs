@@ -15,14 +15,6 @@ use super::rows::RowsMut;
 use super::{Device, Image, Kind, Stream};
 
 /// The filter of a texture, and the value of reads outside the texture.
-///
-/// ```
-/// use cust::typed::{Address, Filter, TextureMode};
-///
-/// // Bilinear interpolation, and zeros outside the texture.
-/// let mode = TextureMode { filter: Filter::Linear, address: Address::Border };
-/// assert_ne!(mode, TextureMode { filter: Filter::Point, ..mode });
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextureMode {
     /// Point or bilinear filtering.
@@ -32,21 +24,6 @@ pub struct TextureMode {
 }
 
 /// A type that kernels can read from a texture: [`Vec4`] or [`UVec4`].
-///
-/// ```
-/// use cuda_std::glam::{UVec4, Vec4};
-/// use cust::typed::{Address, Device, DeviceError, Filter, Image, ReadMode, Texture, TextureMode};
-///
-/// /// Creates a texture for reads of any type.
-/// fn point<V: ReadMode>(image: &Image<u8>) -> Result<Texture<'_, V>, DeviceError> {
-///     Texture::of_image(image, TextureMode { filter: Filter::Point, address: Address::Clamp })
-/// }
-///
-/// let image = Image::new(&Device::cpu(), 4, 4)?;
-/// // Kernels read fractions of 255 through the first texture, and integers through the second.
-/// let (fractions, integers) = (point::<Vec4>(&image)?, point::<UVec4>(&image)?);
-/// # Ok::<(), DeviceError>(())
-/// ```
 pub trait ReadMode: TextureValue {
     /// Whether reads return integer texels unchanged instead of converting them to floats from 0 to
     /// 1.
@@ -65,20 +42,6 @@ impl ReadMode for UVec4 {
 /// An image in a memory layout that the driver chooses, in which reads of neighbouring texels in x
 /// and y are fast. Kernels can read an array only through a [`Texture`]. On the CPU an array is an
 /// [`Image`].
-///
-/// ```
-/// use cuda_std::glam::Vec4;
-/// use cust::typed::{Address, Array, Device, Filter, Image, Texture, TextureMode};
-///
-/// let device = Device::cpu();
-/// let stream = device.stream()?;
-/// let image = Image::from_slice(&stream, 2, 1, &[1.0_f32, 2.0])?;
-/// let mut array = Array::new(&device, 2, 1)?;
-/// array.copy_from(&stream, &image)?;
-/// let mode = TextureMode { filter: Filter::Linear, address: Address::Clamp };
-/// let texture = Texture::<Vec4>::of_array(&array, mode)?;
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 #[derive(Debug)]
 pub struct Array<T>(Storage<T>);
 
@@ -95,10 +58,6 @@ unsafe impl<T: Texel> Sync for Array<T> {}
 
 impl<T: Texel> Array<T> {
     /// Creates an array of `width` × `height` texels with unspecified contents.
-    ///
-    /// # Errors
-    /// Returns an error if the width or the height is zero. Otherwise returns the driver's error,
-    /// for example if the device does not support the size.
     #[track_caller]
     pub fn new(device: &Device, width: u32, height: u32) -> Result<Self, DeviceError> {
         const OP: &str = "creating an array";
@@ -108,7 +67,7 @@ impl<T: Texel> Array<T> {
             return Err(DeviceError::new(OP, ErrorKind::ImpossibleSize(size)));
         }
         match device.kind() {
-            Kind::Cpu { .. } => Image::new(device, width, height).map(|i| Self(Storage::Cpu(i))),
+            Kind::Cpu(_) => Image::new(device, width, height).map(|i| Self(Storage::Cpu(i))),
             Kind::Cuda(cuda) => cuda.enter(OP, || {
                 let descriptor = sys::CUDA_ARRAY_DESCRIPTOR {
                     Width: width as usize,
@@ -129,14 +88,13 @@ impl<T: Texel> Array<T> {
     }
 
     /// Submits a copy of `image`, which must have the same size, into the array without waiting.
-    ///
-    /// # Errors
-    /// Returns an error if the sizes or devices differ, or the driver's error.
     #[track_caller]
     pub fn copy_from(&mut self, stream: &Stream, image: &Image<T>) -> Result<(), DeviceError> {
-        let (width, height) = match &self.0 {
-            Storage::Cpu(array) => (array.width(), array.height()),
-            Storage::Cuda { width, height, .. } => (*width, *height),
+        let (to, width, height) = match &mut self.0 {
+            Storage::Cpu(array) => return array.copy_from(stream, image),
+            Storage::Cuda { array, width, height, device, .. } => {
+                (RowsMut::Array { array: *array, place: device.place() }, *width, *height)
+            }
         };
         let size = |w: u32, h: u32| (w as usize, h as usize);
         let (found, expected) = (size(image.width(), image.height()), size(width, height));
@@ -144,18 +102,9 @@ impl<T: Texel> Array<T> {
             let kind = ErrorKind::SizeMismatch { what: "image for an array", found, expected };
             return Err(DeviceError::new("filling an array", kind));
         }
-        let from = image.rows();
-        let to = match &self.0 {
-            Storage::Cpu(array) => {
-                RowsMut::Device { memory: array.memory(), first: 0, pitch: array.pitch() as usize }
-            }
-            Storage::Cuda { array, device, .. } => {
-                RowsMut::Array { array: *array, place: device.place() }
-            }
-        };
-        // SAFETY: `from` and `to` both have the size `expected`. Both are device memory, which is
-        // freed only after the work that uses it, and the stream runs its copies in order.
-        unsafe { stream.copy_rows(from, to, expected.0 * size_of::<T>(), expected.1) }
+        // SAFETY: both sides have the size `expected`. Both are device memory, which is freed only
+        // after the work that uses it, and the stream runs its copies in order.
+        unsafe { stream.copy_rows(image.rows(), to, expected.0 * size_of::<T>(), expected.1) }
     }
 }
 
@@ -220,7 +169,7 @@ impl<'a, V: ReadMode> Texture<'a, V> {
     /// Creates a texture that reads an image without copying it.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::UnreadableTexture`] if `V` is [`UVec4`] and the filter is linear or the
+    /// Returns [`ErrorKind::Invalid`] if `V` is [`UVec4`] and the filter is linear or the
     /// texels are floats. Otherwise returns the driver's error, for example if the device does not
     /// support the pitch.
     #[track_caller]
@@ -234,7 +183,7 @@ impl<'a, V: ReadMode> Texture<'a, V> {
     /// Creates a texture that reads an array.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::UnreadableTexture`] if `V` is [`UVec4`] and the filter is linear or the
+    /// Returns [`ErrorKind::Invalid`] if `V` is [`UVec4`] and the filter is linear or the
     /// texels are floats. Otherwise returns the driver's error, if any.
     #[track_caller]
     pub fn of_array<T: Texel>(array: &'a Array<T>, mode: TextureMode) -> Result<Self, DeviceError> {
@@ -357,7 +306,10 @@ impl Drop for Made {
 #[track_caller]
 fn check_mode<V: ReadMode, T: Texel>(mode: TextureMode) -> Result<(), DeviceError> {
     let readable = !(V::INTEGER && (mode.filter == Filter::Linear || T::CHANNEL == Channel::F32));
-    readable.then_some(()).ok_or(ErrorKind::UnreadableTexture).check("creating a texture")
+    let reason = "a texture for reads as `UVec4` needs point filtering and an integer format; set \
+                  these, or read `Vec4` instead";
+    let refused = || ErrorKind::Invalid(reason.to_owned());
+    readable.then_some(()).ok_or_else(refused).check("creating a texture")
 }
 
 fn format(channel: Channel) -> sys::CUarray_format {

@@ -54,9 +54,6 @@ impl Textures {
     /// alignment as a texture.
     ///
     /// The handle is valid until the cache is dropped or has returned 256 other handles.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     #[track_caller]
     pub fn over<T: Texel>(
         &mut self,
@@ -103,7 +100,7 @@ fn fits(device: &Device, address: usize, pitch: u32) -> bool {
     /// The pitch alignment in bytes that current GPUs require.
     const PITCH: u32 = 32;
     let (alignment, pitches) = match device.kind() {
-        Kind::Cpu { .. } => (ALIGN, PITCH),
+        Kind::Cpu(_) => (ALIGN, PITCH),
         Kind::Cuda(cuda) => {
             let info = cuda.info();
             (info.texture_alignment as usize, info.texture_pitch)

@@ -4,17 +4,15 @@
 //! These tests run on the CPU even on a machine with a GPU, because their PTX contains kernel names
 //! but no code.
 
-mod context;
 mod kernels;
 mod launch;
-mod memory;
-mod module;
-mod streams;
+mod objects;
 
 use std::sync::Once;
 
 use cust::context::Context;
 use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
 
 /// Selects the CPU and makes its context current on this thread.
 fn cpu() -> Context {
@@ -45,4 +43,8 @@ fn module() -> Module {
     let names = ["add", "scale", "place", "reverse", "narrow", "beyond", "sum", "taps"];
     let globals = ".visible .const .align 16 .b8 TAPS[16];";
     Module::from_ptx(ptx(&names, globals), &[]).expect("the PTX loads")
+}
+
+fn stream() -> Stream {
+    Stream::new(StreamFlags::NON_BLOCKING, None).expect("a stream")
 }

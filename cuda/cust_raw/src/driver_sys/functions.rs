@@ -10,115 +10,92 @@ use super::bind::functions;
 use super::types::*;
 use crate::library;
 
-/// Calls the macro `$callback` with the tokens `$more` and the signatures of the functions that
-/// `cust` also implements on the CPU.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! emulated_functions {
-    ($callback:ident: $($more:tt)*) => {
-        $callback! {
-            $($more)*
+functions! {
+    // Driver and devices.
+    fn cuInit(flags: c_uint);
+    fn cuDriverGetVersion(version: *mut c_int);
+    fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
+    fn cuDeviceGetCount(count: *mut c_int);
+    fn cuDeviceGetName(name: *mut c_char, room: c_int, device: CUdevice);
+    fn cuDeviceGetAttribute(value: *mut c_int, which: CUdevice_attribute, device: CUdevice);
+    fn cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
 
-            // Driver and devices.
-            fn cuInit(flags: c_uint);
-            fn cuDriverGetVersion(version: *mut c_int);
-            fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
-            fn cuDeviceGetCount(count: *mut c_int);
-            fn cuDeviceGetName(name: *mut c_char, room: c_int, device: CUdevice);
-            fn cuDeviceGetAttribute(value: *mut c_int, which: CUdevice_attribute, device: CUdevice);
-            fn cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
+    // Contexts.
+    fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
+    fn cuDevicePrimaryCtxRelease_v2(device: CUdevice);
+    fn cuCtxGetDevice(device: *mut CUdevice);
+    fn cuCtxSetLimit(limit: c_uint, value: usize);
+    fn cuCtxSetCurrent(context: CUcontext);
+    fn cuCtxSynchronize();
+    fn cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int);
 
-            // Contexts.
-            fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
-            fn cuDevicePrimaryCtxRelease_v2(device: CUdevice);
-            fn cuDevicePrimaryCtxSetFlags_v2(device: CUdevice, flags: c_uint);
-            fn cuCtxGetDevice(device: *mut CUdevice);
-            fn cuCtxGetLimit(value: *mut usize, limit: c_uint);
-            fn cuCtxSetLimit(limit: c_uint, value: usize);
-            fn cuCtxSetCurrent(context: CUcontext);
-            fn cuCtxSynchronize();
-            fn cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int);
+    // Modules and launches.
+    fn cuModuleLoadDataEx(
+        module: *mut CUmodule,
+        image: *const c_void,
+        options: c_uint,
+        names: *mut CUjit_option,
+        values: *mut *mut c_void,
+    );
+    fn cuModuleUnload(module: CUmodule);
+    fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
+    fn cuModuleGetGlobal_v2(
+        address: *mut CUdeviceptr,
+        bytes: *mut usize,
+        module: CUmodule,
+        name: *const c_char,
+    );
+    fn cuFuncGetAttribute(value: *mut c_int, which: CUfunction_attribute, function: CUfunction);
+    fn cuFuncSetAttribute(function: CUfunction, which: CUfunction_attribute, value: c_int);
+    fn cuOccupancyMaxPotentialBlockSize(
+        grid: *mut c_int,
+        block: *mut c_int,
+        function: CUfunction,
+        dynamic_shared_of: CUoccupancyB2DSize,
+        dynamic_shared: usize,
+        limit: c_int,
+    );
+    fn cuLaunchKernel(
+        function: CUfunction,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        dynamic_shared: c_uint,
+        stream: CUstream,
+        parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    );
 
-            // Modules and launches.
-            fn cuModuleLoadDataEx(
-                module: *mut CUmodule,
-                image: *const c_void,
-                options: c_uint,
-                names: *mut CUjit_option,
-                values: *mut *mut c_void,
-            );
-            fn cuModuleLoad(module: *mut CUmodule, file: *const c_char);
-            fn cuModuleUnload(module: CUmodule);
-            fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
-            fn cuModuleGetGlobal_v2(
-                address: *mut CUdeviceptr,
-                bytes: *mut usize,
-                module: CUmodule,
-                name: *const c_char,
-            );
-            fn cuFuncGetAttribute(value: *mut c_int, which: CUfunction_attribute, function: CUfunction);
-            fn cuFuncSetAttribute(function: CUfunction, which: CUfunction_attribute, value: c_int);
-            fn cuOccupancyMaxPotentialBlockSize(
-                grid: *mut c_int,
-                block: *mut c_int,
-                function: CUfunction,
-                dynamic_shared_of: CUoccupancyB2DSize,
-                dynamic_shared: usize,
-                limit: c_int,
-            );
-            fn cuLaunchKernel(
-                function: CUfunction,
-                grid_x: c_uint,
-                grid_y: c_uint,
-                grid_z: c_uint,
-                block_x: c_uint,
-                block_y: c_uint,
-                block_z: c_uint,
-                dynamic_shared: c_uint,
-                stream: CUstream,
-                parameters: *mut *mut c_void,
-                extra: *mut *mut c_void,
-            );
+    // Streams and events.
+    fn cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int);
+    fn cuStreamDestroy_v2(stream: CUstream);
+    fn cuStreamSynchronize(stream: CUstream);
+    fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
+    fn cuEventCreate(event: *mut CUevent, flags: c_uint);
+    fn cuEventDestroy_v2(event: CUevent);
+    fn cuEventRecord(event: CUevent, stream: CUstream);
+    fn cuEventQuery(event: CUevent);
+    fn cuEventSynchronize(event: CUevent);
+    fn cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
 
-            // Streams and events.
-            fn cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int);
-            fn cuStreamDestroy_v2(stream: CUstream);
-            fn cuStreamGetPriority(stream: CUstream, priority: *mut c_int);
-            fn cuStreamSynchronize(stream: CUstream);
-            fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
-            fn cuEventCreate(event: *mut CUevent, flags: c_uint);
-            fn cuEventDestroy_v2(event: CUevent);
-            fn cuEventRecord(event: CUevent, stream: CUstream);
-            fn cuEventQuery(event: CUevent);
-            fn cuEventSynchronize(event: CUevent);
-            fn cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
+    // Memory.
+    fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
+    fn cuMemFree_v2(address: CUdeviceptr);
+    fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
+    fn cuMemHostAlloc(data: *mut *mut c_void, bytes: usize, flags: c_uint);
+    fn cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: c_uint);
+    fn cuMemFreeHost(data: *mut c_void);
+    fn cuMemsetD8Async(address: CUdeviceptr, value: u8, bytes: usize, stream: CUstream);
+    fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
+    fn cuMemsetD8_v2(address: CUdeviceptr, value: u8, bytes: usize);
+    fn cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize);
+    fn cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);
+    fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
 
-            // Memory.
-            fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
-            fn cuMemFree_v2(address: CUdeviceptr);
-            fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
-            fn cuMemHostAlloc(data: *mut *mut c_void, bytes: usize, flags: c_uint);
-            fn cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: c_uint);
-            fn cuMemFreeHost(data: *mut c_void);
-            fn cuMemAllocAsync(address: *mut CUdeviceptr, bytes: usize, stream: CUstream);
-            fn cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
-            fn cuMemsetD8Async(address: CUdeviceptr, value: u8, bytes: usize, stream: CUstream);
-            fn cuMemsetD16_v2(address: CUdeviceptr, value: u16, count: usize);
-            fn cuMemsetD16Async(address: CUdeviceptr, value: u16, count: usize, stream: CUstream);
-            fn cuMemsetD32_v2(address: CUdeviceptr, value: u32, count: usize);
-            fn cuMemsetD32Async(address: CUdeviceptr, value: u32, count: usize, stream: CUstream);
-            fn cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize);
-            fn cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
-            fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
-            fn cuMemsetD8_v2(address: CUdeviceptr, value: u8, bytes: usize);
-            fn cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize);
-            fn cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);
-            fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
-        }
-    };
-}
-
-emulated_functions! { functions:
+    // Errors, current contexts, early launches, copies of rows and textures.
     fn cuGetErrorName(error: CUresult, text: *mut *const c_char);
     fn cuGetErrorString(error: CUresult, text: *mut *const c_char);
     fn cuCtxGetCurrent(context: *mut CUcontext);

@@ -77,12 +77,8 @@ impl CUfunction_attribute {
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CUjit_option {
-    CU_JIT_MAX_REGISTERS = 0,
     CU_JIT_ERROR_LOG_BUFFER = 5,
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
-    CU_JIT_OPTIMIZATION_LEVEL = 7,
-    CU_JIT_GENERATE_DEBUG_INFO = 11,
-    CU_JIT_GENERATE_LINE_INFO = 13,
 }
 
 #[repr(u32)]

@@ -31,9 +31,9 @@ pub(crate) fn command(program: &Path, folder: &Path, arguments: &[&str]) -> Comm
     command
 }
 
-/// Creates a project in the folder of copied workspaces with `cargo cuda new NAME OPTIONS`. Replaces the project of an
+/// Creates a project in the folder of copied workspaces with `cargo cuda new NAME`. Replaces the project of an
 /// earlier run. Returns its folder.
-pub(crate) fn new(program: &Path, name: &str, options: &[&str]) -> PathBuf {
+pub(crate) fn new(program: &Path, name: &str) -> PathBuf {
     let folder = project::folder(name);
     let parent = folder.parent().expect("a parent");
     fs::create_dir_all(parent).expect("the folder of the workspaces");
@@ -42,7 +42,7 @@ pub(crate) fn new(program: &Path, name: &str, options: &[&str]) -> PathBuf {
     }
     let kit = project::root().to_str().expect("a path in UTF-8");
     let mut command = Command::new(program);
-    command.current_dir(parent).args(["cuda", "new", name, "--kit", kit]).args(options);
+    command.current_dir(parent).args(["cuda", "new", name, "--kit", kit]);
     project::run(command);
     folder
 }

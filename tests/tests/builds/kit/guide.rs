@@ -46,7 +46,7 @@ fn shown_profiles(page: &str) -> impl Iterator<Item = (Vec<&str>, &str)> {
 #[test]
 fn the_guides_listings_pass_and_print_its_reports() {
     let program = cargo_cuda::program();
-    let folder = cargo_cuda::new(&program, NAME, &[]);
+    let folder = cargo_cuda::new(&program, NAME);
     let pages = pages();
     let mut files = 0;
     for (name, page) in &pages {

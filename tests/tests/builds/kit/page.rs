@@ -28,7 +28,7 @@ fn runs(folder: &Path) {
 #[test]
 fn the_first_page_builds_as_printed() {
     let page = page("README.md");
-    let folder = cargo_cuda::new(&cargo_cuda::program(), "my-program", &[]);
+    let folder = cargo_cuda::new(&cargo_cuda::program(), "my-program");
     let files = project::shown_files(&page);
     assert_eq!(
         files.iter().map(|file| file.0).collect::<Vec<_>>(),

@@ -1,5 +1,4 @@
-//! Checks that a project of `cargo cuda new` passes its tests and runs without changes, as a program and as a library,
-//! and that `cargo cuda ptx` finds its kernel.
+//! Checks that a project of `cargo cuda new` passes its tests and runs without changes, and that `cargo cuda ptx` finds its kernel.
 
 use std::path::Path;
 use std::time::Instant;
@@ -18,7 +17,7 @@ fn test(folder: &Path, occasion: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Checks `cargo cuda ptx`: the list, the PTX of the kernel, and the suggestion for a misspelt name.
+/// Checks `cargo cuda ptx`: the list, the PTX of the kernel, and the error for a misspelt name.
 fn shows_the_kernel(program: &Path, folder: &Path) {
     let list = project::run(command(program, folder, &["ptx"]));
     let said = String::from_utf8_lossy(&list.stdout).into_owned();
@@ -31,13 +30,13 @@ fn shows_the_kernel(program: &Path, folder: &Path) {
 
     let ptx = project::run(command(program, folder, &["ptx", "add", "--arch", "sm_90"]));
     let said = String::from_utf8_lossy(&ptx.stdout).into_owned();
-    assert!(said.starts_with(".visible .entry add(") && said.ends_with("}\n"), "{said}");
+    assert!(said.contains("\n.visible .entry add(") && said.contains(".target sm_90"), "{said}");
     assert!(said.contains("griddepcontrol.wait"), "sm_90 has dependent launches: {said}");
 
     let wrong = command(program, folder, &["ptx", "dad"]).output().expect("cargo-cuda");
     let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert!(
-        !wrong.status.success() && said.contains("no kernel `dad`, but there is `add`"),
+        !wrong.status.success() && said.contains("no kernel `dad`; the package has: add"),
         "{said}"
     );
 }
@@ -45,7 +44,7 @@ fn shows_the_kernel(program: &Path, folder: &Path) {
 #[test]
 fn a_new_project_tests_and_runs() {
     let program = cargo_cuda::program();
-    let folder = cargo_cuda::new(&program, NAME, &[]);
+    let folder = cargo_cuda::new(&program, NAME);
     let passed = |said: &str| said.matches("1 passed").count();
 
     let said = test(&folder, "of a new project");
@@ -63,12 +62,4 @@ fn a_new_project_tests_and_runs() {
     let again = command(&program, folder.parent().expect("a parent"), &["new", NAME]).output();
     let said = String::from_utf8_lossy(&again.expect("cargo-cuda").stderr).into_owned();
     assert!(said.contains("already exists; choose another name"), "{said}");
-}
-
-#[test]
-fn a_new_library_passes_its_tests() {
-    let folder = cargo_cuda::new(&cargo_cuda::program(), "wave-lib", &["--lib"]);
-    assert!(!folder.join("src/main.rs").exists() && folder.join("src/lib.rs").exists());
-    let said = test(&folder, "of a new library");
-    assert_eq!(said.matches("1 passed").count(), 2, "{said}");
 }

@@ -30,7 +30,10 @@ const fn image(minor: u32, text: &'static str) -> PtxImage {
 /// Returns a line for the driver and a line for each GPU.
 pub(super) fn check() -> Vec<Finding> {
     let driver = match cust::driver() {
-        Ok(_) => Finding::new(State::Ok, "driver", version()),
+        Ok(driver) => {
+            let version = driver.cuda_version().map_or("?".to_owned(), |(a, b)| format!("{a}.{b}"));
+            Finding::new(State::Ok, "driver", format!("supports CUDA {version}"))
+        }
         Err(error) => return vec![Finding::new(State::Missing, "driver", error.to_string())],
     };
     let gpus = match gpu::required() {
@@ -43,14 +46,6 @@ pub(super) fn check() -> Vec<Finding> {
 /// Returns whether a line with this name is about a GPU.
 pub(super) fn is_gpu(name: &str) -> bool {
     name.starts_with(GPU)
-}
-
-/// Returns the version of CUDA that the driver supports.
-fn version() -> String {
-    match cust::CudaApiVersion::get() {
-        Ok(version) => format!("supports CUDA {}.{}", version.major(), version.minor()),
-        Err(error) => format!("does not report its version: {error}"),
-    }
 }
 
 /// Loads a kernel on the GPU and returns its line.

@@ -2,11 +2,10 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use super::{Finding, State};
-use crate::workspace::Workspace;
 
 /// The oldest supported version of rustc.
 const OLDEST: (u32, u32) = (1, 95);
@@ -72,43 +71,20 @@ fn compiler(version: &str) -> Finding {
     Finding::new(State::Ok, "rustc", format!("{version} ({tested})"))
 }
 
-/// Returns the line for the source of `core`: where `cuda_builder` finds it, or how it will get it.
+/// Returns the line for the source of `core`, which `cuda_builder` otherwise gets at the first build.
 fn core(rustc: &Rustc) -> Finding {
-    let finding = |state, text: String| Finding::new(state, "source of core", text);
-    let is_library = |folder: &Path| folder.join("core/src/lib.rs").is_file();
-    if let Some(named) = env::var_os("CUDA_BUILDER_CORE_SRC").map(PathBuf::from)
-        && is_library(&named)
-    {
-        return finding(State::Ok, format!("{} (CUDA_BUILDER_CORE_SRC)", named.display()));
+    let named = env::var_os("CUDA_BUILDER_CORE_SRC").map(PathBuf::from);
+    let installed = [named, Some(rustc.sysroot.join(LIBRARY))];
+    let is_library = |folder: &PathBuf| folder.join("core/src/lib.rs").is_file();
+    match installed.into_iter().flatten().find(is_library) {
+        Some(folder) => Finding::new(State::Ok, "source of core", folder.display().to_string()),
+        None => Finding::new(
+            State::Missing,
+            "source of core",
+            "not installed; the first build tries to get it. If it fails, run `rustup component add rust-src`, or set \
+             CUDA_BUILDER_CORE_SRC to the `library` folder of the compiler's source",
+        ),
     }
-    if is_library(&rustc.sysroot.join(LIBRARY)) {
-        return finding(State::Ok, "the component rust-src of the toolchain".to_owned());
-    }
-    let folder = format!("cuda-builder/core-{}/library", rustc.version);
-    let cached = Workspace::members().map(|workspace| workspace.target.join(folder));
-    if let Ok(cached) = cached
-        && is_library(&cached)
-    {
-        return finding(State::Ok, format!("{} (downloaded)", cached.display()));
-    }
-    let is_rustups = rustc.sysroot.join("lib/rustlib/multirust-channel-manifest.toml").is_file();
-    let is_forbidden = env::var_os("RUSTUP_AUTO_INSTALL").is_some_and(|value| value == "0");
-    if is_rustups && !is_forbidden {
-        let text = "not installed; the first build runs `rustup component add rust-src`";
-        return finding(State::Ok, text.to_owned());
-    }
-    if has_program("apt-get") {
-        let text = "not installed; the first build downloads Debian's package rust-src, if it has this version";
-        return finding(State::Ok, text.to_owned());
-    }
-    let text = "not installed: run `rustup component add rust-src`, or set CUDA_BUILDER_CORE_SRC to the `library` \
-        folder of the compiler's source";
-    finding(State::Error, text.to_owned())
-}
-
-fn has_program(name: &str) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
 #[cfg(test)]

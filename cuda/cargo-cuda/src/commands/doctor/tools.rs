@@ -1,11 +1,11 @@
 //! Checks NVIDIA's command-line tools. All are optional.
 
 use super::{Finding, State};
-use crate::tools::{self, CUOBJDUMP, GDB, NVDISASM, PTXAS, SANITIZER, Tool};
+use crate::tools::{self, GDB, NVDISASM, PTXAS, SANITIZER, Tool};
 
 /// Returns a line for each tool.
 pub(super) fn check() -> Vec<Finding> {
-    [PTXAS, NVDISASM, CUOBJDUMP, SANITIZER, GDB].into_iter().map(one).collect()
+    [PTXAS, NVDISASM, SANITIZER, GDB].into_iter().map(one).collect()
 }
 
 fn one(tool: Tool) -> Finding {

@@ -55,7 +55,13 @@ pub(super) fn find(path: &Path) -> Result<PathBuf, Error> {
     let folder = [path.to_owned(), path.join("cuda")]
         .into_iter()
         .find(is_kit)
-        .ok_or_else(|| Error::NoKit { path: path.to_owned() })?;
+        .ok_or_else(|| {
+            let path = path.display();
+            Error::new(format!(
+                "cannot find the kit in `{path}`: neither this folder nor its folder `cuda` has `cust/Cargo.toml`, \
+                 `cuda_std/Cargo.toml` and `cuda_builder/Cargo.toml`; correct --kit or CARGO_CUDA_KIT"
+            ))
+        })?;
     folder.canonicalize().map_err(Error::io("find", &folder))
 }
 

@@ -58,7 +58,10 @@ pub(crate) fn run(args: Args, rest: Vec<OsString>) -> Result<ExitCode, Error> {
     let status = command.status().map_err(Error::start("cargo", "run the tests"))?;
     let profile = merged(&folder)?;
     if profile.kernels.is_empty() && status.success() {
-        return Err(Error::NoLaunches);
+        return Err(Error::new(
+            "no test launched a kernel on the CPU, so there is no profile; write a test that launches one, with \
+             `Device::cpu()` for example",
+        ));
     }
     print(&if args.json { profile.to_json() } else { profile.to_string() })?;
     Ok(exit_code(status))
@@ -70,7 +73,13 @@ fn merged(folder: &Path) -> Result<Profile, Error> {
     for entry in fs::read_dir(folder).map_err(Error::io("read", folder))? {
         let file = entry.map_err(Error::io("read", folder))?.path();
         let text = fs::read_to_string(&file).map_err(Error::io("read", &file))?;
-        profile.merge(read::parse(&text).ok_or(Error::ForeignProfile { file })?);
+        profile.merge(read::parse(&text).ok_or_else(|| {
+            let file = file.display();
+            Error::new(format!(
+                "cannot read the profile `{file}`: the tests use another version of the kit; install the cargo-cuda \
+                 of that version"
+            ))
+        })?);
     }
     Ok(profile)
 }

@@ -1,16 +1,17 @@
 //! `cargo cuda ptx`: lists the kernels, or prints the PTX of one kernel.
 
-mod entry;
 mod list;
 
 use std::process::ExitCode;
+
+use cust::typed::SplitPtx;
 
 use crate::compile::{Compiled, Selection};
 use crate::error::Error;
 use crate::output::print;
 use crate::tools::PTXAS;
 
-/// Prints the PTX of a kernel, or lists all kernels with their registers.
+/// Prints a module with the PTX of one kernel, or lists all kernels with their registers.
 ///
 /// The list contains registers, shared memory and spills if `ptxas` is installed. The command compiles with the default
 /// settings of `CudaBuilder`, not with those of a build script.
@@ -30,9 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         None => show_list(&compiled)?,
         Some(name) => {
             compiled.check(name)?;
-            let text = entry::kernel(&compiled.text, name)
-                .ok_or_else(|| Error::NoEntry { kernel: name.clone(), file: compiled.path() })?;
-            print(&text)?;
+            print(&SplitPtx::new(compiled.text).kernel(name).unwrap_or_default())?;
         }
     }
     Ok(ExitCode::SUCCESS)
