@@ -131,7 +131,7 @@ impl From<DeviceError> for CudaError {
     /// from the driver is also written to standard error, because its code does not explain it.
     fn from(error: DeviceError) -> Self {
         if !matches!(error.kind, ErrorKind::Cuda { .. }) {
-            eprintln!("cust: {error}");
+            eprintln!("cust: {} failed: {}", error.operation, error.kind);
         }
         if let ErrorKind::Fault(fault) = &error.kind {
             LAST_FAULT.set(Some((**fault).clone()));

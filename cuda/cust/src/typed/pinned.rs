@@ -82,7 +82,7 @@ pub(crate) struct Storage {
 
 #[derive(Debug)]
 enum Owner {
-    Plain(#[expect(dead_code, reason = "keeps the memory")] Box<[u128]>),
+    Plain(#[expect(dead_code, reason = "keeps the memory")] Vec<u128>),
     Driver { kind: HostKind, device: Device, counted: Token },
 }
 
@@ -113,7 +113,6 @@ impl Storage {
                     .map_err(|_| ErrorKind::OutOfHostMemory(bytes))
                     .check(OP)?;
                 words.resize(bytes.div_ceil(16), 0_u128);
-                let mut words = words.into_boxed_slice();
                 Ok(Self { data: words.as_mut_ptr().cast(), owner: Owner::Plain(words) })
             }
             Kind::Cuda(cuda) => cuda.enter(OP, || {
