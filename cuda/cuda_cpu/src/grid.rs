@@ -24,7 +24,7 @@ const MAX_ADDED: u64 = 2048;
 /// The fault of a launch, and whether a thread of the launch was stopped at an arbitrary
 /// instruction. The fault does not tell this: another thread can be stopped after it.
 pub(crate) struct Failure {
-    pub(crate) fault: Fault,
+    pub(crate) fault: Box<Fault>,
     pub(crate) was_stopped: bool,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn run(
     }
     let was_stopped = grid.was_stopped.into_inner();
     match grid.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some((_, fault)) => Err(Failure { fault, was_stopped }),
+        Some((_, fault)) => Err(Failure { fault: fault.into(), was_stopped }),
         None => Ok(()),
     }
 }

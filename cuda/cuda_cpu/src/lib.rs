@@ -181,7 +181,7 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
             eprintln!("the process ends, because only `launch_stoppable` can return this fault");
             std::process::abort();
         }
-        fault
+        *fault
     })
 }
 
@@ -195,7 +195,7 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
 /// # Errors
 /// Returns the errors of [`launch`].
 pub unsafe fn launch_stoppable(launch: &Launch<'_>, body: &Body<'_>) -> Result<(), Fault> {
-    run(launch, body).map_err(|failure| failure.fault)
+    run(launch, body).map_err(|failure| *failure.fault)
 }
 
 fn run(launch: &Launch<'_>, body: &Body<'_>) -> Result<(), Failure> {
@@ -213,7 +213,7 @@ fn run(launch: &Launch<'_>, body: &Body<'_>) -> Result<(), Failure> {
             result.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
         });
     }
-    check_shape(launch).map_err(|fault| Failure { fault, was_stopped: false })?;
+    check_shape(launch).map_err(|fault| Failure { fault: fault.into(), was_stopped: false })?;
     if block::is_running() {
         stacks::claim_headroom();
     }
