@@ -1,4 +1,4 @@
-//! Frames of the cameras and of panoramas as mapped buffers, in host memory or in CUDA memory.
+//! Frames of the cameras as mapped buffers, in host memory or in CUDA memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,18 +6,21 @@ use std::time::Duration;
 use gst_video::VideoInfo;
 use panoweave::device::Place;
 use panoweave::frame::{Frame, FrameFormat, FrameRef};
-use panoweave::live::{CameraFrame, ExternalFrame, Stitcher, Submitted};
+use panoweave::live::{CameraFrame, ExternalFrame, LiveError, Stitcher, Submitted};
 
 use super::cuda;
 use super::error::StitchFailure;
 use super::mapped::{Mapped, Target};
 
-/// The buffer of one camera's frame of a set.
+/// One camera's frame of a set.
 pub(super) struct CameraBuffer {
     /// The name of the camera's pad.
     pub(super) pad: String,
-    pub(super) buffer: gst::Buffer,
-    pub(super) info: VideoInfo,
+    /// The buffer and its format, or `None` if the camera has not sent a frame.
+    pub(super) buffer: Option<(gst::Buffer, VideoInfo)>,
+    /// Whether no earlier panorama has used the frame.
+    pub(super) is_new: bool,
+    /// The format of the frame, or the one that is expected.
     pub(super) format: FrameFormat,
 }
 
@@ -25,10 +28,21 @@ pub(super) struct CameraBuffer {
 pub(super) struct Inputs(Vec<Input>);
 
 struct Input {
-    pad: String,
-    frame: Arc<Mapped>,
-    /// The device of a frame in CUDA memory.
-    place: Option<Place>,
+    format: FrameFormat,
+    is_new: bool,
+    /// The mapped frame, and the device of a frame in CUDA memory.
+    mapped: Option<(Arc<Mapped>, Option<Place>)>,
+}
+
+impl Input {
+    fn frame(&self) -> Option<FrameRef<'_>> {
+        let (mapped, place) = self.mapped.as_ref()?;
+        Some(match place {
+            None => FrameRef::Host(mapped.host()?),
+            // SAFETY: the view does not outlive `self`, which keeps the frame mapped in CUDA memory.
+            Some(place) => FrameRef::Device(unsafe { mapped.view(*place) }),
+        })
+    }
 }
 
 impl Inputs {
@@ -38,78 +52,57 @@ impl Inputs {
         frames: Vec<CameraBuffer>,
         context: Option<(&cuda::Context, Place)>,
     ) -> Result<Self, StitchFailure> {
-        let mapped = frames.into_iter().map(|CameraBuffer { pad, buffer, info, format }| {
+        let map = |CameraBuffer { pad, buffer, is_new, format }| {
+            let Some((buffer, info)) = buffer else {
+                return Ok(Input { format, is_new, mapped: None });
+            };
             let place =
                 context.filter(|(context, _)| context.owns(&buffer)).map(|(_, place)| place);
             let target = if place.is_some() { Target::Cuda } else { Target::Host };
-            match Mapped::read(&buffer, &info, format, target) {
-                Some(frame) => Ok(Input { pad, frame: Arc::new(frame), place }),
-                None => Err(StitchFailure::Map { pad }),
-            }
-        });
-        Ok(Self(mapped.collect::<Result<_, StitchFailure>>()?))
+            let frame = Mapped::read(&buffer, &info, format, target).ok_or_else(|| {
+                StitchFailure::failed(format!(
+                    "cannot read the frame of {pad}: its buffer cannot be mapped, or does not contain all rows of the frame"
+                ))
+            })?;
+            Ok(Input { format, is_new, mapped: Some((Arc::new(frame), place)) })
+        };
+        Ok(Self(frames.into_iter().map(map).collect::<Result<_, StitchFailure>>()?))
     }
 
     /// Returns the formats of the frames.
     pub(super) fn formats(&self) -> Vec<FrameFormat> {
-        self.0.iter().map(|input| input.frame.format()).collect()
+        self.0.iter().map(|input| input.format).collect()
     }
 
-    /// Returns references to the frames.
-    pub(super) fn frames(&self) -> Result<Vec<FrameRef<'_>>, StitchFailure> {
-        let frames = self.0.iter().map(|input| {
-            Ok(match input.place {
-                None => FrameRef::Host(input.host()?),
-                // SAFETY: the view does not outlive `self`, which keeps the frame mapped in CUDA memory.
-                Some(place) => FrameRef::Device(unsafe { input.frame.view(place) }),
-            })
-        });
-        frames.collect()
+    /// Returns references to the frames, or `None` if a camera has not sent one.
+    pub(super) fn frames(&self) -> Option<Vec<FrameRef<'_>>> {
+        self.0.iter().map(Input::frame).collect()
     }
 
     /// Submits the frames to a stitcher, which copies those in host memory, and releases those in device memory after
-    /// it has read them.
+    /// it has read them. If `only_new`, frames that an earlier panorama has used are missing, so that the stitcher
+    /// notices cameras that fail.
     pub(super) fn submit(
         &self,
         stitcher: &Stitcher,
         timestamp: Duration,
-    ) -> Result<Submitted, StitchFailure> {
-        let frames = self.0.iter().map(|input| {
-            Ok(match input.place {
-                None => CameraFrame::Host(input.host()?),
-                Some(place) => {
-                    let frame = input.frame.clone();
-                    // SAFETY: the external frame owns a reference to the mapped frame, so the memory stays valid.
-                    // `Mapped::read` has waited until the frame was written, and its reference to the buffer keeps
-                    // others from writing.
-                    CameraFrame::Device(unsafe { ExternalFrame::new(frame.view(place), frame) })
-                }
-            })
+        only_new: bool,
+    ) -> Result<Submitted, LiveError> {
+        let frames = self.0.iter().map(|input| match &input.mapped {
+            Some((frame, None)) if input.is_new || !only_new => {
+                frame.host().map_or(CameraFrame::Missing, CameraFrame::Host)
+            }
+            Some((frame, Some(place))) if input.is_new || !only_new => {
+                let frame = frame.clone();
+                // SAFETY: the external frame owns a reference to the mapped frame, so the memory stays valid.
+                // `Mapped::read` has waited until the frame was written, and its reference to the buffer keeps
+                // others from writing.
+                CameraFrame::Device(unsafe { ExternalFrame::new(frame.view(*place), frame) })
+            }
+            _ => CameraFrame::Missing,
         });
-        let frames = frames.collect::<Result<Vec<_>, StitchFailure>>()?;
-        Ok(stitcher.submit_each(frames, timestamp)?)
+        stitcher.submit(frames, timestamp)
     }
-}
-
-impl Input {
-    fn host(&self) -> Result<Frame<'_>, StitchFailure> {
-        self.frame.host().ok_or_else(|| StitchFailure::Map { pad: self.pad.clone() })
-    }
-}
-
-/// Returns a black frame, in CUDA memory if `context` is given.
-pub(super) fn black(
-    info: &VideoInfo,
-    format: FrameFormat,
-    context: Option<&cuda::Context>,
-) -> Option<gst::Buffer> {
-    let mut buffer = match context {
-        Some(context) => context.buffer(info)?,
-        None => gst::Buffer::with_size(info.size()).ok()?,
-    };
-    let bytes = format.black();
-    write(&Frame::tight(format, &bytes).ok()?, info, buffer.get_mut()?)?;
-    Some(buffer)
 }
 
 /// Copies a frame in host memory to a buffer with the format `info`. Returns `None` if the buffer cannot be mapped.

@@ -77,8 +77,8 @@ impl From<LookupMode> for Lookup {
     }
 }
 
-/// The values of the properties.
-#[derive(Clone, Debug)]
+/// The values of the properties. The construction of the element sets their defaults.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub(super) rig: Option<String>,
     pub(super) warp: Option<String>,
@@ -99,32 +99,6 @@ pub(super) struct Settings {
     pub(super) view_free: bool,
     pub(super) camera_timeout: u64,
     pub(super) report_interval: u64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            rig: None,
-            warp: None,
-            device: "auto".to_owned(),
-            blend: Blending::default(),
-            feather: 0.0,
-            levels: 5,
-            lookup: LookupMode::default(),
-            match_colours: true,
-            anchor: -1,
-            keep_highlights: false,
-            flip: false,
-            edge_boost: false,
-            view: None,
-            view_width: 1920,
-            view_height: 1080,
-            view_smooth: 0.2,
-            view_free: false,
-            camera_timeout: 1_000_000_000,
-            report_interval: 1_000_000_000,
-        }
-    }
 }
 
 impl Settings {
@@ -153,73 +127,16 @@ impl Settings {
         self.view.as_ref().map(|_| UVec2::new(self.view_width, self.view_height))
     }
 
-    /// Returns a warning for each group of properties that are set but have no effect.
-    pub(super) fn without_effect(&self) -> Vec<&'static str> {
-        let usual = Self::default();
-        let views = self.view_width != usual.view_width
-            || self.view_height != usual.view_height
-            || self.view_smooth != usual.view_smooth
-            || self.view_free;
-        let is_seamless = self.blend == Blending::Feather;
-        let groups = [
-            (
-                self.levels != usual.levels && self.blend != Blending::Multiband,
-                "`levels` has no effect without `blend=multiband`",
-            ),
-            (self.feather > 0.0 && is_seamless, "`feather` has no effect with `blend=feather`"),
-            (
-                self.anchor >= 0 && !self.match_colours,
-                "`anchor` has no effect with `match-colours=false`",
-            ),
-            (
-                views && self.view.is_none(),
-                "`view-width`, `view-height`, `view-smooth` and `view-free` have no effect without `view`",
-            ),
-            (
-                self.lookup != usual.lookup && self.view.is_some(),
-                "`lookup` has no effect with `view`, which is rendered from the frames",
-            ),
-        ];
-        groups.into_iter().filter(|(is_idle, _)| *is_idle).map(|(_, text)| text).collect()
-    }
-
     /// Checks the area of the view.
     pub(super) fn check_view(&self) -> Result<(), StitchFailure> {
         match self.view_size() {
             Some(size) if u64::from(size.x) * u64::from(size.y) > MAX_CANVAS_AREA => {
-                Err(StitchFailure::ViewArea { size })
+                Err(StitchFailure::settings(format!(
+                    "the view is {}×{} pixels, but its area must be at most {MAX_CANVAS_AREA} pixels; reduce `view-width` or `view-height`",
+                    size.x, size.y
+                )))
             }
             _ => Ok(()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn properties_without_effect_are_named() {
-        let usual = Settings::default;
-        assert!(usual().without_effect().is_empty());
-        let view = Some("track.csv".to_owned());
-        for (settings, property) in [
-            (Settings { levels: 3, ..usual() }, Some("`levels`")),
-            (Settings { levels: 3, blend: Blending::Multiband, ..usual() }, None),
-            (Settings { feather: 9.0, ..usual() }, Some("`feather`")),
-            (Settings { feather: 9.0, blend: Blending::Seam, ..usual() }, None),
-            (Settings { anchor: 0, match_colours: false, ..usual() }, Some("`anchor`")),
-            (Settings { anchor: 0, ..usual() }, None),
-            (Settings { view_free: true, ..usual() }, Some("`view-width`")),
-            (Settings { view_free: true, view: view.clone(), ..usual() }, None),
-            (Settings { lookup: LookupMode::Cubic, view, ..usual() }, Some("`lookup`")),
-            (Settings { lookup: LookupMode::Cubic, ..usual() }, None),
-        ] {
-            let found = settings.without_effect();
-            assert_eq!(found.len(), usize::from(property.is_some()), "{found:?}");
-            assert!(
-                found.first().is_none_or(|text| text.starts_with(property.unwrap_or_default()))
-            );
         }
     }
 }

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::{fmt, thread};
 
-use super::pool::{Pool, Pooled};
+use super::pool::Pooled;
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
 use crate::io::video::DecodedFrame;
@@ -148,13 +148,43 @@ impl From<DecodedFrame> for ExternalFrame {
     }
 }
 
-/// A frame of one camera, for [`Stitcher::submit_each`](super::Stitcher::submit_each).
+/// A frame of one camera, for [`Stitcher::submit`](super::Stitcher::submit) and
+/// [`Stitcher::push`](super::Stitcher::push).
 #[derive(Debug)]
 pub enum CameraFrame<'a> {
     /// A frame in host memory, which is copied.
     Host(Frame<'a>),
+    /// A buffer of [`Stitcher::buffer`](super::Stitcher::buffer), which is not copied in host memory.
+    Buffer(FrameBuffer),
     /// A frame in device memory, which is not copied.
     Device(ExternalFrame),
+    /// The camera has no new frame, so a set shows its last one. Requires
+    /// [`LiveOptions::failure`](field@super::LiveOptions::failure).
+    Missing,
+}
+
+impl<'a> From<Frame<'a>> for CameraFrame<'a> {
+    fn from(frame: Frame<'a>) -> Self {
+        Self::Host(frame)
+    }
+}
+
+impl<'a> From<&Frame<'a>> for CameraFrame<'a> {
+    fn from(frame: &Frame<'a>) -> Self {
+        Self::Host(*frame)
+    }
+}
+
+impl From<FrameBuffer> for CameraFrame<'_> {
+    fn from(buffer: FrameBuffer) -> Self {
+        Self::Buffer(buffer)
+    }
+}
+
+impl From<ExternalFrame> for CameraFrame<'_> {
+    fn from(frame: ExternalFrame) -> Self {
+        Self::Device(frame)
+    }
 }
 
 impl fmt::Debug for ExternalFrame {
@@ -163,72 +193,70 @@ impl fmt::Debug for ExternalFrame {
     }
 }
 
-/// A frame in host memory, which several sets may share: the next set shows it again if the camera has a lower frame
-/// rate or fails. Only the thread that submits sets locks the frame, so that no lock is ever contended.
+/// A frame that several sets may share: the next set shows it again if the camera has a lower frame rate or fails. Only
+/// the thread that submits sets locks the frame, so that no lock is ever contended.
 #[derive(Clone, Debug)]
-pub(super) struct HostFrame(Arc<Mutex<UploadedOnce>>);
+pub(super) struct SharedFrame(Arc<Mutex<SubmittedOnce>>);
 
 #[derive(Debug)]
-struct UploadedOnce {
-    buffer: Pooled<InputBuffer>,
-    /// Whether the upload was submitted. Later work on the upload stream is ordered after it.
-    uploaded: bool,
+struct SubmittedOnce {
+    memory: Memory,
+    /// Whether a set has submitted the frame. Later work on the upload stream is ordered after its upload.
+    submitted: bool,
 }
 
-impl From<FrameBuffer> for HostFrame {
+#[derive(Debug)]
+enum Memory {
+    Host(Pooled<InputBuffer>),
+    Device(ExternalFrame),
+}
+
+impl From<FrameBuffer> for SharedFrame {
     fn from(FrameBuffer { buffer }: FrameBuffer) -> Self {
-        Self(Arc::new(Mutex::new(UploadedOnce { buffer, uploaded: false })))
+        Self::new(Memory::Host(buffer))
     }
 }
 
-impl HostFrame {
-    /// Returns whether the buffer of this frame belongs to the pool.
-    pub(super) fn is_of(&self, pool: &Pool<InputBuffer>) -> bool {
-        pool.owns(&lock(&self.0).buffer)
+impl From<ExternalFrame> for SharedFrame {
+    fn from(frame: ExternalFrame) -> Self {
+        Self::new(Memory::Device(frame))
     }
 }
 
-/// One camera's frame of a submitted set.
-#[derive(Debug)]
-pub(super) enum Input {
-    Host(HostFrame),
-    External(ExternalFrame),
-}
+impl SharedFrame {
+    fn new(memory: Memory) -> Self {
+        Self(Arc::new(Mutex::new(SubmittedOnce { memory, submitted: false })))
+    }
 
-impl Input {
-    /// Submits the upload of a frame in host memory, unless an earlier set has done so. Does nothing for an external
-    /// frame, which is already on the device.
+    /// Submits the upload of a frame in host memory, unless an earlier set has done so.
     ///
     /// # Safety
-    /// The host and device buffers of the input must not be dropped or changed before the copy is done. All uploads of
-    /// the input must be submitted to the same stream.
+    /// The host and device buffers of the frame must not be dropped or changed before the copy is done. All uploads of
+    /// the frame must be submitted to the same stream.
     pub(super) unsafe fn submit_upload(&self, stream: &Stream) -> Result<(), DeviceError> {
-        let Self::Host(HostFrame(frame)) = self else { return Ok(()) };
-        let UploadedOnce { buffer, uploaded } = &mut *lock(frame);
-        if !*uploaded {
+        let SubmittedOnce { memory, submitted } = &mut *lock(&self.0);
+        if let Memory::Host(buffer) = memory
+            && !*submitted
+        {
             let InputBuffer { host, device } = &mut **buffer;
             let frame = Frame::of_tight(device.format(), host);
             // SAFETY: the caller guarantees that the host and device buffers stay valid and unchanged until the copy
             // is done.
             unsafe { device.submit_upload(stream, &frame)? };
-            *uploaded = true;
         }
+        *submitted = true;
         Ok(())
     }
 
-    /// Returns whether no earlier set has submitted this frame. External frames always count as new, because the
-    /// stitcher cannot recognise the frames of other code.
+    /// Returns whether no earlier set has submitted this frame.
     pub(super) fn is_new(&self) -> bool {
-        match self {
-            Self::Host(HostFrame(frame)) => !lock(frame).uploaded,
-            Self::External(_) => true,
-        }
+        !lock(&self.0).submitted
     }
 
     /// Makes `stream` wait for the event of an external frame, if it has one.
     pub(super) fn await_ready(&self, stream: &Stream) -> Result<(), DeviceError> {
-        match self {
-            Self::External(ExternalFrame { ready: Some(ready), .. }) => stream.wait(ready),
+        match &lock(&self.0).memory {
+            Memory::Device(ExternalFrame { ready: Some(ready), .. }) => stream.wait(ready),
             _ => Ok(()),
         }
     }
@@ -238,7 +266,7 @@ impl Input {
 /// until the work is done.
 #[derive(Debug)]
 pub(super) struct FrameSet {
-    pub(super) frames: Vec<Input>,
+    pub(super) frames: Vec<SharedFrame>,
     /// A token that limits the number of sets in flight. It is the last field, so that it returns to its pool only
     /// after the frames are released.
     pub(super) _token: Pooled<()>,
@@ -247,28 +275,19 @@ pub(super) struct FrameSet {
 impl FrameSet {
     /// Locks the frames of the set, so that work on them can be submitted.
     pub(super) fn lock(&self) -> LockedFrames<'_> {
-        let frames = self.frames.iter().map(|input| match input {
-            Input::Host(HostFrame(frame)) => LockedFrame::Host(lock(frame)),
-            Input::External(frame) => LockedFrame::External(frame.view),
-        });
-        LockedFrames(frames.collect())
+        LockedFrames(self.frames.iter().map(|SharedFrame(frame)| lock(frame)).collect())
     }
 }
 
-enum LockedFrame<'a> {
-    Host(MutexGuard<'a, UploadedOnce>),
-    External(FrameView<'a>),
-}
-
 /// The locked frames of a set.
-pub(super) struct LockedFrames<'a>(Vec<LockedFrame<'a>>);
+pub(super) struct LockedFrames<'a>(Vec<MutexGuard<'a, SubmittedOnce>>);
 
 impl LockedFrames<'_> {
     /// Returns views of the frames in device memory, in the order of the cameras.
     pub(super) fn views(&self) -> Vec<FrameView<'_>> {
-        let views = self.0.iter().map(|frame| match frame {
-            LockedFrame::Host(frame) => frame.buffer.device.view(),
-            LockedFrame::External(view) => *view,
+        let views = self.0.iter().map(|frame| match &frame.memory {
+            Memory::Host(buffer) => buffer.device.view(),
+            Memory::Device(frame) => frame.view,
         });
         views.collect()
     }

@@ -9,9 +9,8 @@
 //! colour correction and the seam search, and the seam keeps its position. An analysis of a scene that is too dark for
 //! an estimate is not a failure.
 //!
-//! Only cameras that are completely in the panorama and have delivered a frame within the last second are compared. The
-//! colours and the seams of the others stay until they work again. A failure is noticed late, so the colours then
-//! return to those of two seconds before.
+//! Only cameras that are completely in the panorama are compared. The colours and the seams of the others stay until they
+//! work again. A failure is noticed late, so the colours then return to those of two seconds before.
 //!
 //! When the colour correction is switched on or off, the colours change from their current values in small steps. When
 //! it is switched off, they change to the manual colours, which the user sets in the stitch options.
@@ -24,10 +23,10 @@ use shared_types::colour::ColourSums;
 use shared_types::stitch::MAX_CAMERAS;
 
 use super::buffers::FrameSet;
+use super::cameras::Shares;
 use super::colour_state::{Analysis, OverlapSums};
 use super::live_warp::{FrameSettings, LiveWarp};
 use super::options::ColourOptions;
-use super::presence::{Compared, Presence};
 use super::shared::Shared;
 use crate::device::{DeviceError, Event, Pinned, Priority, Stream, insist};
 use crate::lock::lock;
@@ -40,12 +39,12 @@ use crate::ops::stitch::{StitchError, Vignettes};
 /// switched off.
 const STRIKES: u32 = 3;
 
-/// The maximum time since a camera's latest frame for which its picture is compared with those of other cameras.
-const FRESH: Duration = Duration::from_secs(1);
-
-/// The time by which the colours are set back if a camera fails. A failure is noticed within [`FRESH`], or within a few
+/// The time by which the colours are set back if a camera fails. A failure is noticed within a second, or within a few
 /// analyses of the pictures.
 const SET_BACK: Duration = Duration::from_secs(2);
+
+/// Whether the picture of each camera is compared with those of other cameras.
+pub(super) type Compared = [bool; MAX_CAMERAS];
 
 /// The state of the colour correction after an analysis.
 struct Matched {
@@ -91,8 +90,6 @@ pub(super) struct Follower {
     running: Option<Running>,
     /// The number of frames since the last analysis was started.
     frames: u32,
-    /// The timestamp of the latest set with a new frame of each camera.
-    latest: [Option<Duration>; MAX_CAMERAS],
     /// The cameras of the latest set that are compared.
     compared: Compared,
     /// The results of the analyses of the last [`SET_BACK`], and the one before them.
@@ -115,32 +112,24 @@ impl Follower {
             manual,
             running: None,
             frames: 0,
-            latest: [None; MAX_CAMERAS],
             compared: [false; MAX_CAMERAS],
             history: VecDeque::new(),
         })
     }
 
-    /// Returns the cameras of a set that are compared, without the `suspects`. If one of them is no longer compared,
-    /// sets the colours back. Call this for each set before its frames are uploaded.
+    /// Returns the cameras that are compared: those that are completely in the panorama, without those that may be
+    /// black. If one of them is no longer compared, sets the colours back. `cameras` has the shares and the suspects.
     pub(super) fn compared(
         &mut self,
-        set: &FrameSet,
         timestamp: Duration,
-        presence: Option<&Presence>,
-        suspects: Option<[bool; MAX_CAMERAS]>,
+        cameras: Option<&(Shares, Compared)>,
     ) -> Compared {
-        let mut compared = [false; MAX_CAMERAS];
-        for (camera, frame) in set.frames.iter().enumerate() {
-            if frame.is_new() {
-                self.latest[camera] = Some(timestamp);
-            }
-            let is_fresh =
-                self.latest[camera].is_some_and(|latest| timestamp.abs_diff(latest) <= FRESH);
-            let is_whole = presence.is_none_or(|presence| presence.presence[camera] == 1.0);
-            let is_suspect = suspects.is_some_and(|suspects| suspects[camera]);
-            compared[camera] = is_fresh && is_whole && !is_suspect;
-        }
+        let is_compared = |camera: usize| {
+            cameras.is_none_or(|(shares, suspects)| {
+                shares.presence[camera] == 1.0 && !suspects[camera]
+            })
+        };
+        let compared = std::array::from_fn(is_compared);
         let before = std::mem::replace(&mut self.compared, compared);
         if before.iter().zip(&compared).any(|(before, now)| *before && !now) {
             self.set_back(timestamp);

@@ -15,17 +15,15 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `intake`, `checks` | checks frames, combines them to sets, sends the sets to the worker |
-//! | `pairing` | pairs frames by timestamp, corrects clocks |
+//! | `intake` | checks frames, combines them to sets, sends the sets to the worker |
+//! | `pairing` | combines frames by timestamp |
 //! | `worker` | the two threads: submits sets, repeats failed submissions, collects panoramas |
 //! | `follow`, `colour_state` | colour analysis and seam search, and their failures |
 //! | `live_warp`, `seam`, `faded` | the warp in use, its seam, fades to a new seam, weights without absent cameras |
-//! | `cameras`, `vitals` | the states of the cameras: live, frozen, black, late, gone |
-//! | `presence` | fades of cameras that fail or return |
-//! | `failure` | options, states, events and health figures for cameras that fail |
+//! | `cameras`, `failure` | cameras that fail: states, fades, options, events and figures |
 //! | `options`, `input_formats` | options, and the pixel formats of the cameras |
 //! | `buffers`, `pool` | buffers and their reuse |
-//! | `panorama`, `readers`, `wakers` | finished panoramas, their readers, and the wakers of those that wait |
+//! | `panorama`, `readers` | finished panoramas and their readers |
 //! | `counters` | counters and latencies |
 //! | `shared` | state shared by the threads |
 //!
@@ -33,7 +31,6 @@
 
 mod buffers;
 mod cameras;
-mod checks;
 mod colour_state;
 mod counters;
 mod error;
@@ -47,12 +44,9 @@ mod options;
 mod pairing;
 mod panorama;
 mod pool;
-mod presence;
 mod readers;
 mod seam;
 mod shared;
-mod vitals;
-mod wakers;
 mod worker;
 
 use std::sync::atomic::Ordering::Release;
@@ -61,17 +55,16 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use glam::UVec2;
+
 pub use buffers::{CameraFrame, ExternalFrame, FrameBuffer};
 pub use colour_state::{Analysis, ColourState, OverlapSums};
 pub use counters::{CameraCounters, Dropped, LiveCounters};
 pub use error::LiveError;
-pub use failure::{
-    CameraEvent, CameraEvents, CameraHealth, CameraState, FailureOptions, StateCounts,
-};
+pub use failure::{CameraEvent, CameraHealth, CameraState, FailureOptions};
 pub use input_formats::InputFormats;
 pub use intake::Submitted;
 pub use options::{ColourOptions, LiveOptions, Pace};
-pub use pairing::{CameraTiming, Clocks, FrameCounts};
 pub use panorama::StitchedFrame;
 pub use readers::StitchedFrames;
 
@@ -129,6 +122,12 @@ fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<
             tracing::info!("compiling kernels such as `{kernel}` for this GPU; the driver keeps them for the next start");
         }
     })
+}
+
+/// Returns the sizes as a text, such as `3840×2160 and 1920×1080`.
+fn sizes(sizes: &[UVec2]) -> String {
+    let texts: Vec<_> = sizes.iter().map(|size| format!("{}×{}", size.x, size.y)).collect();
+    texts.join(" and ")
 }
 
 /// The state for replacing the warp of a running stitcher.
@@ -191,7 +190,7 @@ impl Stitcher {
         prepare(device, &options, &formats)?;
         let (viewer, path) = camera.map(|camera| (camera.viewer, camera.path)).unzip();
         if viewer.is_some() && options.blend.levels().is_some() {
-            return Err(LiveError::Options(
+            return Err(LiveError::invalid(
                 "a virtual camera does not support multiband blending; use a seam",
             ));
         }
@@ -259,15 +258,6 @@ impl Stitcher {
         StitchedFrames::new(Arc::clone(&self.shared))
     }
 
-    /// Stops accepting frames. The sets that were already submitted are still stitched. The readers end after the last
-    /// panorama. If they hold all panoramas and drop none, they end after [`LiveOptions::held_limit`].
-    pub fn close(&self) {
-        let mut intake = lock(&self.intake);
-        intake.close(&mut self.shared.tally().counters);
-        self.shared.closed.store(true, Release);
-        self.moved.notify_all();
-    }
-
     /// Replaces the warp from the next frame on. The panorama keeps its size.
     ///
     /// The new warp is prepared in parallel with the stitching. The call then waits at most half a second until no
@@ -295,7 +285,7 @@ impl Stitcher {
     fn swap(&self, warp: DeviceWarp, viewer: Option<Viewer>) -> Result<(), LiveError> {
         self.check_open()?;
         if viewer.is_some() != self.shared.current().warp.viewer.is_some() {
-            return Err(LiveError::Options(match viewer {
+            return Err(LiveError::invalid(match viewer {
                 Some(_) => "this stitcher outputs panoramas and needs no viewer; use `swap_warp`",
                 None => {
                     "this stitcher renders views and needs their cameras too; use `swap_viewer`"
@@ -305,13 +295,16 @@ impl Stitcher {
         let inputs = self.shared.formats.inputs.iter();
         let expected: Vec<_> = inputs.map(|format| format.size).collect();
         if warp.sources() != expected {
-            return Err(LiveError::Sources { found: warp.sources().to_vec(), expected });
+            let [found, expected] = [warp.sources(), &expected].map(sizes);
+            return Err(LiveError::Invalid(format!(
+                "the warp is for pictures of {found} pixels, but the stitcher is for pictures of {expected}; create a stitcher for this warp"
+            )));
         }
         let mut swap = lock(&self.swap);
         let follow = Follow {
             blend: self.shared.blend,
             lookup: self.shared.current().stitch.lookup,
-            failures: self.shared.with_cameras(|_, _| ()).is_some(),
+            failures: self.shared.with_cameras(|_| ()).is_some(),
             inputs: &self.shared.formats.inputs,
         };
         let size = self.shared.formats.output.size;
@@ -331,7 +324,7 @@ impl Stitcher {
     /// covers in `options` have no effect; see [`LiveOptions::stitch`].
     ///
     /// # Errors
-    /// Returns [`LiveError::Unusable`] if an option is out of range.
+    /// Returns [`LiveError`] if an option is out of range.
     pub fn set_options(&self, options: StitchOptions) -> Result<(), LiveError> {
         options.check(self.shared.cameras())?;
         lock(&self.shared.current).stitch = options;
@@ -375,30 +368,17 @@ impl Stitcher {
         Ok(weights.map(|plane| warp.plane(plane).download(stream)).collect::<Result<_, _>>()?)
     }
 
-    /// Returns the counters since the creation of the stitcher.
-    #[must_use]
-    pub fn counters(&self) -> LiveCounters {
-        let (counters, latencies) = self.shared.tally().snapshot();
-        counters.with_latencies(latencies)
-    }
-
-    /// Returns the frame time, the clock and the counts of each camera's frames that were pushed one by one.
-    #[must_use]
-    pub fn timing(&self) -> Vec<CameraTiming> {
-        lock(&self.intake).pairing.timing()
-    }
-
-    /// Returns the state and the counters of each camera. The list is empty if [`LiveOptions::failure`] is `None`.
+    /// Returns the state and the figures of each camera. The list is empty if [`LiveOptions::failure`] is `None`.
     #[must_use]
     pub fn cameras(&self) -> Vec<CameraHealth> {
-        self.shared.with_cameras(|cameras, now| cameras.health(now)).unwrap_or_default()
+        self.shared.with_cameras(|cameras| cameras.health()).unwrap_or_default()
     }
 
-    /// Returns the changes of the cameras' states since the last call. If more than 256 changes are not read, the
-    /// oldest are lost and counted. There are none if [`LiveOptions::failure`] is `None`.
+    /// Returns the changes of the cameras' states since the last call, oldest first. If more than 256 changes are not
+    /// read, the oldest are lost. There are none if [`LiveOptions::failure`] is `None`.
     #[must_use]
-    pub fn camera_events(&self) -> CameraEvents {
-        self.shared.with_cameras(|cameras, now| cameras.take_events(now)).unwrap_or_default()
+    pub fn camera_events(&self) -> Vec<CameraEvent> {
+        self.shared.with_cameras(|cameras| cameras.take_events()).unwrap_or_default()
     }
 
     /// Checks that the stitcher has not failed.
@@ -409,7 +389,7 @@ impl Stitcher {
     ///
     /// # Errors
     /// Returns [`LiveError`] if the stitcher has failed permanently: the device was lost, a wait for the device
-    /// failed, a thread of the stitcher panicked, or the readers held all panoramas ([`LiveError::Held`]).
+    /// failed, or a thread of the stitcher panicked.
     pub fn health(&self) -> Result<(), LiveError> {
         self.shared.health()
     }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use async_channel::{Receiver, TryRecvError};
+use async_channel::Receiver;
 use futures_core::Stream;
 
 use super::panorama::StitchedFrame;
@@ -25,31 +25,12 @@ use super::shared::Shared;
 pub struct StitchedFrames {
     receiver: Pin<Box<Receiver<StitchedFrame>>>,
     shared: Arc<Shared>,
-    /// The number of this reader in [`Wakers`](super::wakers::Wakers).
-    number: u64,
 }
 
 impl StitchedFrames {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         shared.readers.fetch_add(1, AcqRel);
-        let (receiver, number) = (Box::pin(shared.finished.clone()), shared.wakers.number());
-        Self { receiver, shared, number }
-    }
-
-    /// Returns the next panorama if there is one. Otherwise, registers the waker.
-    fn poll(&self, context: &Context<'_>) -> Poll<Option<StitchedFrame>> {
-        let next = || match self.receiver.try_recv() {
-            Ok(panorama) => Poll::Ready(Some(panorama)),
-            Err(TryRecvError::Closed) => Poll::Ready(None),
-            Err(TryRecvError::Empty) => Poll::Pending,
-        };
-        let first = next();
-        if first.is_ready() {
-            return first;
-        }
-        self.shared.wakers.register(self.number, context.waker().clone());
-        // A panorama that was sent before the waker was registered did not call it.
-        next()
+        Self { receiver: Box::pin(shared.finished.clone()), shared }
     }
 
     /// Waits at most `timeout` for the next panorama. Returns `Poll::Pending` after this time, and `Poll::Ready(None)`
@@ -57,13 +38,12 @@ impl StitchedFrames {
     pub fn next_timeout(&mut self, timeout: Duration) -> Poll<Option<StitchedFrame>> {
         let end = Instant::now().checked_add(timeout);
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        let context = Context::from_waker(&waker);
+        let mut context = Context::from_waker(&waker);
         loop {
-            let next = self.poll(&context);
+            let next = self.receiver.as_mut().poll_next(&mut context);
             let left =
                 end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
             if next.is_ready() || left.is_zero() {
-                self.shared.wakers.remove(self.number);
                 return next;
             }
             thread::park_timeout(left);
@@ -93,29 +73,23 @@ impl Iterator for StitchedFrames {
     type Item = StitchedFrame;
 
     fn next(&mut self) -> Option<StitchedFrame> {
-        loop {
-            if let Poll::Ready(next) = self.next_timeout(Duration::MAX) {
-                return next;
-            }
-        }
+        self.receiver.recv_blocking().ok()
     }
 }
 
 impl Stream for StitchedFrames {
     type Item = StitchedFrame;
 
-    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<StitchedFrame>> {
-        let next = self.poll(context);
-        if next.is_ready() {
-            self.shared.wakers.remove(self.number);
-        }
-        next
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<StitchedFrame>> {
+        self.receiver.as_mut().poll_next(context)
     }
 }
 
 impl Drop for StitchedFrames {
     fn drop(&mut self) {
-        self.shared.wakers.remove(self.number);
         self.shared.readers.fetch_sub(1, AcqRel);
         self.shared.outputs.nudge();
     }

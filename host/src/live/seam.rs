@@ -8,7 +8,7 @@ use shared_types::seam::SeamCosts;
 use super::buffers::FrameSet;
 use super::error::LiveError;
 use super::faded::{FadedWarp, Followed};
-use super::presence::Compared;
+use super::follow::Compared;
 use crate::device::{DeviceError, Pinned, Stream};
 use crate::frame::FrameFormat;
 use crate::ops::colour::Colours;
@@ -41,7 +41,7 @@ struct State {
 
 impl LiveSeam {
     /// Creates the seams, and returns the reason of each overlap that allows none. If no overlap allows a seam, returns
-    /// `None` and only the first reason. Returns [`LiveError::SeamFormats`] if two cameras with a seam have different
+    /// `None` and only the first reason. Returns [`LiveError`] if two cameras with a seam have different
     /// pixel formats in `inputs`: the kernels that compare both cameras read only one format.
     pub(super) fn new(
         stream: &Stream,
@@ -57,8 +57,11 @@ impl LiveSeam {
         for seam in seams.pairs() {
             let formats = seam.cameras().map(|camera| inputs[camera].pixels);
             if formats[0] != formats[1] {
-                let cameras = seam.cameras().map(|camera| camera_name(camera, inputs.len()));
-                return Err(LiveError::SeamFormats { cameras, formats });
+                let [first, second] = seam.cameras().map(|i| camera_name(i, inputs.len()));
+                let [one, other] = formats;
+                return Err(LiveError::Invalid(format!(
+                    "the frames of the {first} and {second} cameras are {one} and {other}, but a seam requires one pixel format; use feathered blending, or convert the frames of one camera"
+                )));
             }
         }
         let seamed = FadedWarp::new(stream, warp)?;

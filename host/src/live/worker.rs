@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 use glam::Vec3;
 use shared_types::Rgba8;
 
-use super::buffers::{FrameSet, OutputBuffer};
+use super::buffers::{FrameBuffer, FrameSet, InputBuffer, OutputBuffer, SharedFrame};
+use super::cameras::Shares;
 use super::error::LiveError;
 use super::faded::Followed;
 use super::failure::FailureOptions;
@@ -27,8 +28,7 @@ use super::follow::Follower;
 use super::live_warp::{FrameSettings, LiveWarp};
 use super::options::{ColourOptions, LOOK_AGAIN, Pace};
 use super::panorama::StitchedFrame;
-use super::pool::Pooled;
-use super::presence::Presence;
+use super::pool::{Pool, Pooled};
 use super::shared::{Shared, Streams};
 use crate::device::{DeviceError, insist};
 use crate::lock::lock;
@@ -36,15 +36,13 @@ use crate::ops::colour::{Colours, GammaTable};
 use crate::ops::stitch::{Covers, Lookup, Power, StitchOptions, stitch, stitch_with_table};
 use crate::ops::view::{ViewPath, ViewPose};
 
-/// The time within which a reader that still waits registers its waker again after it was called.
-const ANSWER: Duration = Duration::from_secs(1);
-
 /// The maximum number of attempts to submit a set to the device.
 const ATTEMPTS: u32 = 3;
 
-/// A complete set that was not submitted to the device yet.
+/// A complete set that was not submitted to the device yet. `None` stands for the last frame of a camera.
 pub(super) struct Job {
-    pub(super) set: FrameSet,
+    pub(super) frames: Vec<Option<SharedFrame>>,
+    pub(super) token: Pooled<()>,
     pub(super) timestamp: Duration,
     pub(super) complete: Instant,
 }
@@ -57,7 +55,7 @@ pub(super) struct Flight {
     warp: Arc<LiveWarp>,
     output: Pooled<OutputBuffer>,
     colours: Colours,
-    presence: Option<Presence>,
+    shares: Option<Shares>,
     timestamp: Duration,
     complete: Instant,
 }
@@ -101,6 +99,9 @@ pub(super) struct Worker {
     cover: Vec3,
     /// The number of sets since the last analysis of the pictures.
     sets: u32,
+    /// The last frame of each camera, which replaces frames that a set lacks. Black before the first frame. Empty if no
+    /// set lacks frames.
+    last: Vec<SharedFrame>,
     flights: SyncSender<Flight>,
 }
 
@@ -112,7 +113,13 @@ impl Worker {
         path: Option<ViewPath>,
         flights: SyncSender<Flight>,
     ) -> Result<Self, DeviceError> {
+        let black = |pool: &Pool<InputBuffer>| {
+            let mut buffer = pool.try_take().filter(|_| failure.is_some())?;
+            buffer.fill_black();
+            Some(FrameBuffer { buffer }.into())
+        };
         Ok(Self {
+            last: shared.inputs.iter().filter_map(black).collect(),
             every: failure.map(|failure| failure.every),
             cover: failure.map_or(Vec3::ZERO, |failure| {
                 let Rgba8 { r, g, b, .. } = failure.colour;
@@ -140,6 +147,7 @@ impl Worker {
                 self.shared.fail_with_set(LiveError::Panicked);
             }
         }
+        self.last.clear();
         // Close the channel to the collecting thread first. Otherwise that thread would not end if the colour and seam
         // analysis never ended.
         drop(self.flights);
@@ -170,8 +178,7 @@ impl Worker {
             Ok(colours) => colours,
             Err(error) => return shared.fail_with_set(error.into()),
         };
-        let cameras = shared.with_cameras(|cameras, now| (cameras.next(now), cameras.suspects()));
-        let (presence, suspects) = cameras.unzip();
+        let cameras = shared.with_cameras(|cameras| (cameras.next(), cameras.suspects()));
         if let Some(seam) = &current.warp.seam {
             lock(seam).advance();
         }
@@ -186,20 +193,13 @@ impl Worker {
                 Err(_) => {}
             }
         }
-        let Job { set, timestamp, complete } = job;
-        let (set, warp) = (Arc::new(set), Arc::clone(&current.warp));
-        let compared = self.follower.compared(&set, timestamp, presence.as_ref(), suspects);
-        let analysed = self.analysed(&set);
-        let flight = held.insert(Flight {
-            set,
-            analysed,
-            warp,
-            output,
-            colours,
-            presence,
-            timestamp,
-            complete,
-        });
+        let Job { frames, token, timestamp, complete } = job;
+        let set = Arc::new(FrameSet { frames: self.frames(frames), _token: token });
+        let (analysed, warp) = (self.analysed(&set), Arc::clone(&current.warp));
+        let compared = self.follower.compared(timestamp, cameras.as_ref());
+        let shares = cameras.map(|(shares, _)| shares);
+        let flight = Flight { set, analysed, warp, output, colours, shares, timestamp, complete };
+        let flight = held.insert(flight);
         let mut attempt = 1;
         while let Err(error) = self.submit(flight, &current) {
             // The device may still use the buffers, because a part of the set's work was already submitted. Wait until
@@ -240,6 +240,17 @@ impl Worker {
         }
     }
 
+    /// Returns the frames of a set, with the last frame of each camera whose frame the set lacks.
+    fn frames(&mut self, frames: Vec<Option<SharedFrame>>) -> Vec<SharedFrame> {
+        if self.last.is_empty() {
+            return frames.into_iter().flatten().collect();
+        }
+        for (last, frame) in self.last.iter_mut().zip(frames) {
+            *last = frame.unwrap_or_else(|| last.clone());
+        }
+        self.last.clone()
+    }
+
     /// Returns the cameras of a set with new frames, if an analysis of the pictures is due.
     fn analysed(&mut self, set: &FrameSet) -> Vec<usize> {
         let Some(every) = self.every else { return Vec::new() };
@@ -255,7 +266,7 @@ impl Worker {
     /// Submits the upload, the stitch and the download of a set to their streams.
     fn submit(&mut self, flight: &mut Flight, current: &FrameSettings) -> Result<(), LiveError> {
         let Streams { upload, compute, download } = &self.shared.streams;
-        let Flight { set, analysed, warp, output, colours, presence, .. } = flight;
+        let Flight { set, analysed, warp, output, colours, shares, .. } = flight;
         for input in &set.frames {
             // SAFETY: the buffers of `input` are not changed during the upload. They are dropped only after the
             // panorama of this set is done or the streams are drained.
@@ -266,8 +277,8 @@ impl Worker {
         for input in &set.frames {
             input.await_ready(compute)?;
         }
-        let covers = match presence {
-            Some(Presence { cover, .. }) => Covers { colour: self.cover, parts: *cover },
+        let covers = match shares {
+            Some(Shares { cover, .. }) => Covers { colour: self.cover, parts: *cover },
             None => Covers::NONE,
         };
         let options = StitchOptions { colours: *colours, covers, ..current.stitch };
@@ -278,7 +289,7 @@ impl Worker {
             // sets on this output buffer is done.
             unsafe { vitals.sampler.submit(compute, &frames)? };
         }
-        let presences = presence.as_ref().unwrap_or(&Presence::FULL).presence;
+        let presences = shares.as_ref().unwrap_or(&Shares::FULL).presence;
         let (mut seam, mut faded) = (warp.seam.as_ref().map(lock), warp.faded.as_ref().map(lock));
         let (viewer, multiband) = (warp.viewer.as_ref(), warp.multiband.as_ref());
         let by_mesh = viewer.is_none() && options.lookup == Lookup::Mesh;
@@ -327,8 +338,7 @@ impl Worker {
     }
 
     /// Takes a free output buffer. If no buffer is free:
-    /// - In [`Pace::Wait`], waits until a reader returns a buffer. If the readers hold all buffers and a caller depends
-    ///   on the next panorama, the stitcher fails after the time limit for held panoramas.
+    /// - In [`Pace::Wait`], waits until a reader returns a buffer.
     /// - In [`Pace::Live`], and whenever all readers were dropped, discards the oldest unread panorama to free its
     ///   buffer. If all panoramas were read but sets are in flight, waits for their panoramas. If the readers hold all
     ///   buffers, returns [`NoOutput::Reader`].
@@ -337,11 +347,6 @@ impl Worker {
     fn output(&self) -> Result<Pooled<OutputBuffer>, NoOutput> {
         let shared = &self.shared;
         let mut waited = false;
-        // The time since which the readers hold all buffers, and the number of changes of the pool at this time.
-        let mut held: Option<(Instant, u64)> = None;
-        // The time at which all wakers were called and removed, and the number of changes at this time. A reader that
-        // still waits registers again.
-        let mut asked: Option<(Instant, u64)> = None;
         loop {
             let seen = shared.outputs.changes();
             if let Some(output) = shared.outputs.try_take() {
@@ -362,27 +367,6 @@ impl Worker {
                 if in_flight == 0 {
                     return Err(NoOutput::Reader);
                 }
-            } else if in_flight == 0 && shared.finished.is_empty() && shared.is_awaited() {
-                let (slots, limit) = (shared.slots, shared.held_limit);
-                let is_same =
-                    |(since, changes): (Instant, u64)| (changes == seen).then(|| since.elapsed());
-                match (held.and_then(is_same), asked.and_then(is_same)) {
-                    // The reader has registered its waker again, so it still waits.
-                    (_, Some(since)) if since < ANSWER => {
-                        shared.fail(LiveError::Held { slots, limit });
-                        continue;
-                    }
-                    (Some(since), _) if since >= limit => {
-                        // A task that stopped waiting leaves its waker behind.
-                        shared.wakers.wake_elsewhere();
-                        (held, asked) = (None, Some((Instant::now(), seen)));
-                        continue;
-                    }
-                    (Some(_), _) => {}
-                    (None, _) => held = Some((Instant::now(), seen)),
-                }
-            } else {
-                held = None;
             }
             if !waited {
                 waited = true;
@@ -406,10 +390,6 @@ pub(super) fn collect(
         shared.in_flight.fetch_sub(1, AcqRel);
         shared.outputs.nudge();
     }
-    drop(finished);
-    if panics(|| shared.wakers.wake()) {
-        shared.fail(LiveError::Panicked);
-    }
 }
 
 /// Waits for one panorama and sends it to the readers. The drop of the input frames is the last step, because it runs
@@ -425,23 +405,17 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
     let Flight { set, analysed, warp, output, colours, timestamp, complete, .. } = flight;
     if let Some(vitals) = output.vitals.as_ref().filter(|_| !analysed.is_empty()) {
         let vitals = analysed.iter().map(|&camera| (camera, vitals.results[camera]));
-        shared.with_cameras(|cameras, now| cameras.analysed(now, vitals));
+        shared.with_cameras(|cameras| cameras.analysed(vitals));
     }
     let latency = complete.elapsed();
     let (buffer, format) = (output, shared.formats.output);
     let panorama = StitchedFrame { buffer, format, timestamp, latency, colours };
-    // Send and count the panorama under the lock of the tally. Then the counters always include a panorama that a
-    // reader has received, and never a panorama that was not sent.
-    let mut tally = shared.tally();
-    // The channel has room for all output buffers, so it is never full.
-    let sent = finished.try_send(panorama);
-    if sent.is_ok() {
-        tally.panorama(latency);
-    }
-    drop(tally);
-    shared.wakers.wake();
-    if sent.is_err() {
-        // The channel is closed, because the stitcher has failed in the meantime.
+    // Count the panorama first. Then the counters always include a panorama that a reader has received.
+    shared.tally().panorama(latency);
+    // The channel has room for all output buffers, so it is never full. It is closed if the stitcher has failed in the
+    // meantime.
+    if finished.try_send(panorama).is_err() {
+        shared.tally().counters.panoramas -= 1;
         shared.count_unfinished(1);
     }
     drop((set, warp));
