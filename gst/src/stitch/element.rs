@@ -94,7 +94,7 @@ pub(crate) struct Element {
     #[property(name = "report-interval", get, set, type = u64, member = report_interval,
         nick = "Report interval",
         blurb = "Time in ns between messages about health and colours (0 = none)",
-        maximum = u64::MAX - 1, default = 1_000_000_000, construct, mutable_ready)]
+        maximum = u64::MAX - 1, default = 1_000_000_000, construct)]
     settings: Mutex<Settings>,
     state: Mutex<State>,
     /// The stitcher, which is locked while it stitches.

@@ -6,35 +6,47 @@ use std::time::Duration;
 use gst_video::VideoInfo;
 use panoweave::device::Place;
 use panoweave::frame::{Frame, FrameFormat, FrameRef};
-use panoweave::live::{CameraFrame, ExternalFrame, LiveError, Stitcher, Submitted};
+use panoweave::live::{CameraFrame, ExternalFrame, Stitcher, Submitted};
 
 use super::cuda;
 use super::error::StitchFailure;
 use super::mapped::{Mapped, Target};
+use super::pad::Taken;
 
 /// One camera's frame of a set.
-pub(super) struct CameraBuffer {
-    /// The name of the camera's pad.
-    pub(super) pad: String,
-    /// The buffer and its format, or `None` if the camera has not sent a frame.
-    pub(super) buffer: Option<(gst::Buffer, VideoInfo)>,
-    /// Whether no earlier panorama has used the frame.
-    pub(super) is_new: bool,
+pub(super) struct Input {
     /// The format of the frame, or the one that is expected.
     pub(super) format: FrameFormat,
-}
-
-/// One frame of each camera, mapped where its memory is.
-pub(super) struct Inputs(Vec<Input>);
-
-struct Input {
-    format: FrameFormat,
+    /// Whether no earlier panorama has used the frame.
     is_new: bool,
-    /// The mapped frame, and the device of a frame in CUDA memory.
+    /// The mapped frame, and the device of a frame in CUDA memory. `None` if the camera has not sent a frame.
     mapped: Option<(Arc<Mapped>, Option<Place>)>,
 }
 
 impl Input {
+    /// Maps the frame of a pad: to the device if it is in CUDA memory of `context`, otherwise to host memory.
+    pub(super) fn map(
+        pad: &str,
+        Taken { frame, is_new }: Taken,
+        format: FrameFormat,
+        context: Option<(&cuda::Context, Place)>,
+    ) -> Result<Self, StitchFailure> {
+        let Some((buffer, info)) = frame else { return Ok(Self { format, is_new, mapped: None }) };
+        let place = context.filter(|(context, _)| context.owns(&buffer)).map(|(_, place)| place);
+        let target = if place.is_some() { Target::Cuda } else { Target::Host };
+        let mapped = Mapped::read(&buffer, &info, format, target).ok_or_else(|| {
+            StitchFailure::failed(format!(
+                "cannot read the frame of {pad}: its buffer cannot be mapped, or does not contain all rows of the frame"
+            ))
+        })?;
+        Ok(Self { format, is_new, mapped: Some((Arc::new(mapped), place)) })
+    }
+
+    /// Returns the bytes of a black frame if a camera of files has not sent one.
+    fn black(&self, live: bool) -> Vec<u8> {
+        if live || self.mapped.is_some() { Vec::new() } else { self.format.black() }
+    }
+
     fn frame(&self) -> Option<FrameRef<'_>> {
         let (mapped, place) = self.mapped.as_ref()?;
         Some(match place {
@@ -45,64 +57,39 @@ impl Input {
     }
 }
 
-impl Inputs {
-    /// Maps the buffers of the cameras: to the device if they are in CUDA memory of `context`, otherwise to host
-    /// memory.
-    pub(super) fn map(
-        frames: Vec<CameraBuffer>,
-        context: Option<(&cuda::Context, Place)>,
-    ) -> Result<Self, StitchFailure> {
-        let map = |CameraBuffer { pad, buffer, is_new, format }| {
-            let Some((buffer, info)) = buffer else {
-                return Ok(Input { format, is_new, mapped: None });
-            };
-            let place =
-                context.filter(|(context, _)| context.owns(&buffer)).map(|(_, place)| place);
-            let target = if place.is_some() { Target::Cuda } else { Target::Host };
-            let frame = Mapped::read(&buffer, &info, format, target).ok_or_else(|| {
-                StitchFailure::failed(format!(
-                    "cannot read the frame of {pad}: its buffer cannot be mapped, or does not contain all rows of the frame"
-                ))
-            })?;
-            Ok(Input { format, is_new, mapped: Some((Arc::new(frame), place)) })
-        };
-        Ok(Self(frames.into_iter().map(map).collect::<Result<_, StitchFailure>>()?))
-    }
+/// Returns references to the frames, or `None` if a camera has not sent one.
+pub(super) fn frames(inputs: &[Input]) -> Option<Vec<FrameRef<'_>>> {
+    inputs.iter().map(Input::frame).collect()
+}
 
-    /// Returns the formats of the frames.
-    pub(super) fn formats(&self) -> Vec<FrameFormat> {
-        self.0.iter().map(|input| input.format).collect()
-    }
-
-    /// Returns references to the frames, or `None` if a camera has not sent one.
-    pub(super) fn frames(&self) -> Option<Vec<FrameRef<'_>>> {
-        self.0.iter().map(Input::frame).collect()
-    }
-
-    /// Submits the frames to a stitcher, which copies those in host memory, and releases those in device memory after
-    /// it has read them. If `only_new`, frames that an earlier panorama has used are missing, so that the stitcher
-    /// notices cameras that fail.
-    pub(super) fn submit(
-        &self,
-        stitcher: &Stitcher,
-        timestamp: Duration,
-        only_new: bool,
-    ) -> Result<Submitted, LiveError> {
-        let frames = self.0.iter().map(|input| match &input.mapped {
-            Some((frame, None)) if input.is_new || !only_new => {
-                frame.host().map_or(CameraFrame::Missing, CameraFrame::Host)
-            }
-            Some((frame, Some(place))) if input.is_new || !only_new => {
+/// Submits the frames to a stitcher, which copies those in host memory, and releases those in device memory after
+/// it has read them. In a live pipeline that has `started`, frames that an earlier panorama has used are missing, so
+/// that the stitcher notices cameras that fail. Without a frame, a camera of files is black.
+pub(super) fn submit(
+    inputs: &[Input],
+    stitcher: &Stitcher,
+    timestamp: Duration,
+    live: bool,
+    started: bool,
+) -> Result<Submitted, StitchFailure> {
+    let black: Vec<_> = inputs.iter().map(|input| input.black(live)).collect();
+    let mut frames = Vec::with_capacity(inputs.len());
+    for (input, black) in inputs.iter().zip(&black) {
+        frames.push(match &input.mapped {
+            None if live => CameraFrame::Missing,
+            None => CameraFrame::Host(Frame::tight(input.format, black)?),
+            Some(_) if live && started && !input.is_new => CameraFrame::Missing,
+            Some((frame, None)) => frame.host().map_or(CameraFrame::Missing, CameraFrame::Host),
+            Some((frame, Some(place))) => {
                 let frame = frame.clone();
                 // SAFETY: the external frame owns a reference to the mapped frame, so the memory stays valid.
                 // `Mapped::read` has waited until the frame was written, and its reference to the buffer keeps
                 // others from writing.
                 CameraFrame::Device(unsafe { ExternalFrame::new(frame.view(*place), frame) })
             }
-            _ => CameraFrame::Missing,
         });
-        stitcher.submit(frames, timestamp)
     }
+    Ok(stitcher.submit(frames, timestamp)?)
 }
 
 /// Copies a frame in host memory to a buffer with the format `info`. Returns `None` if the buffer cannot be mapped.

@@ -28,7 +28,7 @@ impl Reports {
         time: gst::ClockTime,
         settings: &Settings,
     ) -> Vec<gst::Structure> {
-        let stitcher = session.stitcher();
+        let stitcher = &session.stitcher;
         let event = |event: CameraEvent| {
             gst::Structure::builder("panoweave-camera")
                 .field("camera", event.camera as u32)

@@ -8,7 +8,7 @@ use panoweave::frame::{FrameFormat, Rate};
 
 use super::error::StitchFailure;
 use super::formats::frame_format;
-use super::input::{self, CameraBuffer, Inputs};
+use super::input::{self, Input};
 use super::map::Map;
 use super::mapped::{Mapped, Target};
 use super::pad::Taken;
@@ -49,7 +49,7 @@ pub(super) struct Running {
 impl Running {
     /// Returns whether the pipeline is live, if a stitcher has started.
     pub(super) fn is_live(&self) -> Option<bool> {
-        Some(self.session.as_ref()?.formats().live)
+        Some(self.session.as_ref()?.formats.live)
     }
 
     /// Returns the messages that are due at the time of a panorama.
@@ -79,11 +79,18 @@ impl Running {
         let target = context.as_ref().filter(|context| context.owns(output));
         let cameras: Vec<_> = pads.iter().map(PanoweaveStitchPad::index).collect();
         check_cameras(map, &cameras)?;
-        let frames = frames(&pads, taken, map)?;
-        let inputs = Inputs::map(frames, context.as_ref().map(|it| (it, device.place())))?;
+        let context = context.as_ref().map(|context| (context, device.place()));
+        let mut inputs = Vec::with_capacity(pads.len());
+        for (camera, (pad, taken)) in pads.iter().zip(taken).enumerate() {
+            let name = pad.name();
+            let info = taken.frame.as_ref().map(|(_, info)| info.clone());
+            let info = info.or_else(|| missing_info(&pads, camera, map));
+            let info = info.ok_or_else(|| StitchFailure::failed(format!("{name} has no caps")))?;
+            inputs.push(Input::map(&name, taken, supported(&name, &info)?, context)?);
+        }
         let (numerator, denominator) = info.fps().into();
         let formats = Formats {
-            inputs: inputs.formats(),
+            inputs: inputs.iter().map(|input| input.format).collect(),
             output: supported("src", info)?,
             on_device: target.is_some(),
             rate: Rate::new(numerator.unsigned_abs(), denominator.unsigned_abs()).ok(),
@@ -91,7 +98,7 @@ impl Running {
             cameras,
         };
         let session = match &mut self.session {
-            Some(session) if *session.formats() == formats => session,
+            Some(session) if session.formats == formats => session,
             session => {
                 let colours: Vec<_> = pads.iter().map(PanoweaveStitchPad::colour).collect();
                 let new = Session::new(device, map, settings, &colours, formats, &inputs, time)?;
@@ -101,12 +108,12 @@ impl Running {
         let panorama = session.stitch(&inputs, time)?;
         match target {
             Some(_) => {
-                let format = session.formats().output;
+                let format = session.formats.output;
                 let mapped = Mapped::write(output, info, format, Target::Cuda);
                 let mut mapped = mapped.ok_or_else(output_failed)?;
                 // SAFETY: the buffer is mapped in CUDA memory for writing, with the format of the panoramas.
                 let copied =
-                    unsafe { mapped.fill_on_device(panorama.device_frame(), session.stream()) };
+                    unsafe { mapped.fill_on_device(panorama.device_frame(), &session.stream) };
                 copied.map_err(|error| {
                     StitchFailure::failed(format!(
                         "cannot copy the panorama in CUDA memory: {error}"
@@ -125,23 +132,6 @@ fn output_failed() -> StitchFailure {
     StitchFailure::failed(
         "cannot write the panorama: the buffer of the next element cannot be mapped, or is too small",
     )
-}
-
-/// Returns the frame of each camera.
-fn frames(
-    pads: &[PanoweaveStitchPad],
-    taken: Vec<Taken>,
-    map: &Map,
-) -> Result<Vec<CameraBuffer>, StitchFailure> {
-    let frame = |(camera, (pad, Taken { frame, is_new })): (usize, (&PanoweaveStitchPad, _))| {
-        let name = pad.name().to_string();
-        let info = frame.as_ref().map(|(_, info)| info.clone());
-        let info = info.or_else(|| missing_info(pads, camera, map));
-        let info = info.ok_or_else(|| StitchFailure::failed(format!("{name} has no caps")))?;
-        let format = supported(&name, &info)?;
-        Ok(CameraBuffer { pad: name, buffer: frame, is_new, format })
-    };
-    pads.iter().zip(taken).enumerate().map(frame).collect()
 }
 
 /// Returns the format of frames with this info on a pad.

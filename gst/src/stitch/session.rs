@@ -19,7 +19,7 @@ use panoweave::ops::stitch::{Colours, StitchOptions};
 use panoweave::ops::view::{Track, Viewer, VirtualCamera};
 
 use super::error::StitchFailure;
-use super::input::Inputs;
+use super::input::{self, Input};
 use super::map::Map;
 use super::settings::Settings;
 
@@ -45,11 +45,11 @@ pub(super) struct Formats {
 /// A running stitcher.
 #[derive(Debug)]
 pub(super) struct Session {
-    formats: Formats,
-    stitcher: Stitcher,
+    pub(super) formats: Formats,
+    pub(super) stitcher: Stitcher,
     panoramas: StitchedFrames,
     /// The stream for copies of panoramas on the device.
-    stream: Stream,
+    pub(super) stream: Stream,
     /// The time of the first panorama, at which the track of a virtual camera starts.
     first: ClockTime,
     /// The number of sets that the device has rejected.
@@ -67,7 +67,7 @@ impl Session {
         settings: &Settings,
         colours: &[Colour],
         formats: Formats,
-        inputs: &Inputs,
+        inputs: &[Input],
         first: ClockTime,
     ) -> Result<Self, StitchFailure> {
         if let Some(anchor) = settings.anchor().filter(|anchor| *anchor >= colours.len()) {
@@ -88,7 +88,7 @@ impl Session {
             vignettes: map.vignettes(),
             ..StitchOptions::default()
         };
-        if let (true, Some(frames)) = (follow, inputs.frames()) {
+        if let (true, Some(frames)) = (follow, input::frames(inputs)) {
             let anchor = settings.anchor();
             let matched = matched_frames(&stream, &frames, &warp, &stitch.vignettes, anchor)?;
             stitch.colours = matched.unwrap_or(stitch.colours);
@@ -120,36 +120,21 @@ impl Session {
         Ok(Self { formats, stitcher, panoramas, stream, first, rejected: 0, started: false })
     }
 
-    /// Returns the formats for which the session stitches.
-    pub(super) fn formats(&self) -> &Formats {
-        &self.formats
-    }
-
-    /// Returns the stream for copies of panoramas on the device.
-    pub(super) fn stream(&self) -> &Stream {
-        &self.stream
-    }
-
-    /// Returns the stitcher, for its health.
-    pub(super) fn stitcher(&self) -> &Stitcher {
-        &self.stitcher
-    }
-
     /// Stitches one frame of each camera and waits for the panorama.
     pub(super) fn stitch(
         &mut self,
-        inputs: &Inputs,
+        inputs: &[Input],
         time: ClockTime,
     ) -> Result<StitchedFrame, StitchFailure> {
         let since = time.saturating_sub(self.first).into();
-        let only_new = self.formats.live && self.started;
-        self.started = true;
+        let started = std::mem::replace(&mut self.started, true);
         let rejected = || {
             StitchFailure::failed(format!(
                 "the device has rejected the frames at {time} several times"
             ))
         };
-        if inputs.submit(&self.stitcher, since, only_new)? != Submitted::Set {
+        let submitted = input::submit(inputs, &self.stitcher, since, self.formats.live, started)?;
+        if submitted != Submitted::Set {
             return Err(rejected());
         }
         loop {

@@ -21,14 +21,11 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[enum_type(name = "GstPanoweaveBlend")]
 #[repr(i32)]
 pub(crate) enum Blending {
-    /// Fades across the whole overlap.
     #[default]
     #[enum_value(name = "Fades across the whole overlap", nick = "feather")]
     Feather,
-    /// Switches cameras along a line on which the pictures agree.
     #[enum_value(name = "Switches cameras along a line on which the pictures agree", nick = "seam")]
     Seam,
-    /// A seam, across which brightness fades over a longer distance than fine detail.
     #[enum_value(
         name = "A seam, across which brightness fades over a longer distance than fine detail",
         nick = "multiband"
@@ -41,26 +38,21 @@ pub(crate) enum Blending {
 #[enum_type(name = "GstPanoweaveLookup")]
 #[repr(i32)]
 pub(crate) enum LookupMode {
-    /// Coordinates from a compact mesh, within 1/32 pixel.
     #[default]
     #[enum_value(name = "Coordinates from a compact mesh, within 1/32 pixel", nick = "mesh")]
     Mesh,
-    /// Exact coordinates.
     #[enum_value(name = "Exact coordinates", nick = "planes")]
     Planes,
-    /// Exact coordinates, which the texture unit reads.
     #[enum_value(
         name = "Exact coordinates, which the texture unit reads",
         nick = "textured-planes"
     )]
     TexturedPlanes,
-    /// Exact coordinates; the texture unit interpolates the pixels.
     #[enum_value(
         name = "Exact coordinates; the texture unit interpolates the pixels",
         nick = "hardware-bilinear"
     )]
     HardwareBilinear,
-    /// Exact coordinates and a cubic filter.
     #[enum_value(name = "Exact coordinates and a cubic filter", nick = "cubic")]
     Cubic,
 }

@@ -2,10 +2,9 @@
 //! memory. The `pool` module reuses the buffers.
 
 use std::any::Any;
+use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::{fmt, thread};
 
 use super::pool::Pooled;
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
@@ -74,23 +73,8 @@ impl DerefMut for FrameBuffer {
 pub struct ExternalFrame {
     view: FrameView<'static>,
     ready: Option<Arc<Event>>,
-    _keep: Keep,
-}
-
-/// A value that is kept only until it can be dropped. The mutex makes `Keep` `Sync`.
-struct Keep(Mutex<Option<Box<dyn Any + Send>>>);
-
-impl Drop for Keep {
-    fn drop(&mut self) {
-        let keep = self.0.get_mut().map(Option::take);
-        // Ignore a panic of this drop if the thread is already panicking, for instance because the drop of another
-        // frame of the set panicked. A second panic would abort the process.
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(keep)))
-            && !thread::panicking()
-        {
-            resume_unwind(panic);
-        }
-    }
+    /// A value that is only dropped. The mutex makes the frame `Sync`.
+    _keep: Mutex<Box<dyn Any + Send>>,
 }
 
 impl ExternalFrame {
@@ -109,7 +93,7 @@ impl ExternalFrame {
     ///   before this event. It must not change from then until `keep` is dropped.
     #[must_use]
     pub unsafe fn new(view: FrameView<'static>, keep: impl Any + Send) -> Self {
-        Self { view, ready: None, _keep: Keep(Mutex::new(Some(Box::new(keep)))) }
+        Self { view, ready: None, _keep: Mutex::new(Box::new(keep)) }
     }
 
     /// Makes the device wait for the event `ready` before it reads the frame. Record the event before you submit the
@@ -199,32 +183,20 @@ impl fmt::Debug for ExternalFrame {
 pub(super) struct SharedFrame(Arc<Mutex<SubmittedOnce>>);
 
 #[derive(Debug)]
-struct SubmittedOnce {
+pub(super) struct SubmittedOnce {
     memory: Memory,
     /// Whether a set has submitted the frame. Later work on the upload stream is ordered after its upload.
     submitted: bool,
 }
 
 #[derive(Debug)]
-enum Memory {
+pub(super) enum Memory {
     Host(Pooled<InputBuffer>),
     Device(ExternalFrame),
 }
 
-impl From<FrameBuffer> for SharedFrame {
-    fn from(FrameBuffer { buffer }: FrameBuffer) -> Self {
-        Self::new(Memory::Host(buffer))
-    }
-}
-
-impl From<ExternalFrame> for SharedFrame {
-    fn from(frame: ExternalFrame) -> Self {
-        Self::new(Memory::Device(frame))
-    }
-}
-
 impl SharedFrame {
-    fn new(memory: Memory) -> Self {
+    pub(super) fn new(memory: Memory) -> Self {
         Self(Arc::new(Mutex::new(SubmittedOnce { memory, submitted: false })))
     }
 
@@ -273,24 +245,19 @@ pub(super) struct FrameSet {
 }
 
 impl FrameSet {
-    /// Locks the frames of the set, so that work on them can be submitted.
-    pub(super) fn lock(&self) -> LockedFrames<'_> {
-        LockedFrames(self.frames.iter().map(|SharedFrame(frame)| lock(frame)).collect())
+    /// Locks the frames of the set, so that work on their [`views`] can be submitted.
+    pub(super) fn lock(&self) -> Vec<MutexGuard<'_, SubmittedOnce>> {
+        self.frames.iter().map(|SharedFrame(frame)| lock(frame)).collect()
     }
 }
 
-/// The locked frames of a set.
-pub(super) struct LockedFrames<'a>(Vec<MutexGuard<'a, SubmittedOnce>>);
-
-impl LockedFrames<'_> {
-    /// Returns views of the frames in device memory, in the order of the cameras.
-    pub(super) fn views(&self) -> Vec<FrameView<'_>> {
-        let views = self.0.iter().map(|frame| match &frame.memory {
-            Memory::Host(buffer) => buffer.device.view(),
-            Memory::Device(frame) => frame.view,
-        });
-        views.collect()
-    }
+/// Returns views of locked frames in device memory, in the order of the cameras.
+pub(super) fn views<'a>(frames: &'a [MutexGuard<'_, SubmittedOnce>]) -> Vec<FrameView<'a>> {
+    let views = frames.iter().map(|frame| match &frame.memory {
+        Memory::Host(buffer) => buffer.device.view(),
+        Memory::Device(frame) => frame.view,
+    });
+    views.collect()
 }
 
 /// A buffer for a panorama, with one event for each step: upload of the frames, stitch, and download (`done`).
@@ -302,22 +269,9 @@ pub(super) struct OutputBuffer {
     pub(super) uploaded: Event,
     pub(super) stitched: Event,
     pub(super) done: Event,
-    /// The memory for the vitals of the frames, if cameras that fail are detected.
-    pub(super) vitals: Option<VitalsBuffer>,
-}
-
-/// The sampler for the vitals of a set of frames, and page-locked host memory for its results.
-#[derive(Debug)]
-pub(super) struct VitalsBuffer {
-    pub(super) sampler: VitalsSampler,
-    pub(super) results: Pinned<Vitals>,
-}
-
-impl VitalsBuffer {
-    fn new(device: &Device) -> Result<Self, DeviceError> {
-        let results = Pinned::new(device, VitalsSampler::LEN as usize)?;
-        Ok(Self { sampler: VitalsSampler::new(device)?, results })
-    }
+    /// The sampler for the vitals of the frames, and page-locked memory for its results, if cameras that fail are
+    /// detected.
+    pub(super) vitals: Option<(VitalsSampler, Pinned<Vitals>)>,
 }
 
 impl OutputBuffer {
@@ -329,8 +283,12 @@ impl OutputBuffer {
         samples: bool,
         downloads: bool,
     ) -> Result<Self, DeviceError> {
+        let vitals = || {
+            let results = Pinned::new(device, VitalsSampler::LEN as usize)?;
+            Ok::<_, DeviceError>((VitalsSampler::new(device)?, results))
+        };
         Ok(Self {
-            vitals: samples.then(|| VitalsBuffer::new(device)).transpose()?,
+            vitals: samples.then(vitals).transpose()?,
             device: DeviceFrame::new(device, format)?,
             host: downloads.then(|| Pinned::new(device, format.bytes())).transpose()?,
             uploaded: Event::for_order(device)?,

@@ -10,27 +10,20 @@ use super::error::LiveError;
 /// The maximum of the options that count frames.
 const MOST: u32 = 10_000;
 
-/// Options for cameras that fail. A camera fails if it delivers no frames, or frames without a picture.
+/// Options for cameras that fail: those that deliver no frames, or frames without a picture.
 ///
-/// When a camera fails, its share of the panorama fades to the neighbours that cover the same pixels. Where no other
-/// camera covers a pixel, the panorama shows the camera's last frame for [`hold`](Self::hold) panoramas, and then fades
-/// to [`colour`](Self::colour). When the camera works again, it fades in.
-///
-/// A failed camera is not compared with the others, so it changes neither their colours nor the seams. Colours that
-/// have followed it since the failure began are set back.
+/// The share of a failed camera fades to the neighbours that cover the same pixels. Where no other camera covers a pixel,
+/// the panorama shows its last frame for [`hold`](Self::hold) panoramas, and then fades to [`colour`](Self::colour). A
+/// failed camera is not compared with the others, and colours that have followed it since the failure began are set back.
 ///
 /// All times are numbers of panoramas, so a pause does not count. [`at_rate`](Self::at_rate) computes them from the
 /// frame rate. No panorama is made, and no state changes, while no camera delivers frames.
 ///
-/// Panoramas follow with every [`Lookup`](crate::ops::stitch::Lookup), and so do views. While all cameras work, no
-/// extra work is submitted. In each panorama of a fade, a kernel rewrites the weights of all cameras, and with
-/// [`Mesh`](crate::ops::stitch::Lookup::Mesh) another kernel the shares of the mesh. While a camera shows `colour`, a
-/// panorama with another lookup takes one launch per camera and one more.
-///
-/// Device memory per panorama pixel: 4 bytes per camera for a copy of the weights and, with a lookup other than `Mesh`,
-/// 16 bytes for sums.
-///
-/// A view of two cameras does not show `colour` if the device cannot read their frames as textures.
+/// Panoramas and views follow with every [`Lookup`](crate::ops::stitch::Lookup). Only a fade takes extra time: a kernel
+/// rewrites the weights of all cameras, and with [`Mesh`](crate::ops::stitch::Lookup::Mesh) another one the shares of the
+/// mesh. While a camera shows `colour`, a panorama with another lookup takes one launch per camera and one more. Device
+/// memory per panorama pixel: 4 bytes per camera for a copy of the weights and, without `Mesh`, 16 bytes for sums. A view
+/// of two cameras does not show `colour` if the device cannot read their frames as textures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FailureOptions {
     /// The time by which a camera's next frame may lag behind the newest frame of the other cameras. After that, a set

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use shared_types::colour::ColourSums;
 use shared_types::stitch::MAX_CAMERAS;
 
-use super::buffers::FrameSet;
+use super::buffers::{FrameSet, views};
 use super::cameras::Shares;
 use super::colour_state::{Analysis, OverlapSums};
 use super::live_warp::{FrameSettings, LiveWarp};
@@ -97,9 +97,10 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    pub(super) fn new(shared: &Shared, options: ColourOptions) -> Result<Self, DeviceError> {
+    pub(super) fn new(shared: &Shared) -> Result<Self, DeviceError> {
+        let options = shared.options.colour;
         let current = shared.current();
-        let (manual, cameras) = (current.colours(), current.warp.warp.sources().len());
+        let (manual, cameras) = (current.stitch.colours, current.warp.warp.sources().len());
         // `LiveOptions::check` has accepted the options.
         let mut tracker = ColourTracker::new(options.tracker).unwrap_or_default();
         tracker.begin_at(manual);
@@ -167,7 +168,7 @@ impl Follower {
     ) -> Result<Colours, DeviceError> {
         self.collect(shared)?;
         let mut state = shared.colour();
-        let manual = current.colours();
+        let manual = current.stitch.colours;
         if !state.following && state.colours == self.manual {
             // The colours have already reached the manual colours, so a change of the manual colours applies at once.
             self.tracker.begin_at(manual);
@@ -251,7 +252,7 @@ impl Follower {
         if is_matched {
             self.remember(running.timestamp);
         }
-        if let (true, Some(seam)) = (running.seam && seeking, &running.warp.seam) {
+        if let (true, Some(seam)) = (running.seam && seeking, &running.warp.weights) {
             let moved = lock(seam).observe();
             shared.tally().counters.seam_moves += moved;
         }
@@ -281,7 +282,7 @@ impl Follower {
         let is_compared = |overlap: &Overlap| overlap.cameras().iter().all(|i| compared[*i]);
         let overlaps = warp.overlaps.as_ref().filter(|_| following);
         let colour = overlaps.is_some_and(|(overlaps, _)| overlaps.all().iter().any(is_compared));
-        let seam = warp.seam.as_ref().filter(|_| seeking).map(lock);
+        let seam = warp.weights.as_ref().filter(|_| seeking).map(lock);
         let is_new = seam.as_ref().is_some_and(|seam| seam.is_new(&compared));
         let first = (colour && !is_analysed) || is_new;
         let seam = seam.is_some_and(|seam| seam.is_at_rest(&compared));
@@ -305,15 +306,10 @@ impl Follower {
 
     fn launch(&mut self, shared: &Shared) -> Result<(), DeviceError> {
         let colours = shared.colour().colours;
-        match (self.submit(colours), &mut self.running) {
-            (Ok(()), Some(running)) => {
-                running.since = Instant::now();
-                running.stage = Stage::Launched;
-                Ok(())
-            }
-            (Err(error), _) => self.failed(shared, error),
-            (Ok(()), None) => Ok(()),
+        if let Some(running) = &mut self.running {
+            (running.since, running.stage) = (Instant::now(), Stage::Launched);
         }
+        self.submit(colours).or_else(|error| self.failed(shared, error))
     }
 
     fn submit(&mut self, colours: Colours) -> Result<(), StitchError> {
@@ -325,14 +321,14 @@ impl Follower {
             let frames = set.lock();
             // SAFETY: only this stream uses `summing`. `running` keeps the frames and the warp alive until the stream
             // is idle.
-            unsafe { overlaps.submit(&self.stream, &frames.views(), &mut summing)? };
+            unsafe { overlaps.submit(&self.stream, &views(&frames), &mut summing)? };
             // SAFETY: `self.sums`, to which the device copies the sums, is read and freed only when the stream is idle.
             unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
         }
-        if let (true, Some(seam)) = (*seam, &warp.seam) {
+        if let (true, Some(seam)) = (*seam, &warp.weights) {
             // SAFETY: every search for this warp's seams runs on this stream, so no two searches run at the same time.
             // `running` keeps the warp with its seams, and the frames, until the stream is idle.
-            unsafe { lock(seam).submit(&self.stream, &warp.warp, set, compared, colours)? };
+            unsafe { lock(seam).search(&self.stream, &warp.warp, set, compared, colours)? };
         }
         Ok(())
     }

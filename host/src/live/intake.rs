@@ -7,7 +7,7 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Stitcher;
-use super::buffers::{CameraFrame, FrameBuffer, SharedFrame};
+use super::buffers::{CameraFrame, FrameBuffer, Memory, SharedFrame};
 use super::counters::{CameraCounters, LiveCounters};
 use super::error::LiveError;
 use super::options::{LOOK_AGAIN, LiveOptions, Pace};
@@ -97,10 +97,6 @@ impl Stitcher {
     ///
     /// In [`Pace::Wait`], blocks until buffers are free. In [`Pace::Live`], never blocks: if no buffer is free, the set is
     /// dropped.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if the number of frames or the format of a frame is wrong, a buffer belongs to another
-    /// camera or stitcher, a frame is on another device, or the stitcher was closed or has failed.
     pub fn submit<'a, F: Into<CameraFrame<'a>>>(
         &self,
         frames: impl IntoIterator<Item = F>,
@@ -147,9 +143,6 @@ impl Stitcher {
     ///
     /// If all buffers are in use, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`]. The initial contents
     /// of the buffer are unspecified.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if the stitcher was closed or has failed.
     pub fn buffer(&self, camera: usize) -> Result<Option<FrameBuffer>, LiveError> {
         self.check_camera(camera)?;
         let buffer = self.take(&self.shared.inputs[camera])?;
@@ -165,7 +158,7 @@ impl Stitcher {
             if let Some(item) = pool.try_take() {
                 return Ok(Some(item));
             }
-            if self.shared.pace == Pace::Live {
+            if self.shared.options.pace == Pace::Live {
                 return Ok(None);
             }
             if !waited {
@@ -184,10 +177,6 @@ impl Stitcher {
     /// frame times away. So a frame may be in several sets, and frames that no set needs are dropped and counted in
     /// [`CameraCounters`]. In [`Pace::Wait`], the call blocks while `slots − 1` frames of `camera` wait for frames of the
     /// other cameras; [`Pace::Wait`] states when one thread can push for all cameras.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if there is no such camera, the frame has the wrong format, or the stitcher was closed or has
-    /// failed.
     pub fn push<'a>(
         &self,
         camera: usize,
@@ -216,10 +205,6 @@ impl Stitcher {
     /// not wait for its frames, and drops them if they are pushed one by one. When it is present again, it returns after it
     /// has delivered [`settle`](super::FailureOptions::settle) frames in time. After all cameras were absent, the clocks
     /// may start again, so the timestamps of the panoramas may be earlier than before.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if there is no such camera, [`LiveOptions::failure`] is not set, or the stitcher was closed
-    /// or has failed.
     pub fn set_present(&self, camera: usize, present: bool) -> Result<(), LiveError> {
         self.check_camera(camera)?;
         let mut intake = lock(&self.intake);
@@ -264,7 +249,7 @@ impl Stitcher {
         while !intake.ready.is_empty() {
             let seen = tokens.changes();
             token = token.or_else(|| tokens.try_take());
-            if token.is_none() && self.shared.pace == Pace::Wait {
+            if token.is_none() && self.shared.options.pace == Pace::Wait {
                 unlock(intake);
                 tokens.wait(seen, LOOK_AGAIN);
                 intake = lock(&self.intake);
@@ -294,7 +279,7 @@ impl Stitcher {
             self.check_taking(&intake)?;
             let seen = tokens.changes();
             let is_full = intake.pairing.is_full(camera, timestamp);
-            if self.shared.pace == Pace::Live {
+            if self.shared.options.pace == Pace::Live {
                 return Ok((intake, tokens.try_take()));
             }
             if !is_full && let Some(token) = tokens.try_take() {
@@ -405,12 +390,14 @@ impl Stitcher {
         frame: CameraFrame<'_>,
     ) -> Result<Option<SharedFrame>, LiveError> {
         Ok(match frame {
-            CameraFrame::Host(frame) => self.buffer(camera)?.map(|mut buffer| {
-                buffer.buffer.fill(&frame);
-                buffer.into()
+            CameraFrame::Host(frame) => self.buffer(camera)?.map(|FrameBuffer { mut buffer }| {
+                buffer.fill(&frame);
+                SharedFrame::new(Memory::Host(buffer))
             }),
-            CameraFrame::Buffer(buffer) => Some(buffer.into()),
-            CameraFrame::Device(frame) => Some(frame.into()),
+            CameraFrame::Buffer(FrameBuffer { buffer }) => {
+                Some(SharedFrame::new(Memory::Host(buffer)))
+            }
+            CameraFrame::Device(frame) => Some(SharedFrame::new(Memory::Device(frame))),
             CameraFrame::Missing => None,
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! A [`Stitcher`] accepts sets with one frame of each camera ([`submit`](Stitcher::submit)), or single frames that it
 //! combines to sets by timestamp ([`push`](Stitcher::push)). It stitches on its own threads.
-//! [`panoramas`](Stitcher::panoramas) delivers the panoramas in order to a loop, an `async` task or a callback. The
+//! [`panoramas`](Stitcher::panoramas) delivers the panoramas in order to a loop or an `async` task. The
 //! caller can change the warp and the options between any two frames.
 //!
 //! All buffers are allocated at the start and reused. The exceptions are allocated when they are first used: the table
@@ -19,7 +19,7 @@
 //! | `pairing` | combines frames by timestamp |
 //! | `worker` | the two threads: submits sets, repeats failed submissions, collects panoramas |
 //! | `follow`, `colour_state` | colour analysis and seam search, and their failures |
-//! | `live_warp`, `seam`, `faded` | the warp in use, its seam, fades to a new seam, weights without absent cameras |
+//! | `live_warp`, `weights` | the warp in use; its weights with seams and without absent cameras |
 //! | `cameras`, `failure` | cameras that fail: states, fades, options, events and figures |
 //! | `options`, `input_formats` | options, and the pixel formats of the cameras |
 //! | `buffers`, `pool` | buffers and their reuse |
@@ -34,7 +34,6 @@ mod cameras;
 mod colour_state;
 mod counters;
 mod error;
-mod faded;
 mod failure;
 mod follow;
 mod input_formats;
@@ -45,8 +44,8 @@ mod pairing;
 mod panorama;
 mod pool;
 mod readers;
-mod seam;
 mod shared;
+mod weights;
 mod worker;
 
 use std::sync::atomic::Ordering::Release;
@@ -77,11 +76,14 @@ use crate::ops::view::{DEFAULT_SIZE, Viewer, VirtualCamera};
 use crate::warp::{DeviceWarp, Plane};
 
 use intake::Intake;
-use live_warp::{Follow, FrameSettings, LiveWarp, RetiredWarps};
+use live_warp::{FrameSettings, LiveWarp, RetiredWarps};
 use shared::{Formats, Shared};
 use worker::Worker;
 
 /// A stitcher for live video. Any thread may call its methods.
+///
+/// A method returns [`LiveError`] and changes nothing if an argument does not fit the stitcher, for instance a frame of
+/// another format or a warp for pictures of another size. It also does so after the stitcher was closed or has failed.
 ///
 /// Dropping the stitcher discards the sets in flight. To receive all panoramas, call [`close`](Self::close) and read
 /// until the reader ends before you drop the stitcher.
@@ -140,10 +142,6 @@ struct WarpSwap {
 
 impl Stitcher {
     /// Creates a stitcher for frames of the warp's source sizes, and allocates its buffers.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if an option is invalid, a seam is between cameras with different pixel formats, memory
-    /// runs out, or a thread cannot be started.
     pub fn new(device: &Device, warp: DeviceWarp, options: LiveOptions) -> Result<Self, LiveError> {
         Self::start(device, warp, None, options)
     }
@@ -151,10 +149,6 @@ impl Stitcher {
     /// Creates a stitcher that outputs the views of a virtual camera instead of panoramas. The size of the views is
     /// [`LiveOptions::size`], by default [`DEFAULT_SIZE`]. The views are rendered directly from the frames. Only the
     /// colour correction and the seam use `warp`, which must be made from the geometry of `camera`.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if an option is invalid, the warp does not match the camera, memory runs out, or a thread
-    /// cannot be started.
     pub fn with_view(
         device: &Device,
         warp: DeviceWarp,
@@ -195,14 +189,7 @@ impl Stitcher {
             ));
         }
         let stream = device.stream()?;
-        let follow = Follow {
-            blend: options.blend,
-            lookup: options.stitch.lookup,
-            failures: options.failure.is_some(),
-            inputs: &formats.inputs,
-        };
-        let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, formats.output.size, follow)?);
-        warp.warn(None);
+        let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, &options, &formats)?);
         stream.synchronize()?;
         // Sending to one of these channels never blocks: each item in a channel holds a token or an output buffer, and
         // the channel has room for as many items as there are tokens or output buffers.
@@ -211,7 +198,7 @@ impl Stitcher {
         let (flights, flying) = mpsc::sync_channel(options.slots);
         let current = FrameSettings { warp, stitch: options.stitch };
         let shared = Arc::new(Shared::new(device, &options, formats, current, finished)?);
-        let worker = Worker::new(&shared, options.colour, options.failure, path, flights)?;
+        let worker = Worker::new(&shared, path, flights)?;
         let intake = Intake::new(&shared, &options, jobs);
         let mut stitcher = Self {
             shared: Arc::clone(&shared),
@@ -255,29 +242,20 @@ impl Stitcher {
     #[must_use]
     pub fn panoramas(&self) -> StitchedFrames {
         self.shared.read.store(true, Release);
-        StitchedFrames::new(Arc::clone(&self.shared))
+        StitchedFrames::new(self.shared.finished.clone())
     }
 
     /// Replaces the warp from the next frame on. The panorama keeps its size.
     ///
     /// The new warp is prepared in parallel with the stitching. The call then waits at most half a second until no
-    /// frame uses the old warp, and frees it. If the old warp is still in use, a later call or the drop of the
-    /// stitcher frees it.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] and keeps the old warp if the new warp has other source sizes or a seam between cameras
-    /// with different pixel formats, if the stitcher renders views, or if the device fails.
+    /// frame uses the old warp, and frees it. If the old warp is still in use, a later call or the drop of the stitcher
+    /// frees it.
     pub fn swap_warp(&self, warp: DeviceWarp) -> Result<(), LiveError> {
         self.swap(warp, None)
     }
 
     /// Replaces the warp and the viewer of a stitcher that renders views, like [`swap_warp`](Self::swap_warp).
     /// `viewer` and `warp` must be made from the same geometry.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] and keeps the old warp if the new warp has other source sizes, does not match `viewer`, or
-    /// has a seam between cameras with different pixel formats, if the stitcher outputs panoramas, or if the device
-    /// fails.
     pub fn swap_viewer(&self, warp: DeviceWarp, viewer: Viewer) -> Result<(), LiveError> {
         self.swap(warp, Some(viewer))
     }
@@ -301,17 +279,11 @@ impl Stitcher {
             )));
         }
         let mut swap = lock(&self.swap);
-        let follow = Follow {
-            blend: self.shared.blend,
-            lookup: self.shared.current().stitch.lookup,
-            failures: self.shared.with_cameras(|_| ()).is_some(),
-            inputs: &self.shared.formats.inputs,
-        };
-        let size = self.shared.formats.output.size;
-        let mut warp = LiveWarp::new(&swap.stream, warp, viewer, size, follow)?;
+        let options = LiveOptions { stitch: self.shared.current().stitch, ..self.shared.options };
+        let formats = &self.shared.formats;
+        let mut warp = LiveWarp::new(&swap.stream, warp, viewer, &options, formats)?;
         swap.stream.synchronize()?;
         let former = Arc::clone(&self.shared.current().warp);
-        warp.warn(Some(&former));
         warp.take_over(&swap.stream, &former)?;
         drop(former);
         let former = std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp));
@@ -322,9 +294,6 @@ impl Stitcher {
     /// Replaces the options from the next frame on. The colours in `options` apply only while colour correction is
     /// switched off. After colour correction is switched off, the current colours fade to the colours in `options`. The
     /// covers in `options` have no effect; see [`LiveOptions::stitch`].
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if an option is out of range.
     pub fn set_options(&self, options: StitchOptions) -> Result<(), LiveError> {
         options.check(self.shared.cameras())?;
         lock(&self.shared.current).stitch = options;
@@ -336,7 +305,7 @@ impl Stitcher {
     ///
     /// The call also resets [`ColourState::strikes`], and resumes the seam search if failures have switched it off.
     pub fn follow_colour(&self, follow: bool) {
-        self.shared.colour().switch(follow, self.shared.blend.seam().is_some());
+        self.shared.colour().switch(follow, self.shared.options.blend.seam().is_some());
     }
 
     /// Returns the state of the colour correction and of the seam search.
@@ -350,19 +319,11 @@ impl Stitcher {
     /// the sets in flight are stitched. If frames arrive during the call, it is unspecified to which set the weights
     /// belong. In a panorama of another size than the warp, the weights of a pixel at the border of a camera may have
     /// another sum than 1. The panorama is neither darker nor brighter there.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if the download of the weights fails.
     #[track_caller]
     pub fn weights(&self) -> Result<Vec<Vec<f32>>, LiveError> {
         let (current, stream) = (self.shared.current(), &self.shared.streams.compute);
-        let (seam, faded) =
-            (current.warp.seam.as_ref().map(lock), current.warp.faded.as_ref().map(lock));
-        let warp = match (&seam, &faded) {
-            (Some(seam), _) => seam.seamed(),
-            (None, Some(faded)) => faded.warp(),
-            (None, None) => &current.warp.warp,
-        };
+        let weights = current.warp.weights.as_ref().map(lock);
+        let warp = weights.as_ref().map_or(&current.warp.warp, |weights| weights.warp());
         warp.await_ready(stream)?;
         let weights = (0..warp.sources().len()).map(Plane::Weight);
         Ok(weights.map(|plane| warp.plane(plane).download(stream)).collect::<Result<_, _>>()?)

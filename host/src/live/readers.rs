@@ -1,18 +1,15 @@
-//! Readers of the panoramas: a blocking iterator, a stream for any `async` runtime, and a callback.
+//! Readers of the panoramas: a blocking iterator, and a stream for any `async` runtime.
 
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::AcqRel;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, JoinHandle, Thread};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use async_channel::Receiver;
 use futures_core::Stream;
 
 use super::panorama::StitchedFrame;
-use super::shared::Shared;
 
 /// A reader of a stitcher's panoramas, in the order of the frames. It is a blocking [`Iterator`] and an `async`
 /// [`Stream`]. The reader ends when the stitcher was closed or has failed. To distinguish the two, call
@@ -24,13 +21,11 @@ use super::shared::Shared;
 #[derive(Debug)]
 pub struct StitchedFrames {
     receiver: Pin<Box<Receiver<StitchedFrame>>>,
-    shared: Arc<Shared>,
 }
 
 impl StitchedFrames {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        shared.readers.fetch_add(1, AcqRel);
-        Self { receiver: Box::pin(shared.finished.clone()), shared }
+    pub(super) fn new(receiver: Receiver<StitchedFrame>) -> Self {
+        Self { receiver: Box::pin(receiver) }
     }
 
     /// Waits at most `timeout` for the next panorama. Returns `Poll::Pending` after this time, and `Poll::Ready(None)`
@@ -48,15 +43,6 @@ impl StitchedFrames {
             }
             thread::park_timeout(left);
         }
-    }
-
-    /// Starts a thread that calls `reader` with each panorama. The thread ends after the last panorama.
-    pub fn for_each_on_thread(
-        self,
-        mut reader: impl FnMut(StitchedFrame) + Send + 'static,
-    ) -> io::Result<JoinHandle<()>> {
-        let name = "panoweave-reader".to_owned();
-        thread::Builder::new().name(name).spawn(move || self.for_each(&mut reader))
     }
 }
 
@@ -85,12 +71,5 @@ impl Stream for StitchedFrames {
         context: &mut Context<'_>,
     ) -> Poll<Option<StitchedFrame>> {
         self.receiver.as_mut().poll_next(context)
-    }
-}
-
-impl Drop for StitchedFrames {
-    fn drop(&mut self) {
-        self.shared.readers.fetch_sub(1, AcqRel);
-        self.shared.outputs.nudge();
     }
 }

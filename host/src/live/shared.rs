@@ -13,13 +13,12 @@ use super::colour_state::ColourState;
 use super::counters::Tally;
 use super::error::LiveError;
 use super::live_warp::FrameSettings;
-use super::options::{LiveOptions, Pace};
+use super::options::LiveOptions;
 use super::panorama::StitchedFrame;
 use super::pool::Pool;
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::frame::FrameFormat;
 use crate::lock::lock;
-use crate::ops::seam::Blend;
 
 /// The formats of a stitcher's input frames, one per camera, and of its output.
 #[derive(Clone, Debug)]
@@ -54,8 +53,7 @@ impl Streams {
 pub(super) struct Shared {
     pub(super) device: Device,
     pub(super) formats: Formats,
-    pub(super) pace: Pace,
-    pub(super) blend: Blend,
+    pub(super) options: LiveOptions,
     pub(super) streams: Streams,
     pub(super) inputs: Vec<Pool<InputBuffer>>,
     pub(super) outputs: Pool<OutputBuffer>,
@@ -70,7 +68,6 @@ pub(super) struct Shared {
     /// The receiving end of the channel of finished panoramas that no reader has received yet.
     pub(super) finished: Receiver<StitchedFrame>,
     pub(super) in_flight: AtomicUsize,
-    pub(super) readers: AtomicUsize,
     /// Whether a reader was ever created.
     pub(super) read: AtomicBool,
 }
@@ -96,13 +93,12 @@ impl Shared {
         let (follow, seek) = (options.colour.follow, options.blend.seam().is_some());
         Ok(Self {
             device: device.clone(),
-            pace: options.pace,
-            blend: options.blend,
+            options: *options,
             streams: Streams::new(device)?,
             inputs: formats.inputs.iter().map(inputs).collect::<Result<_, _>>()?,
             outputs,
             tokens: Pool::new(vec![(); sets]),
-            colour: Mutex::new(ColourState::new(follow, seek, current.colours())),
+            colour: Mutex::new(ColourState::new(follow, seek, current.stitch.colours)),
             current: Mutex::new(current),
             tally: Mutex::new(Tally::new()),
             cameras: options.failure.map(|failure| Mutex::new(Cameras::new(cameras, failure))),
@@ -110,7 +106,6 @@ impl Shared {
             finished,
             formats,
             in_flight: AtomicUsize::new(0),
-            readers: AtomicUsize::new(0),
             read: AtomicBool::new(false),
         })
     }
@@ -140,7 +135,8 @@ impl Shared {
     /// Returns whether readers were created and all of them were dropped. Nobody can read the panoramas then, so they
     /// may be discarded.
     pub(super) fn is_abandoned(&self) -> bool {
-        self.read.load(Acquire) && self.readers.load(Acquire) == 0
+        // One receiver is `self.finished`.
+        self.read.load(Acquire) && self.finished.receiver_count() == 1
     }
 
     /// Counts sets that will not be finished because the stitcher has failed or is being dropped.
