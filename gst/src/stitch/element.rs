@@ -19,7 +19,7 @@ use super::error::StitchFailure;
 use super::map::{Map, no_map};
 use super::pad::{can_seek, has_ended, has_running_time};
 use super::running::{HELD, Opened, Running, Selected};
-use super::settings::{Blending, LookupMode, Settings, lock};
+use super::settings::{Settings, lock};
 use super::{PanoweaveStitchPad, caps, cuda, formats};
 
 /// The debug category, for `GST_DEBUG=panoweavestitch:6`.
@@ -42,18 +42,20 @@ pub(crate) struct Element {
     #[property(name = "device", get, set, type = String, member = device, nick = "Device",
         blurb = "Device that stitches: cpu, cuda:N, or auto (the first GPU, otherwise the CPU)",
         default = Some("auto"), construct, mutable_ready)]
-    #[property(name = "blend", get, set, type = Blending, member = blend, nick = "Blend",
-        blurb = "Blending where the pictures overlap", construct, mutable_ready,
-        builder(Blending::Feather))]
+    #[property(name = "blend", get, set, type = String, member = blend, nick = "Blend",
+        blurb = "Blending where the pictures overlap: feather, seam (along a line on which they \
+            agree), or multiband (a seam; brightness fades over a longer distance than detail)",
+        default = Some("feather"), construct, mutable_ready)]
     #[property(name = "feather", get, set, type = f32, member = feather, nick = "Feather",
         blurb = "Width in pixels of the fade across a seam (0 = 16, or 4 for `multiband`)",
         minimum = 0.0, maximum = 1000.0, default = 0.0, construct, mutable_ready)]
     #[property(name = "levels", get, set, type = u32, member = levels, nick = "Levels",
         blurb = "Levels of multiband blending; each one doubles the distance of fades",
         minimum = 1, maximum = 6, default = 5, construct, mutable_ready)]
-    #[property(name = "lookup", get, set, type = LookupMode, member = lookup, nick = "Lookup",
-        blurb = "Method to find the source coordinates of a pixel", construct, mutable_ready,
-        builder(LookupMode::Mesh))]
+    #[property(name = "lookup", get, set, type = String, member = lookup, nick = "Lookup",
+        blurb = "Method to find the source coordinates of a pixel: mesh (within 1/32 pixel), \
+            planes, textured-planes, hardware-bilinear or cubic", default = Some("mesh"),
+        construct, mutable_ready)]
     #[property(name = "match-colours", get, set, type = bool, member = match_colours,
         nick = "Match colours",
         blurb = "Match the colours of the cameras, unless a pad has a gain or gamma other than 1",

@@ -34,7 +34,7 @@ pub(super) fn no_map() -> StitchFailure {
 impl Map {
     /// Reads the file that the properties select.
     pub(super) fn open(settings: &Settings) -> Result<Self, StitchFailure> {
-        settings.check_view()?;
+        settings.check()?;
         match (&settings.rig, &settings.warp) {
             (None, None) => Err(no_map()),
             (Some(_), Some(_)) => {

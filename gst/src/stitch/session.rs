@@ -84,7 +84,7 @@ impl Session {
             colours: if settings.keep_highlights { colours.with_shoulders() } else { colours },
             flip: settings.flip,
             edge_boost: settings.edge_boost,
-            lookup: settings.lookup.into(),
+            lookup: settings.lookup()?,
             vignettes: map.vignettes(),
             ..StitchOptions::default()
         };
@@ -105,7 +105,7 @@ impl Session {
                 keep_highlights: settings.keep_highlights,
                 ..ColourOptions::at_rate(per_second)
             },
-            blend: settings.blend(),
+            blend: settings.blend()?,
             download: !formats.on_device,
             pace: if formats.live { Pace::Live } else { Pace::Wait },
             failure: formats.live.then(|| failure(settings, per_second)),

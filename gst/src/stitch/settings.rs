@@ -3,7 +3,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use glam::UVec2;
-use gst::glib;
 use panoweave::geometry::MAX_CANVAS_AREA;
 use panoweave::ops::multiband::MultibandOptions;
 use panoweave::ops::seam::{Blend, SeamOptions};
@@ -16,69 +15,16 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The property `blend`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
-#[enum_type(name = "GstPanoweaveBlend")]
-#[repr(i32)]
-pub(crate) enum Blending {
-    #[default]
-    #[enum_value(name = "Fades across the whole overlap", nick = "feather")]
-    Feather,
-    #[enum_value(name = "Switches cameras along a line on which the pictures agree", nick = "seam")]
-    Seam,
-    #[enum_value(
-        name = "A seam, across which brightness fades over a longer distance than fine detail",
-        nick = "multiband"
-    )]
-    Multiband,
-}
-
-/// The property `lookup`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
-#[enum_type(name = "GstPanoweaveLookup")]
-#[repr(i32)]
-pub(crate) enum LookupMode {
-    #[default]
-    #[enum_value(name = "Coordinates from a compact mesh, within 1/32 pixel", nick = "mesh")]
-    Mesh,
-    #[enum_value(name = "Exact coordinates", nick = "planes")]
-    Planes,
-    #[enum_value(
-        name = "Exact coordinates, which the texture unit reads",
-        nick = "textured-planes"
-    )]
-    TexturedPlanes,
-    #[enum_value(
-        name = "Exact coordinates; the texture unit interpolates the pixels",
-        nick = "hardware-bilinear"
-    )]
-    HardwareBilinear,
-    #[enum_value(name = "Exact coordinates and a cubic filter", nick = "cubic")]
-    Cubic,
-}
-
-impl From<LookupMode> for Lookup {
-    fn from(mode: LookupMode) -> Self {
-        match mode {
-            LookupMode::Mesh => Self::Mesh,
-            LookupMode::Planes => Self::Planes,
-            LookupMode::TexturedPlanes => Self::TexturedPlanes,
-            LookupMode::HardwareBilinear => Self::HardwareBilinear,
-            LookupMode::Cubic => Self::Cubic,
-        }
-    }
-}
-
 /// The values of the properties. The construction of the element sets their defaults.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub(super) rig: Option<String>,
     pub(super) warp: Option<String>,
     pub(super) device: String,
-    pub(super) blend: Blending,
+    pub(super) blend: String,
     pub(super) feather: f32,
     pub(super) levels: u32,
-    pub(super) lookup: LookupMode,
+    pub(super) lookup: String,
     pub(super) match_colours: bool,
     pub(super) anchor: i32,
     pub(super) keep_highlights: bool,
@@ -95,18 +41,30 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Returns the blending that `blend`, `feather` and `levels` select.
-    pub(super) fn blend(&self) -> Blend {
+    pub(super) fn blend(&self) -> Result<Blend, StitchFailure> {
         let width = |default: f32| if self.feather > 0.0 { self.feather } else { default };
-        match self.blend {
-            Blending::Feather => Blend::Feather,
-            Blending::Seam => {
-                Blend::Seam(SeamOptions { feather: width(SeamOptions::default().feather) })
+        match self.blend.as_str() {
+            "feather" => Ok(Blend::Feather),
+            "seam" => {
+                Ok(Blend::Seam(SeamOptions { feather: width(SeamOptions::default().feather) }))
             }
-            Blending::Multiband => Blend::Multiband(MultibandOptions {
+            "multiband" => Ok(Blend::Multiband(MultibandOptions {
                 levels: self.levels,
                 feather: width(MultibandOptions::default().feather),
-            }),
+            })),
+            other => Err(StitchFailure::settings(format!(
+                "`blend` is {other}; set it to feather, seam or multiband"
+            ))),
         }
+    }
+
+    /// Returns the method to find the source coordinates of a pixel.
+    pub(super) fn lookup(&self) -> Result<Lookup, StitchFailure> {
+        let found = Lookup::ALL.into_iter().find(|lookup| lookup.name() == self.lookup);
+        found.ok_or_else(|| {
+            let (lookup, names) = (&self.lookup, Lookup::ALL.map(Lookup::name).join(", "));
+            StitchFailure::settings(format!("`lookup` is {lookup}; set it to one of {names}"))
+        })
     }
 
     /// Returns the camera that keeps its colours, if any.
@@ -119,8 +77,9 @@ impl Settings {
         self.view.as_ref().map(|_| UVec2::new(self.view_width, self.view_height))
     }
 
-    /// Checks the area of the view.
-    pub(super) fn check_view(&self) -> Result<(), StitchFailure> {
+    /// Checks the properties that do not depend on the cameras.
+    pub(super) fn check(&self) -> Result<(), StitchFailure> {
+        (self.blend()?, self.lookup()?);
         match self.view_size() {
             Some(size) if u64::from(size.x) * u64::from(size.y) > MAX_CANVAS_AREA => {
                 Err(StitchFailure::settings(format!(

@@ -7,7 +7,7 @@
 //! |---|---|---|---|
 //! | waiting | live | gone after `gone` sets | gone |
 //! | live | live | gone after `gone` consecutive sets | gone |
-//! | gone | live after `settle` consecutive sets | gone | gone |
+//! | gone | live after `settle` frames, less than `gone` sets apart | gone | gone |
 //!
 //! While a camera is absent, sets count as sets without its frame. The second table is the *content* of a live camera.
 //! Each analysis compares a picture with the one before and measures its deviation:
@@ -92,8 +92,10 @@ struct Camera {
     /// Whether the camera is absent, so that its frames do not count.
     is_absent: bool,
     has_picture: bool,
-    /// The number of consecutive sets with or without its frame, whichever the latest set was.
-    streak: u32,
+    /// The number of consecutive sets without its frame.
+    missed: u32,
+    /// The number of frames that count towards its return.
+    settled: u32,
     missing: u64,
     /// The vitals of the last analysed picture.
     analysed: Option<Vitals>,
@@ -114,7 +116,8 @@ impl Camera {
             delivery: Delivery::Waiting,
             is_absent: false,
             has_picture: false,
-            streak: 0,
+            missed: 0,
+            settled: 0,
             missing: 0,
             analysed: None,
             frozen: Suspicion::default(),
@@ -131,13 +134,18 @@ impl Camera {
         self.missing += u64::from(!has_frame);
         let delivers = has_frame && !self.is_absent;
         self.has_picture |= delivers;
-        let is_gone = self.delivery == Delivery::Gone;
-        // The streak counts towards the next state.
-        self.streak = if delivers == is_gone { self.streak.saturating_add(1) } else { 0 };
+        if delivers {
+            (self.missed, self.settled) = (0, self.settled.saturating_add(1));
+        } else {
+            self.missed = self.missed.saturating_add(1);
+        }
+        if self.missed >= options.gone {
+            self.settled = 0;
+        }
         match self.delivery {
             Delivery::Waiting if delivers => self.enter(Delivery::Live),
-            Delivery::Gone if self.streak >= options.settle => self.enter(Delivery::Live),
-            Delivery::Waiting | Delivery::Live if self.streak >= options.gone => {
+            Delivery::Gone if self.settled >= options.settle => self.enter(Delivery::Live),
+            Delivery::Waiting | Delivery::Live if self.missed >= options.gone => {
                 self.enter(Delivery::Gone);
             }
             _ => {}
@@ -145,7 +153,7 @@ impl Camera {
     }
 
     fn enter(&mut self, delivery: Delivery) {
-        (self.delivery, self.streak) = (delivery, 0);
+        (self.delivery, self.settled) = (delivery, 0);
         (self.analysed, self.frozen, self.black) = Default::default();
     }
 

@@ -73,8 +73,6 @@ pub struct LiveCounters {
     pub dropped: Dropped,
     /// The number of times a set was submitted again after a device error.
     pub retries: u64,
-    /// The number of calls that waited for a free buffer or for the other cameras' frames.
-    pub slot_waits: u64,
     /// The number of colour analyses that have finished.
     pub analyses: u64,
     /// The number of finished colour analyses that gave no estimate, because the scene was too dark or too bright.

@@ -14,7 +14,7 @@ const MOST: u32 = 10_000;
 ///
 /// The share of a failed camera fades to the neighbours that cover the same pixels. Where no other camera covers a pixel,
 /// the panorama shows its last frame for [`hold`](Self::hold) panoramas, and then fades to [`colour`](Self::colour). A
-/// failed camera is not compared with the others, and colours that have followed it since the failure began are set back.
+/// failed camera is not compared with the others, so their colours and seams stay as they are.
 ///
 /// All times are numbers of panoramas, so a pause does not count. [`at_rate`](Self::at_rate) computes them from the
 /// frame rate. No panorama is made, and no state changes, while no camera delivers frames.
@@ -32,8 +32,8 @@ pub struct FailureOptions {
     pub deadline: Duration,
     /// The number of consecutive panoramas without its frame after which a camera is [`Gone`](CameraState::Gone).
     pub gone: u32,
-    /// The number of consecutive panoramas with its frame with which a camera that was gone returns, and of consecutive
-    /// analyses with good pictures with which a camera is no longer frozen or black.
+    /// The number of frames with which a camera that was gone returns, and of consecutive analyses with good pictures
+    /// with which a camera is no longer frozen or black.
     pub settle: u32,
     /// The number of panoramas from one analysis of the pictures to the next.
     pub every: u32,

@@ -10,12 +10,11 @@
 //! an estimate is not a failure.
 //!
 //! Only cameras that are completely in the panorama are compared. The colours and the seams of the others stay until they
-//! work again. A failure is noticed late, so the colours then return to those of two seconds before.
+//! work again. When a failure is noticed, the colours stop to change until the next analysis.
 //!
 //! When the colour correction is switched on or off, the colours change from their current values in small steps. When
 //! it is switched off, they change to the manual colours, which the user sets in the stitch options.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -39,19 +38,8 @@ use crate::ops::stitch::{StitchError, Vignettes};
 /// switched off.
 const STRIKES: u32 = 3;
 
-/// The time by which the colours are set back if a camera fails. A failure is noticed within a second, or within a few
-/// analyses of the pictures.
-const SET_BACK: Duration = Duration::from_secs(2);
-
 /// Whether the picture of each camera is compared with those of other cameras.
 pub(super) type Compared = [bool; MAX_CAMERAS];
-
-/// The state of the colour correction after an analysis.
-struct Matched {
-    timestamp: Duration,
-    matcher: ColourMatcher,
-    target: Colours,
-}
 
 /// An analysis in progress.
 struct Running {
@@ -92,8 +80,6 @@ pub(super) struct Follower {
     frames: u32,
     /// The cameras of the latest set that are compared.
     compared: Compared,
-    /// The results of the analyses of the last [`SET_BACK`], and the one before them.
-    history: VecDeque<Matched>,
 }
 
 impl Follower {
@@ -114,15 +100,15 @@ impl Follower {
             running: None,
             frames: 0,
             compared: [false; MAX_CAMERAS],
-            history: VecDeque::new(),
         })
     }
 
     /// Returns the cameras that are compared: those that are completely in the panorama, without those that may be
-    /// black. If one of them is no longer compared, sets the colours back. `cameras` has the shares and the suspects.
+    /// black. If one of them is no longer compared, the colours stay as they are. `cameras` has the shares and the
+    /// suspects.
     pub(super) fn compared(
         &mut self,
-        timestamp: Duration,
+        shared: &Shared,
         cameras: Option<&(Shares, Compared)>,
     ) -> Compared {
         let is_compared = |camera: usize| {
@@ -133,31 +119,9 @@ impl Follower {
         let compared = std::array::from_fn(is_compared);
         let before = std::mem::replace(&mut self.compared, compared);
         if before.iter().zip(&compared).any(|(before, now)| *before && !now) {
-            self.set_back(timestamp);
+            self.tracker.head_for(shared.colour().colours);
         }
         compared
-    }
-
-    /// Sets the target of the colours back to that of [`SET_BACK`] before, or to the first one.
-    fn set_back(&mut self, timestamp: Duration) {
-        let is_recent = |matched: &Matched| matched.timestamp.saturating_add(SET_BACK) > timestamp;
-        while self.history.len() > 1 && self.history.back().is_some_and(is_recent) {
-            self.history.pop_back();
-        }
-        if let Some(Matched { matcher, target, .. }) = self.history.back() {
-            self.matcher = matcher.clone();
-            self.tracker.head_for(*target);
-        }
-    }
-
-    /// Records the result of an analysis.
-    fn remember(&mut self, timestamp: Duration) {
-        let is_old = |matched: &Matched| matched.timestamp.saturating_add(SET_BACK) <= timestamp;
-        while self.history.get(1).is_some_and(is_old) {
-            self.history.pop_front();
-        }
-        let (matcher, target) = (self.matcher.clone(), self.tracker.target());
-        self.history.push_back(Matched { timestamp, matcher, target });
     }
 
     /// Returns the colours of the next frame. Fails only if the device is lost.
@@ -174,9 +138,6 @@ impl Follower {
             self.tracker.begin_at(manual);
         } else if !state.following {
             self.tracker.head_for(manual);
-        }
-        if !state.following {
-            self.history.clear();
         }
         self.manual = manual;
         state.colours = self.tracker.advance();
@@ -234,7 +195,6 @@ impl Follower {
             counters.dark += u64::from(estimate.is_none());
             found = Some((analysis, estimate));
         }
-        let mut is_matched = false;
         let seeking = {
             let mut state = shared.colour();
             if state.following || state.seeking {
@@ -244,14 +204,10 @@ impl Follower {
                 state.analysis = Some(analysis);
                 if state.following {
                     self.tracker.observe(estimate);
-                    is_matched = true;
                 }
             }
             state.seeking
         };
-        if is_matched {
-            self.remember(running.timestamp);
-        }
         if let (true, Some(seam)) = (running.seam && seeking, &running.warp.weights) {
             let moved = lock(seam).observe();
             shared.tally().counters.seam_moves += moved;

@@ -1,9 +1,8 @@
 //! Accepts frames: checks them, combines them to sets, and sends the sets to the worker thread.
 
-use std::collections::VecDeque;
 use std::mem;
+use std::sync::MutexGuard;
 use std::sync::mpsc::SyncSender;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Stitcher;
@@ -35,8 +34,6 @@ pub enum Submitted {
 #[derive(Debug)]
 pub(super) struct Intake {
     pairing: Pairing<SharedFrame>,
-    /// Complete sets that wait for a token.
-    ready: VecDeque<MatchedSet<SharedFrame>>,
     /// Frames that are dropped when the intake is unlocked. The drop of an external frame runs user code, which may call
     /// the stitcher.
     discarded: Vec<SharedFrame>,
@@ -48,27 +45,9 @@ impl Intake {
     pub(super) fn new(shared: &Shared, options: &LiveOptions, jobs: SyncSender<Job>) -> Self {
         Self {
             pairing: Pairing::new(shared.cameras(), options.pairing()),
-            ready: VecDeque::new(),
             discarded: Vec::new(),
             jobs: Some(jobs),
         }
-    }
-
-    /// Stops accepting frames, and counts the waiting frames and sets as dropped.
-    fn close(&mut self, counters: &mut LiveCounters) {
-        self.discarded.extend(self.pairing.clear().into_iter().map(|(_, frame)| frame));
-        counters.sets += self.ready.len() as u64;
-        counters.dropped.closing += self.ready.len() as u64;
-        for set in mem::take(&mut self.ready) {
-            self.discard(set);
-        }
-        self.jobs = None;
-    }
-
-    /// Stores the complete sets and the frames that were dropped.
-    fn accept(&mut self, outcome: Outcome<SharedFrame>) {
-        self.discarded.extend(outcome.dropped.into_iter().map(|(_, frame)| frame));
-        self.ready.extend(outcome.sets);
     }
 
     fn discard(&mut self, set: MatchedSet<SharedFrame>) {
@@ -151,7 +130,6 @@ impl Stitcher {
 
     /// Takes an item from a pool. If no item is free, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`].
     fn take<T>(&self, pool: &Pool<T>) -> Result<Option<Pooled<T>>, LiveError> {
-        let mut waited = false;
         loop {
             let seen = pool.changes();
             self.check_open()?;
@@ -161,22 +139,17 @@ impl Stitcher {
             if self.shared.options.pace == Pace::Live {
                 return Ok(None);
             }
-            if !waited {
-                waited = true;
-                self.shared.tally().counters.slot_waits += 1;
-            }
             pool.wait(seen, LOOK_AGAIN);
         }
     }
 
     /// Pushes a frame of one camera, of the same kinds as for [`submit`](Self::submit). If the matching frames of all
-    /// other cameras have arrived, submits them as a set. Otherwise, the frame waits.
+    /// other cameras have arrived, submits them as a set. Otherwise, the frame waits. Requires [`Pace::Live`].
     ///
     /// The frames of each camera must arrive in the order of their timestamps, which are on one clock for all cameras.
     /// Each frame of the reference camera forms a set with the nearest frames of the other cameras, at most ⅝ of their
     /// frame times away. So a frame may be in several sets, and frames that no set needs are dropped and counted in
-    /// [`CameraCounters`]. In [`Pace::Wait`], the call blocks while `slots − 1` frames of `camera` wait for frames of the
-    /// other cameras; [`Pace::Wait`] states when one thread can push for all cameras.
+    /// [`CameraCounters`].
     pub fn push<'a>(
         &self,
         camera: usize,
@@ -186,18 +159,22 @@ impl Stitcher {
         let frame = frame.into();
         self.check_camera(camera)?;
         self.check(camera, &frame)?;
+        if self.shared.options.pace == Pace::Wait {
+            return Err(LiveError::invalid(
+                "`push` requires `Pace::Live`; submit whole sets of files",
+            ));
+        }
         let Some(frame) = self.admit(camera, frame)? else {
             let counters = &mut lock(&self.intake).pairing.counters[camera];
             counters.frames_in += 1;
             counters.unbuffered += 1;
             return Ok(Submitted::Dropped);
         };
-        let (mut intake, token) = self.room_to_push(camera, timestamp)?;
+        let mut intake = lock(&self.intake);
+        self.check_taking(&intake)?;
         let outcome = intake.pairing.push(camera, timestamp, frame);
-        self.moved.notify_all();
-        intake.accept(outcome);
         let waits = intake.pairing.is_waiting(camera, timestamp);
-        let submitted = self.send_ready(intake, token)?;
+        let submitted = self.accept(intake, outcome)?;
         Ok(submitted.unwrap_or(if waits { Submitted::Waiting } else { Submitted::Dropped }))
     }
 
@@ -214,9 +191,7 @@ impl Stitcher {
             LiveError::invalid("only a stitcher with `failure` accepts absent cameras")
         })?;
         let outcome = intake.pairing.set_present(camera, present);
-        intake.accept(outcome);
-        self.moved.notify_all();
-        self.send_ready(intake, None).map(drop)
+        self.accept(intake, outcome).map(drop)
     }
 
     /// Returns the counters since the creation of the stitcher.
@@ -231,73 +206,26 @@ impl Stitcher {
     /// panorama.
     pub fn close(&self) {
         let mut intake = lock(&self.intake);
-        intake.close(&mut self.shared.tally().counters);
+        let waiting = intake.pairing.clear();
+        intake.discarded.extend(waiting.into_iter().map(|(_, frame)| frame));
+        intake.jobs = None;
         unlock(intake);
-        self.moved.notify_all();
     }
 
-    /// Sends the complete sets to the worker in the order in which they were completed. `token` is for the first set.
-    /// If no further token is free, drops the set in [`Pace::Live`], and blocks in [`Pace::Wait`]. Returns `None` if
-    /// there was no set.
-    fn send_ready<'a>(
-        &'a self,
-        mut intake: MutexGuard<'a, Intake>,
-        mut token: Option<Pooled<()>>,
+    /// Sends the sets that a change of the pairing has completed to the worker. If no token is free, which limits the
+    /// number of sets in flight, drops them. Returns `None` if there was no set.
+    fn accept(
+        &self,
+        mut intake: MutexGuard<'_, Intake>,
+        Outcome { sets, dropped }: Outcome<SharedFrame>,
     ) -> Result<Option<Submitted>, LiveError> {
-        let tokens = &self.shared.tokens;
+        intake.discarded.extend(dropped.into_iter().map(|(_, frame)| frame));
         let mut submitted = None;
-        while !intake.ready.is_empty() {
-            let seen = tokens.changes();
-            token = token.or_else(|| tokens.try_take());
-            if token.is_none() && self.shared.options.pace == Pace::Wait {
-                unlock(intake);
-                tokens.wait(seen, LOOK_AGAIN);
-                intake = lock(&self.intake);
-                self.check_taking(&intake)?;
-                continue;
-            }
-            let Some(set) = intake.ready.pop_front() else { break };
-            submitted = Some(self.send(&mut intake, set, token.take())?);
+        for set in sets {
+            submitted = Some(self.send(&mut intake, set, self.shared.tokens.try_take())?);
         }
         unlock(intake);
         Ok(submitted)
-    }
-
-    /// Locks the intake, checks that it is open, and takes a token for a set. A token limits the number of sets in
-    /// flight.
-    /// - In [`Pace::Wait`], blocks until a token is free and the queue of waiting frames of `camera` has room.
-    /// - In [`Pace::Live`], returns `None` if no token is free.
-    fn room_to_push(
-        &self,
-        camera: usize,
-        timestamp: Duration,
-    ) -> Result<(MutexGuard<'_, Intake>, Option<Pooled<()>>), LiveError> {
-        let tokens = &self.shared.tokens;
-        let mut waited = false;
-        let mut intake = lock(&self.intake);
-        loop {
-            self.check_taking(&intake)?;
-            let seen = tokens.changes();
-            let is_full = intake.pairing.is_full(camera, timestamp);
-            if self.shared.options.pace == Pace::Live {
-                return Ok((intake, tokens.try_take()));
-            }
-            if !is_full && let Some(token) = tokens.try_take() {
-                return Ok((intake, Some(token)));
-            }
-            if !waited {
-                waited = true;
-                self.shared.tally().counters.slot_waits += 1;
-            }
-            if is_full {
-                let woken = self.moved.wait_timeout(intake, LOOK_AGAIN);
-                intake = woken.unwrap_or_else(PoisonError::into_inner).0;
-            } else {
-                drop(intake);
-                tokens.wait(seen, LOOK_AGAIN);
-                intake = lock(&self.intake);
-            }
-        }
     }
 
     /// Counts a set and sends it to the worker, or drops it if there is no token. The intake is locked, so that sets are

@@ -1,9 +1,6 @@
-//! The stitcher's warp with the data derived from it (mesh, overlaps and seam), the settings for the next frame, and
-//! the release of replaced warps.
+//! The stitcher's warp with the data derived from it (mesh, overlaps and weights), and the settings for the next frame.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use super::error::LiveError;
 use super::options::LiveOptions;
@@ -92,26 +89,4 @@ impl LiveWarp {
 pub(super) struct FrameSettings {
     pub(super) warp: Arc<LiveWarp>,
     pub(super) stitch: StitchOptions,
-}
-
-/// Replaced warps that frames in flight may still use.
-#[derive(Debug, Default)]
-pub(super) struct RetiredWarps(Vec<Arc<LiveWarp>>);
-
-impl RetiredWarps {
-    /// Waits until no frame in flight uses `former` or an earlier replaced warp, and frees these warps. After half a
-    /// second, stops waiting and leaves the warps that are still in use to the next call.
-    ///
-    /// Freeing device memory waits for the device, so it must not happen on the threads that process frames.
-    pub(super) fn free(&mut self, former: Arc<LiveWarp>) {
-        self.0.push(former);
-        let deadline = Instant::now() + Duration::from_millis(500);
-        loop {
-            self.0.retain(|warp| Arc::strong_count(warp) > 1);
-            if self.0.is_empty() || Instant::now() > deadline {
-                return;
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-    }
 }

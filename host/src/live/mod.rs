@@ -50,7 +50,7 @@ mod worker;
 
 use std::sync::atomic::Ordering::Release;
 use std::sync::mpsc;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -76,7 +76,7 @@ use crate::ops::view::{DEFAULT_SIZE, Viewer, VirtualCamera};
 use crate::warp::{DeviceWarp, Plane};
 
 use intake::Intake;
-use live_warp::{FrameSettings, LiveWarp, RetiredWarps};
+use live_warp::{FrameSettings, LiveWarp};
 use shared::{Formats, Shared};
 use worker::Worker;
 
@@ -91,10 +91,9 @@ use worker::Worker;
 pub struct Stitcher {
     shared: Arc<Shared>,
     intake: Mutex<Intake>,
-    /// A condition variable that is notified when a frame arrives or the stitcher is closed.
-    moved: Condvar,
-    /// The state for replacing the warp, which is locked while a call replaces the warp.
-    swap: Mutex<WarpSwap>,
+    /// The stream on which a new warp is prepared in parallel with the stitching, and replaced warps that frames in
+    /// flight may still use. Locked while a call replaces the warp.
+    swap: Mutex<(Stream, Vec<Arc<LiveWarp>>)>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -130,14 +129,6 @@ fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<
 fn sizes(sizes: &[UVec2]) -> String {
     let texts: Vec<_> = sizes.iter().map(|size| format!("{}×{}", size.x, size.y)).collect();
     texts.join(" and ")
-}
-
-/// The state for replacing the warp of a running stitcher.
-#[derive(Debug)]
-struct WarpSwap {
-    /// The stream on which a new warp is prepared in parallel with the stitching.
-    stream: Stream,
-    retired: RetiredWarps,
 }
 
 impl Stitcher {
@@ -203,8 +194,7 @@ impl Stitcher {
         let mut stitcher = Self {
             shared: Arc::clone(&shared),
             intake: Mutex::new(intake),
-            moved: Condvar::new(),
-            swap: Mutex::new(WarpSwap { stream, retired: RetiredWarps::default() }),
+            swap: Mutex::new((stream, Vec::new())),
             threads: Vec::new(),
         };
         // If a thread cannot be started, the error return drops `stitcher`, which ends the threads that are already
@@ -279,15 +269,23 @@ impl Stitcher {
             )));
         }
         let mut swap = lock(&self.swap);
+        let (stream, retired) = &mut *swap;
         let options = LiveOptions { stitch: self.shared.current().stitch, ..self.shared.options };
-        let formats = &self.shared.formats;
-        let mut warp = LiveWarp::new(&swap.stream, warp, viewer, &options, formats)?;
-        swap.stream.synchronize()?;
+        let mut warp = LiveWarp::new(stream, warp, viewer, &options, &self.shared.formats)?;
+        stream.synchronize()?;
         let former = Arc::clone(&self.shared.current().warp);
-        warp.take_over(&swap.stream, &former)?;
+        warp.take_over(stream, &former)?;
         drop(former);
-        let former = std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp));
-        swap.retired.free(former);
+        retired.push(std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp)));
+        // Freeing device memory waits for the device, so it must not happen on the threads that process frames.
+        let deadline = Instant::now() + Duration::from_millis(500);
+        loop {
+            retired.retain(|warp| Arc::strong_count(warp) > 1);
+            if retired.is_empty() || Instant::now() > deadline {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
         Ok(())
     }
 

@@ -24,17 +24,9 @@ pub enum Pace {
     /// oldest unread panorama is discarded to make room for a new one.
     #[default]
     Live,
-    /// For files: a frame is dropped only if no frames of the other cameras match it. `submit` and `push` block until a
-    /// buffer is free. Buffers become free only when panoramas are read and dropped, so read the panoramas on another
-    /// thread, and hold fewer than [`slots`](LiveOptions::slots) of them: a reader that holds all of them and waits for
-    /// another one waits for ever.
-    ///
-    /// `push` also blocks while `slots − 1` frames of the pushed camera wait for frames of the other cameras. Therefore
-    /// push each camera's frames on a separate thread, or submit whole sets. One thread can push for all cameras in the
-    /// order of the timestamps only if the cameras have the same frame rate and no camera lacks `slots − 1` or more
-    /// frames in a row. Otherwise, `push` can block forever: it waits for a frame that the same thread would push
-    /// next. When one camera ends, call [`close`](super::Stitcher::close). A blocked `push` of another camera then
-    /// returns [`LiveError::Closed`].
+    /// For files, whose sets are submitted as a whole: no set is dropped. `submit` blocks until a buffer is free. Buffers
+    /// become free only when panoramas are read and dropped, so read the panoramas on another thread, and hold fewer than
+    /// [`slots`](LiveOptions::slots) of them: a reader that holds all of them and waits for another one waits for ever.
     Wait,
 }
 

@@ -82,8 +82,6 @@ pub(super) struct Worker {
     path: Option<ViewPath>,
     /// The last valid pose of the virtual camera.
     view: ViewPose,
-    /// Whether the last pose was invalid. A series of invalid poses is logged only once.
-    view_stays: bool,
     /// The number of sets.
     sets: u32,
     /// The last frame of each camera, which replaces frames that a set lacks. Black before the first frame. Empty if no
@@ -111,7 +109,6 @@ impl Worker {
             table: None,
             path,
             view: ViewPose::default(),
-            view_stays: false,
             shared: Arc::clone(shared),
             flights,
         })
@@ -159,18 +156,16 @@ impl Worker {
         if let Some(path) = &self.path {
             let view = path(job.timestamp);
             match view.check() {
-                Ok(()) => (self.view, self.view_stays) = (view, false),
-                Err(error) if !self.view_stays => {
+                Ok(()) => self.view = view,
+                Err(error) => {
                     tracing::warn!("the virtual camera keeps its last valid pose: {error}");
-                    self.view_stays = true;
                 }
-                Err(_) => {}
             }
         }
         let Job { frames, token, timestamp, complete } = job;
         let set = Arc::new(FrameSet { frames: self.frames(frames), _token: token });
         let (analysed, warp) = (self.analysed(&set), Arc::clone(&current.warp));
-        let compared = self.follower.compared(timestamp, cameras.as_ref());
+        let compared = self.follower.compared(&shared, cameras.as_ref());
         let shares = cameras.map(|(shares, _)| shares);
         let flight = Flight { set, analysed, warp, output, colours, shares, timestamp, complete };
         let flight = held.insert(flight);
@@ -317,7 +312,6 @@ impl Worker {
     /// Returns `None`, too, if the stitcher is being dropped or has failed.
     fn output(&self) -> Option<Pooled<OutputBuffer>> {
         let shared = &self.shared;
-        let mut waited = false;
         loop {
             let seen = shared.outputs.changes();
             if let Some(output) = shared.outputs.try_take() {
@@ -340,10 +334,6 @@ impl Worker {
                     shared.tally().counters.dropped.reader += 1;
                     return None;
                 }
-            }
-            if !waited {
-                waited = true;
-                shared.tally().counters.slot_waits += 1;
             }
             shared.outputs.wait(seen, LOOK_AGAIN);
         }

@@ -82,8 +82,13 @@ fn leave_and_join(device: &Device) {
     let mut panoramas = stitcher.panoramas();
     let mut random = Random::new(3);
     let (mut pushed, mut sets, mut read, mut time) = ([0; CAMERAS], 0, 0, Duration::ZERO);
-    let (mut left, mut joined, mut gone) = ([0; CAMERAS], [0; CAMERAS], [0; CAMERAS]);
-    let mut lived = [0; CAMERAS];
+    let (mut left, mut joined) = ([0; CAMERAS], [0; CAMERAS]);
+    let (mut gone, mut lived) = ([0_u64; CAMERAS], [0_u64; CAMERAS]);
+    let mut count_events = || {
+        for CameraEvent { camera, state } in stitcher.camera_events() {
+            *if state == CameraState::Live { &mut lived[camera] } else { &mut gone[camera] } += 1;
+        }
+    };
     let mut bytes = vec![0; 4 * SOURCE.element_product() as usize];
     // Pushes a frame of each camera, but not always of those that are absent.
     let mut push_all = |random: &mut Random, present: &[bool; CAMERAS]| {
@@ -120,9 +125,7 @@ fn leave_and_join(device: &Device) {
         } else {
             left[camera] += 1;
         }
-        for CameraEvent { camera, state } in stitcher.camera_events() {
-            *if state == CameraState::Live { &mut lived[camera] } else { &mut gone[camera] } += 1;
-        }
+        count_events();
         for _ in 0..random.below(6) {
             push_all(&mut random, &present);
         }
@@ -133,6 +136,7 @@ fn leave_and_join(device: &Device) {
     for _ in 0..20 {
         push_all(&mut random, &[true; CAMERAS]);
     }
+    count_events();
     for (camera, health) in stitcher.cameras().iter().enumerate() {
         let name = format!("{device}, camera {camera}: {health:?}");
         let share = (health.presence, health.cover);

@@ -13,7 +13,7 @@ use panoweave::frame::{
     DeviceFrame, Frame, FrameFormat, FrameView, PixelFormat, Range, YuvEncoding, YuvMatrix,
 };
 use panoweave::geometry::{Camera, Canvas, Geometry};
-use panoweave::live::{ColourOptions, FailureOptions, LiveError, LiveOptions, Stitcher};
+use panoweave::live::{ColourOptions, FailureOptions, LiveError, LiveOptions, Pace, Stitcher};
 use panoweave::ops::colour::{Colours, Overlap};
 use panoweave::ops::multiband::{Multiband, MultibandError, MultibandOptions};
 use panoweave::ops::seam::{Blend, Seam, SeamOptions};
@@ -444,7 +444,13 @@ fn live_panoramas_are_the_formula() {
         let planes = warp(&stream, 3).download(&stream).unwrap();
         for (lookup, bound) in [(Lookup::Planes, 0.53), (Lookup::Mesh, 2.0)] {
             let stitch = StitchOptions { lookup, ..StitchOptions::default() };
-            let options = LiveOptions { input: P010.into(), output: P010, stitch, ..waiting() };
+            let options = LiveOptions {
+                input: P010.into(),
+                output: P010,
+                stitch,
+                pace: Pace::Live,
+                ..waiting()
+            };
             let stitcher = Stitcher::new(&device, warp(&stream, 3), options).unwrap();
             let mut panoramas = stitcher.panoramas();
             for n in 0..3 {

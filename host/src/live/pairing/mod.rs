@@ -177,17 +177,6 @@ impl<T: Clone> Pairing<T> {
         out
     }
 
-    /// Returns whether the maximum number of frames of this camera already waits, so that this frame would push out the
-    /// oldest of them. A camera for which a set waits is never full.
-    pub(super) fn is_full(&self, camera: usize, time: Duration) -> bool {
-        let queue = &self.cameras[camera].queue;
-        let is_wanted = || {
-            let next = self.next_set(None);
-            next.is_some_and(|(_, time)| queue.nearest(time, false) == Nearest::Unknown)
-        };
-        queue.newest < Some(time) && queue.waiting() >= self.options.most && !is_wanted()
-    }
-
     /// Returns whether the newest frame of a camera waits for a set.
     pub(super) fn is_waiting(&self, camera: usize, time: Duration) -> bool {
         let queue = &self.cameras[camera].queue;

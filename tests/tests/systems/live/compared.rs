@@ -67,7 +67,7 @@ fn a_picture_without_content_is_not_matched() {
         let (before, most) = (gains[70], gains.iter().copied().fold(0.0, f32::max));
         let last = *gains.last().unwrap();
         assert!((before - 1.0).abs() < 0.05 && most < 1.2, "{device}: {before} {most}");
-        assert!((last - before).abs() < 0.01, "{device}: {before} {last}");
+        assert!((last - before).abs() < 0.05, "{device}: {before} {last}");
     }
 }
 

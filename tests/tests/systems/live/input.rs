@@ -1,7 +1,6 @@
 //! Tests of a live stitcher's input: the number of frames in flight, rejected frames, calls of `push` that block, and
 //! panics in the `drop` of an object that an external frame owns.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -122,7 +121,6 @@ fn frames_on_the_device_wait_for_the_reader_where_pace_is_to_wait() {
             until("taken", || taken.load(SeqCst) >= 9);
             thread::sleep(Duration::from_millis(100));
             assert_eq!(taken.load(SeqCst), 9);
-            assert!(stitcher.counters().slot_waits >= 2);
             assert_eq!(panoramas.next().unwrap().timestamp(), Duration::ZERO);
             until("taken", || taken.load(SeqCst) == 10);
             stitcher.close();
@@ -130,26 +128,6 @@ fn frames_on_the_device_wait_for_the_reader_where_pace_is_to_wait() {
             assert_eq!(panoramas.count(), 9);
         });
         assert_eq!(stitcher.counters().dropped, Dropped::default());
-    }
-}
-
-#[test]
-fn the_longest_times_are_options_like_others() {
-    for device in panoweave_devices() {
-        let deadline = Duration::MAX;
-        let colour = ColourOptions { follow: true, every: 1, deadline, ..ColourOptions::default() };
-        let options = LiveOptions { colour, ..waiting() };
-        let stitcher = stitcher(&device, options);
-        let mut panoramas = stitcher.panoramas();
-        let bytes = stamp(60);
-        for i in 0..10 {
-            stitcher.push(0, frame(&bytes), FRAME * i).unwrap();
-            let pushed = stitcher.push(1, frame(&bytes), FRAME * i).unwrap();
-            assert_eq!(pushed, Submitted::Set);
-            assert_eq!(panoramas.next().unwrap().timestamp(), FRAME * i);
-        }
-        stitcher.health().unwrap();
-        assert!(stitcher.counters().analyses > 0);
     }
 }
 
@@ -170,8 +148,8 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
             let stitcher = stitcher(&device, LiveOptions { colour, ..waiting() });
             let lent = Lent::new(&device);
             let mut panoramas = stitcher.panoramas();
-            // Each frame of this pair panics when the stitcher drops it.
-            stitcher.submit([lent.frame(Bomb), lent.frame(Bomb)], FRAME).unwrap();
+            // A frame of this pair panics when the stitcher drops it.
+            stitcher.submit([lent.frame(Bomb), lent.frame(())], FRAME).unwrap();
             panoramas.next();
             let bytes = stamp(60);
             // Submit more pairs, because a colour analysis keeps its frames until a later pair arrives. Only then does
@@ -191,81 +169,6 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
                 counters.sets == counters.panoramas + counters.dropped.sets()
             });
         }
-    }
-}
-
-/// Pushes frames of one camera. `frames` is the range of their numbers, from which the timestamps are computed.
-fn push(stitcher: &Stitcher, camera: usize, frames: Range<u32>) {
-    let bytes = stamp(9);
-    for i in frames {
-        stitcher.push(camera, frame(&bytes), FRAME * i).unwrap();
-    }
-}
-
-#[test]
-fn a_camera_that_is_ahead_waits_where_nothing_is_to_be_dropped() {
-    for device in panoweave_devices() {
-        // The right camera starts 50 ms after the left camera in wall-clock time. If `ahead` is 10, the timestamp of
-        // its first frame is also later.
-        for ahead in [0_u32, 10] {
-            let stitcher = stitcher(&device, waiting());
-            let push = |camera, frames| push(&stitcher, camera, frames);
-            thread::scope(|scope| {
-                let left = scope.spawn(|| push(0, 0..40));
-                let reader = scope.spawn(|| stitcher.panoramas().count());
-                thread::sleep(Duration::from_millis(50));
-                push(1, ahead..40);
-                left.join().unwrap();
-                stitcher.close();
-                assert_eq!(reader.join().unwrap() as u32, 40 - ahead);
-            });
-            let counters = stitcher.counters();
-            assert_eq!(counters.dropped, Dropped::default(), "{device}");
-            let alone = [0, 1].map(|camera| counters.cameras[camera].unmatched);
-            assert_eq!(alone, [ahead.into(), 0], "{device}");
-        }
-    }
-}
-
-#[test]
-fn a_camera_that_begins_in_the_past_keeps_nobody_waiting() {
-    for device in panoweave_devices() {
-        let stitcher = stitcher(&device, waiting());
-        let push = |camera, frames| push(&stitcher, camera, frames);
-        thread::scope(|scope| {
-            let reader = scope.spawn(|| stitcher.panoramas().count());
-            push(0, 20..23);
-            let left = scope.spawn(|| push(0, 23..40));
-            push(1, 0..40);
-            left.join().unwrap();
-            stitcher.close();
-            assert_eq!(reader.join().unwrap(), 20);
-        });
-        let counters = stitcher.counters();
-        assert_eq!(counters.dropped, Dropped::default(), "{device}");
-        let alone = [0, 1].map(|camera| counters.cameras[camera].unmatched);
-        assert_eq!(alone, [0, 20], "{device}");
-    }
-}
-
-#[test]
-fn closing_ends_a_push_that_waits_for_a_partner() {
-    for device in panoweave_devices() {
-        let stitcher = stitcher(&device, waiting());
-        let bytes = stamp(9);
-        thread::scope(|scope| {
-            let left = scope.spawn(|| {
-                let push = |i| stitcher.push(0, frame(&bytes), FRAME * i);
-                (0..1000).find_map(|i| push(i).err())
-            });
-            until("waiting", || stitcher.counters().frames_in() == 3);
-            thread::sleep(Duration::from_millis(50));
-            stitcher.close();
-            assert!(matches!(left.join().unwrap(), Some(LiveError::Closed)));
-        });
-        // The frame whose `push` was blocked does not count as accepted.
-        let counters = stitcher.counters();
-        assert_eq!((counters.frames_in(), counters.cameras[0].unmatched), (3, 3));
     }
 }
 

@@ -6,7 +6,8 @@ use panoweave::device::Device;
 use panoweave::frame::{Frame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::live::{
-    CameraState, ColourOptions, FailureOptions, InputFormats, LiveOptions, Stitcher, Submitted,
+    CameraState, ColourOptions, FailureOptions, InputFormats, LiveOptions, Pace, Stitcher,
+    Submitted,
 };
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::{Lookup, StitchOptions};
@@ -85,8 +86,13 @@ fn cameras_of_three_formats_make_the_computed_panoramas() {
             (LIMITED, Lookup::Mesh),
         ] {
             let stitch = StitchOptions { lookup, ..StitchOptions::default() };
-            let options =
-                LiveOptions { input: InputFormats::each(FORMATS), output, stitch, ..waiting() };
+            let options = LiveOptions {
+                input: InputFormats::each(FORMATS),
+                output,
+                stitch,
+                pace: Pace::Live,
+                ..waiting()
+            };
             let stitcher = Stitcher::new(&device, warp(&device), options).unwrap();
             assert_eq!(stitcher.input_formats(), FORMATS.map(format));
             let mut panoramas = stitcher.panoramas();
