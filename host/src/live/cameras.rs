@@ -19,8 +19,8 @@
 //! | black | | black | good after `settle` consecutive analyses |
 //!
 //! The third table is the share of a camera in the panorama. Its *presence* multiplies the blending weight, so that its
-//! neighbours fill what they cover. Its *cover* is the share of a constant colour in place of its picture, which matters
-//! where no other camera covers a pixel. Both change from 0 to 1 in `fade` panoramas:
+//! neighbours fill what they cover. Its *cover* is the share of a constant colour in place of its picture, which
+//! matters where no other camera covers a pixel. Both change from 0 to 1 in `fade` panoramas:
 //!
 //! | condition | presence | cover |
 //! |---|---|---|

@@ -12,23 +12,24 @@ const MOST: u32 = 10_000;
 
 /// Options for cameras that fail: those that deliver no frames, or frames without a picture.
 ///
-/// The share of a failed camera fades to the neighbours that cover the same pixels. Where no other camera covers a pixel,
-/// the panorama shows its last frame for [`hold`](Self::hold) panoramas, and then fades to [`colour`](Self::colour). A
-/// failed camera is not compared with the others, so their colours and seams stay as they are.
+/// The share of a failed camera fades to the neighbours that cover the same pixels. Where no other camera covers a
+/// pixel, the panorama shows its last frame for [`hold`](Self::hold) panoramas, and then fades to
+/// [`colour`](Self::colour). A failed camera is not compared with the others, so their colours and seams stay as they
+/// are.
 ///
 /// All times are numbers of panoramas, so a pause does not count. [`at_rate`](Self::at_rate) computes them from the
 /// frame rate. No panorama is made, and no state changes, while no camera delivers frames.
 ///
 /// Panoramas and views follow with every [`Lookup`](crate::ops::stitch::Lookup). Only a fade takes extra time: a kernel
-/// rewrites the weights of all cameras, and with [`Mesh`](crate::ops::stitch::Lookup::Mesh) another one the shares of the
-/// mesh. While a camera shows `colour`, a panorama with another lookup takes one launch per camera and one more. Device
-/// memory per panorama pixel: 4 bytes per camera for a copy of the weights and, without `Mesh`, 16 bytes for sums. A view
-/// of two cameras does not show `colour` if the device cannot read their frames as textures.
+/// rewrites the weights of all cameras, and with [`Mesh`](crate::ops::stitch::Lookup::Mesh) another one the shares of
+/// the mesh. While a camera shows `colour`, a panorama with another lookup takes one launch per camera and one more.
+/// Device memory per panorama pixel: 4 bytes per camera for a copy of the weights and, without `Mesh`, 16 bytes for
+/// sums. A view of two cameras does not show `colour` if the device cannot read their frames as textures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FailureOptions {
     /// The time by which a camera's next frame may lag behind the newest frame of the other cameras. After that, a set
-    /// is completed with the last frame of this camera. If a timestamp is wrong by seconds and in the future, the frames
-    /// of all other cameras are late until the next frame of its camera, or until this camera is absent.
+    /// is completed with the last frame of this camera. If a timestamp is wrong by seconds and in the future, the
+    /// frames of all other cameras are late until the next frame of its camera, or until this camera is absent.
     pub deadline: Duration,
     /// The number of consecutive panoramas without its frame after which a camera is [`Gone`](CameraState::Gone).
     pub gone: u32,
@@ -66,8 +67,8 @@ impl Default for FailureOptions {
 }
 
 impl FailureOptions {
-    /// Returns the default options for cameras with this number of frames per second: a camera is gone after 1 s without
-    /// a frame, black after 1 s, frozen after 3 s, fades in 0.4 s, and is held for 2 s.
+    /// Returns the default options for cameras with this number of frames per second: a camera is gone after 1 s
+    /// without a frame, black after 1 s, frozen after 3 s, fades in 0.4 s, and is held for 2 s.
     #[must_use]
     pub fn at_rate(per_second: f64) -> Self {
         let every = 5;

@@ -9,8 +9,8 @@
 //! colour correction and the seam search, and the seam keeps its position. An analysis of a scene that is too dark for
 //! an estimate is not a failure.
 //!
-//! Only cameras that are completely in the panorama are compared. The colours and the seams of the others stay until they
-//! work again. When a failure is noticed, the colours stop to change until the next analysis.
+//! Only cameras that are completely in the panorama are compared. The colours and the seams of the others stay until
+//! they work again. When a failure is noticed, the colours stop to change until the next analysis.
 //!
 //! When the colour correction is switched on or off, the colours change from their current values in small steps. When
 //! it is switched off, they change to the manual colours, which the user sets in the stitch options.

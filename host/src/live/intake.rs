@@ -34,8 +34,8 @@ pub enum Submitted {
 #[derive(Debug)]
 pub(super) struct Intake {
     pairing: Pairing<SharedFrame>,
-    /// Frames that are dropped when the intake is unlocked. The drop of an external frame runs user code, which may call
-    /// the stitcher.
+    /// Frames that are dropped when the intake is unlocked. The drop of an external frame runs user code, which may
+    /// call the stitcher.
     discarded: Vec<SharedFrame>,
     /// The channel to the worker; `None` after the stitcher was closed.
     jobs: Option<SyncSender<Job>>,
@@ -54,11 +54,11 @@ impl Intake {
         self.discarded.extend(set.frames.into_iter().flatten());
     }
 
-    /// Counts the frames of a set that was submitted as a whole.
-    fn count_submitted(&mut self, count: impl Fn(&mut CameraCounters) -> &mut u64) {
-        for counters in &mut self.pairing.counters {
-            counters.frames_in += 1;
-            *count(counters) += 1;
+    /// Counts the frames of a set that was submitted as a whole. `given` is whether it has the frame of each camera.
+    fn count(&mut self, given: &[bool], count: impl Fn(&mut CameraCounters) -> &mut u64) {
+        for (counters, given) in self.pairing.counters.iter_mut().zip(given) {
+            counters.frames_in += u64::from(*given);
+            *count(counters) += u64::from(*given);
         }
     }
 }
@@ -71,11 +71,12 @@ fn unlock(mut intake: MutexGuard<'_, Intake>) {
 }
 
 impl Stitcher {
-    /// Submits one frame of each camera as a set. Each frame is a [`Frame`](crate::frame::Frame) in host memory, which is
-    /// copied, a filled [`buffer`](Self::buffer), an [`ExternalFrame`](super::ExternalFrame) in device memory, or any [`CameraFrame`].
+    /// Submits one frame of each camera as a set: any [`CameraFrame`], such as a [`Frame`](crate::frame::Frame) in host
+    /// memory, which is copied, a filled [`buffer`](Self::buffer), or an [`ExternalFrame`](super::ExternalFrame) in
+    /// device memory.
     ///
-    /// In [`Pace::Wait`], blocks until buffers are free. In [`Pace::Live`], never blocks: if no buffer is free, the set is
-    /// dropped.
+    /// In [`Pace::Wait`], blocks until buffers are free. In [`Pace::Live`], never blocks: if no buffer is free, the set
+    /// is dropped.
     pub fn submit<'a, F: Into<CameraFrame<'a>>>(
         &self,
         frames: impl IntoIterator<Item = F>,
@@ -89,32 +90,35 @@ impl Stitcher {
         for (camera, frame) in frames.iter().enumerate() {
             self.check(camera, frame)?;
         }
+        let is_given = |frame: &CameraFrame<'_>| !matches!(frame, CameraFrame::Missing);
+        let given: Vec<_> = frames.iter().map(is_given).collect();
         let mut set = MatchedSet { time: timestamp, frames: Vec::with_capacity(frames.len()) };
         for (camera, frame) in frames.into_iter().enumerate() {
             set.frames.push(match frame {
                 CameraFrame::Missing => None,
                 frame => match self.admit(camera, frame)? {
                     Some(frame) => Some(frame),
-                    None => return self.refuse(set),
+                    None => return Ok(self.refuse(&given)),
                 },
             });
         }
-        let Some(token) = self.take(&self.shared.tokens)? else { return self.refuse(set) };
+        let Some(token) = self.take(&self.shared.tokens)? else { return Ok(self.refuse(&given)) };
         let mut intake = lock(&self.intake);
         self.check_taking(&intake)?;
-        intake.count_submitted(|counters| &mut counters.used);
+        intake.count(&given, |counters| &mut counters.used);
         let submitted = self.send(&mut intake, set, Some(token));
         unlock(intake);
         submitted
     }
 
-    /// Drops and counts a set that was submitted as a whole, because no buffer was free.
-    fn refuse(&self, set: MatchedSet<SharedFrame>) -> Result<Submitted, LiveError> {
-        let mut intake = lock(&self.intake);
-        intake.count_submitted(|counters| &mut counters.unbuffered);
-        let submitted = self.send(&mut intake, set, None);
-        unlock(intake);
-        submitted
+    /// Counts a set that was submitted as a whole and dropped, because no buffer was free.
+    fn refuse(&self, given: &[bool]) -> Submitted {
+        self.shared.with_cameras(|cameras| cameras.set(given.iter().copied()));
+        lock(&self.intake).count(given, |counters| &mut counters.unbuffered);
+        let counters = &mut self.shared.tally().counters;
+        counters.sets += 1;
+        counters.dropped.busy += 1;
+        Submitted::Dropped
     }
 
     /// Returns a buffer in page-locked memory for a frame of `camera`. Fill the buffer and pass it to
@@ -159,6 +163,9 @@ impl Stitcher {
         let frame = frame.into();
         self.check_camera(camera)?;
         self.check(camera, &frame)?;
+        if matches!(frame, CameraFrame::Missing) {
+            return Err(LiveError::invalid("`push` needs a frame; `submit` sets that lack one"));
+        }
         if self.shared.options.pace == Pace::Wait {
             return Err(LiveError::invalid(
                 "`push` requires `Pace::Live`; submit whole sets of files",
@@ -178,10 +185,10 @@ impl Stitcher {
         Ok(submitted.unwrap_or(if waits { Submitted::Waiting } else { Submitted::Dropped }))
     }
 
-    /// Sets whether a camera is present. An absent camera is [`Gone`](super::CameraState::Gone) at once: the stitcher does
-    /// not wait for its frames, and drops them if they are pushed one by one. When it is present again, it returns after it
-    /// has delivered [`settle`](super::FailureOptions::settle) frames in time. After all cameras were absent, the clocks
-    /// may start again, so the timestamps of the panoramas may be earlier than before.
+    /// Sets whether a camera is present. An absent camera is [`Gone`](super::CameraState::Gone) at once: the stitcher
+    /// does not wait for its frames, and drops them if they are pushed one by one. When it is present again, it returns
+    /// after it has delivered [`settle`](super::FailureOptions::settle) frames in time. After all cameras were absent,
+    /// the clocks may start again, so the timestamps of the panoramas may be earlier than before.
     pub fn set_present(&self, camera: usize, present: bool) -> Result<(), LiveError> {
         self.check_camera(camera)?;
         let mut intake = lock(&self.intake);
@@ -228,8 +235,8 @@ impl Stitcher {
         Ok(submitted)
     }
 
-    /// Counts a set and sends it to the worker, or drops it if there is no token. The intake is locked, so that sets are
-    /// sent in the order in which they were completed.
+    /// Counts a set and sends it to the worker, or drops it if there is no token. The intake is locked, so that sets
+    /// are sent in the order in which they were completed.
     fn send(
         &self,
         intake: &mut Intake,

@@ -97,8 +97,8 @@ pub struct Stitcher {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Compiles the kernels that a stitcher first launches while panoramas are already shown, such as those that search for a
-/// seam, so that no panorama waits for the driver.
+/// Compiles the kernels that a stitcher first launches while panoramas are already shown, such as those that search for
+/// a seam, so that no panorama waits for the driver.
 #[track_caller]
 fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<(), DeviceError> {
     let all = || formats.inputs.iter().chain([&formats.output]);

@@ -24,9 +24,10 @@ pub enum Pace {
     /// oldest unread panorama is discarded to make room for a new one.
     #[default]
     Live,
-    /// For files, whose sets are submitted as a whole: no set is dropped. `submit` blocks until a buffer is free. Buffers
-    /// become free only when panoramas are read and dropped, so read the panoramas on another thread, and hold fewer than
-    /// [`slots`](LiveOptions::slots) of them: a reader that holds all of them and waits for another one waits for ever.
+    /// For files, whose sets are submitted as a whole: no set is dropped. `submit` blocks until a buffer is free.
+    /// Buffers become free only when panoramas are read and dropped, so read the panoramas on another thread, and hold
+    /// fewer than [`slots`](LiveOptions::slots) of them: a reader that holds all of them and waits for another one
+    /// waits for ever.
     Wait,
 }
 
@@ -114,8 +115,8 @@ pub struct LiveOptions {
     /// The camera whose frame rate the panoramas have, if frames are pushed one by one. While it is absent or late, the
     /// first camera that is not takes its place.
     pub reference: usize,
-    /// The options for cameras that fail. They require [`Pace::Live`]. If `None`, the states of the cameras are unknown,
-    /// sets wait for every camera, and a set that lacks a frame is dropped.
+    /// The options for cameras that fail. They require [`Pace::Live`]. If `None`, the states of the cameras are
+    /// unknown, sets wait for every camera, and a set that lacks a frame is dropped.
     pub failure: Option<FailureOptions>,
 }
 
@@ -140,33 +141,26 @@ impl Default for LiveOptions {
 impl LiveOptions {
     /// Checks that all options are valid.
     pub(super) fn check(&self, cameras: usize) -> Result<(), LiveError> {
-        if !(2..=MAX_SLOTS).contains(&self.slots) {
-            return Err(LiveError::invalid("`slots` must be 2 to 256; the default is 4"));
-        }
-        let area = |size: UVec2| u64::from(size.x) * u64::from(size.y);
-        if self.size.is_some_and(|size| area(size) > MAX_CANVAS_AREA) {
-            return Err(LiveError::invalid("`size` must have at most 2²⁶ pixels"));
-        }
-        if self.colour.every == 0 {
-            return Err(LiveError::invalid("`colour.every` is 0; it must be at least 1"));
+        let is_large = |size: UVec2| u64::from(size.x) * u64::from(size.y) > MAX_CANVAS_AREA;
+        let checks = [
+            (!(2..=MAX_SLOTS).contains(&self.slots), "`slots` must be 2 to 256; the default is 4"),
+            (self.size.is_some_and(is_large), "`size` must have at most 2²⁶ pixels"),
+            (self.colour.every == 0, "`colour.every` is 0; it must be at least 1"),
+            (
+                self.colour.anchor.is_some_and(|anchor| anchor >= cameras),
+                "`colour.anchor` must be the index of a camera, from 0",
+            ),
+            (self.reference >= cameras, "`reference` must be the index of a camera, from 0"),
+            (
+                self.pace == Pace::Wait && self.failure.is_some(),
+                "`failure` requires `Pace::Live`; with `Pace::Wait`, the stitcher waits for every camera",
+            ),
+        ];
+        if let Some((_, text)) = checks.iter().find(|(is_wrong, _)| *is_wrong) {
+            return Err(LiveError::invalid(text));
         }
         ColourTracker::new(self.colour.tracker).map_err(LiveError::invalid)?;
-        if self.colour.anchor.is_some_and(|anchor| anchor >= cameras) {
-            return Err(LiveError::invalid(
-                "`colour.anchor` must be the index of a camera, from 0",
-            ));
-        }
-        if self.reference >= cameras {
-            return Err(LiveError::invalid("`reference` must be the index of a camera, from 0"));
-        }
-        if let Some(failure) = &self.failure {
-            if self.pace == Pace::Wait {
-                return Err(LiveError::invalid(
-                    "`failure` requires `Pace::Live`; with `Pace::Wait`, the stitcher waits for every camera",
-                ));
-            }
-            failure.check()?;
-        }
+        self.failure.as_ref().map_or(Ok(()), FailureOptions::check)?;
         Ok(self.stitch.check(cameras)?)
     }
 

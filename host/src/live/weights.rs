@@ -113,8 +113,8 @@ impl LiveWeights {
         self.seams.is_some()
     }
 
-    /// Takes over the paths and fades of the seams of the warp that this one replaces, so that the picture does not jump.
-    /// Seams whose places differ too much start again. Waits for the device.
+    /// Takes over the paths and fades of the seams of the warp that this one replaces, so that the picture does not
+    /// jump. Seams whose places differ too much start again. Waits for the device.
     pub(super) fn take_over(&mut self, stream: &Stream, former: &Self) -> Result<(), DeviceError> {
         let mut taken = false;
         for (seam, state) in self.seams_mut() {
@@ -140,9 +140,10 @@ impl LiveWeights {
         }
     }
 
-    /// Returns the copy of the warp with the weights for the current frame. If they differ from those of the last frame,
-    /// first submits to `stream` the kernels that write them. If `by_mesh` is set and the copy has no mesh, because the
-    /// lookup has changed, it gets one. If the worker repeats the submission of a frame, it calls this method again.
+    /// Returns the copy of the warp with the weights for the current frame. If they differ from those of the last
+    /// frame, first submits to `stream` the kernels that write them. If `by_mesh` is set and the copy has no mesh,
+    /// because the lookup has changed, it gets one. If the worker repeats the submission of a frame, it calls this
+    /// method again.
     #[track_caller]
     pub(super) fn write(
         &mut self,

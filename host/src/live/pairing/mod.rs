@@ -43,7 +43,8 @@ const STEP: Duration = Duration::from_secs(1);
 pub(super) struct PairingOptions {
     /// The maximum number of frames of each camera that wait.
     pub(super) most: usize,
-    /// The time by which the next frame of a camera may lag behind the newest frame. If it is set, sets may lack frames.
+    /// The time by which the next frame of a camera may lag behind the newest frame. If it is set, sets may lack
+    /// frames.
     pub(super) deadline: Option<Duration>,
     /// The camera that leads while it is awaited.
     pub(super) reference: usize,
@@ -199,8 +200,8 @@ impl<T: Clone> Pairing<T> {
         self.cameras.iter().filter_map(|camera| camera.queue.newest).max()
     }
 
-    /// Returns whether sets wait for a camera. A camera is late if its next frame is expected before the horizon, or not
-    /// after `given_up`.
+    /// Returns whether sets wait for a camera. A camera is late if its next frame is expected before the horizon, or
+    /// not after `given_up`.
     fn is_awaited(&self, camera: usize, given_up: Option<Duration>) -> bool {
         let Camera { attendance, queue } = &self.cameras[camera];
         let next = match queue.newest {

@@ -72,8 +72,8 @@ impl<T: Clone> Queue<T> {
         self.frames.iter().find(is_next).map(|frame| frame.time)
     }
 
-    /// Returns the frame that is nearest to `time`, at most ⅝ of a frame time away: half a frame time, and an eighth for
-    /// jitter. If `is_final`, no later frame is expected.
+    /// Returns the frame that is nearest to `time`, at most ⅝ of a frame time away: half a frame time, and an eighth
+    /// for jitter. If `is_final`, no later frame is expected.
     pub(super) fn nearest(&self, time: Duration, is_final: bool) -> Nearest {
         let frame_time = self.frame_time();
         let apart = |index: usize| self.frames[index].time.abs_diff(time);

@@ -11,8 +11,8 @@ fn failure() -> Option<FailureOptions> {
 
 const COLOUR: ColourOptions = ColourOptions { follow: true, every: 1, ..STILL };
 
-/// Calls `push` for each of `count` sets, with its number from 1, to push the frames of the set. Returns the gain of the
-/// first camera in each panorama.
+/// Calls `push` for each of `count` sets, with its number from 1, to push the frames of the set. Returns the gain of
+/// the first camera in each panorama.
 fn gains(
     device: &Device,
     options: LiveOptions,
@@ -49,8 +49,8 @@ fn gain(device: &Device, options: LiveOptions, stop: impl Fn(&Stitcher) -> bool)
     gains[gains.len() - 1]
 }
 
-/// A camera that shows one colour, such as that of a missing signal, leaves the panorama only after a while. Its colours
-/// must not stay in the corrections of the other camera.
+/// A camera that shows one colour, such as that of a missing signal, leaves the panorama only after a while. Its
+/// colours must not stay in the corrections of the other camera.
 #[test]
 fn a_picture_without_content_is_not_matched() {
     let content: Vec<u8> =
