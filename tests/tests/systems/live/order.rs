@@ -169,18 +169,20 @@ fn frames_without_a_partner_are_dropped_and_counted() {
         let bytes = stamp(9);
         let push =
             |camera, ms| stitcher.push(camera, frame(&bytes), Duration::from_millis(ms)).unwrap();
-        assert_eq!(push(0, 0), Submitted::Waiting);
-        assert_eq!(push(1, 5), Submitted::Set);
-        push(0, 33);
-        push(0, 66);
-        assert_eq!(push(1, 70), Submitted::Set);
-        push(1, 99);
-        assert_eq!(push(0, 50), Submitted::Dropped);
+        for ms in [0, 33, 66] {
+            assert_eq!(push(0, ms), Submitted::Waiting);
+            assert_eq!(push(1, ms + 5), Submitted::Set);
+        }
+        push(0, 99);
+        push(0, 132);
+        assert_eq!(push(1, 137), Submitted::Set);
+        push(1, 165);
+        assert_eq!(push(0, 110), Submitted::Dropped);
         stitcher.close();
         let times: Vec<_> = panoramas.map(|p| p.timestamp().as_millis()).collect();
-        assert_eq!(times, [0, 66]);
+        assert_eq!(times, [0, 33, 66, 132]);
         let counters = stitcher.counters();
-        assert_eq!((counters.frames_in(), counters.sets), (7, 2));
+        assert_eq!((counters.frames_in(), counters.sets), (11, 4));
         assert_eq!(counters.cameras.iter().map(|it| it.unmatched).collect::<Vec<_>>(), [2, 1]);
         assert!(matches!(
             stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME),
