@@ -60,7 +60,7 @@ fn live(device: &Device, slots: usize, colour: bool, pairs: u64) -> Duration {
                 let [left, right] =
                     filled(&stitcher).expect("free buffers, because the pace is `Wait`");
                 let time = Duration::from_millis(i);
-                stitcher.submit_filled([left, right], time).expect("a running stitcher");
+                stitcher.submit([left, right], time).expect("a running stitcher");
             }
         };
         // Warm up until every buffer has been used once.

@@ -38,9 +38,7 @@ fn run(
     all: &Barrier,
 ) -> Result<Vec<Duration>, Box<dyn Error + Send + Sync>> {
     let pixels = PixelFormat::Nv12(NV12);
-    let tolerance = PERIOD.mul_f64(0.4);
-    let options =
-        LiveOptions { input: pixels.into(), output: pixels, tolerance, ..LiveOptions::default() };
+    let options = LiveOptions { input: pixels.into(), output: pixels, ..LiveOptions::default() };
     let create = || {
         let warp = DeviceWarp::render(&device.stream()?, geometry)?;
         Stitcher::new(device, warp, options)
@@ -61,8 +59,8 @@ fn run(
             thread::sleep(due.saturating_sub(start.elapsed()));
             // A pair without two free buffers is dropped.
             if let (Some(left), Some(right)) = (stitcher.buffer(0)?, stitcher.buffer(1)?) {
-                stitcher.push_filled(0, left, due)?;
-                stitcher.push_filled(1, right, due)?;
+                stitcher.push(0, left, due)?;
+                stitcher.push(1, right, due)?;
             }
         }
         stitcher.close();

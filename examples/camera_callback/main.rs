@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let _close = CloseOnDrop(&stitcher);
             driver.film(count, |[left, right], time| {
                 // The call fails if the stitcher was closed or has failed. `health` below reports a failure.
-                stitcher.submit_external([external(left), external(right)], time).is_ok()
+                stitcher.submit([external(left), external(right)], time).is_ok()
             })
         });
         let last = panoramas.last();

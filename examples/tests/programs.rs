@@ -32,13 +32,13 @@ fn cameras(counters: &Value, name: &str) -> (u64, u64) {
     (cameras.len() as u64, cameras.iter().map(of).sum())
 }
 
-/// Checks that every frame was in a set or counted as dropped for lack of partners, and that every set was stitched or
-/// counted as dropped.
+/// Checks that every frame was in a set or counted as dropped, and that every set was stitched or counted as dropped.
 fn accounted_for(counters: &Value) {
     let count = |name| count(counters, name);
-    let (number, frames) = cameras(counters, "frames_in");
-    let (_, alone) = cameras(counters, "alone");
-    assert_eq!(frames, number * count("/sets") + alone, "{counters}");
+    let (_, frames) = cameras(counters, "frames_in");
+    let reasons = ["unmatched", "late", "absent", "unbuffered"];
+    let dropped: u64 = reasons.iter().map(|reason| cameras(counters, reason).1).sum();
+    assert_eq!(cameras(counters, "used").1 + dropped, frames, "{counters}");
     let dropped = count("/dropped/busy") + count("/dropped/reader");
     assert_eq!(count("/sets"), count("/panoramas") + dropped, "{counters}");
     for name in ["/dropped/failed", "/dropped/lost", "/dropped/closing"] {

@@ -38,7 +38,7 @@ impl Fault {
 }
 
 /// A fault, the camera that it affects, its strength from 0 to 1, and the pause after it, also from 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     fault: Fault,
     camera: usize,
@@ -202,63 +202,4 @@ fn suspend(time: Duration) -> std::io::Result<()> {
     let script = "kill -STOP $PPID; sleep $0; kill -CONT $PPID";
     let seconds = format!("{:.3}", time.as_secs_f64());
     Command::new("sh").args(["-c", script, &seconds]).status().map(drop)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_seed_gives_one_sequence_with_all_faults_and_cameras() {
-        let events = |seed| {
-            let mut sequence = Sequence::new(seed, 3);
-            (0..100).map(|_| sequence.event()).collect::<Vec<_>>()
-        };
-        assert_eq!(events(7), events(7));
-        assert_ne!(events(7), events(8));
-        for fault in Fault::ALL {
-            for camera in 0..3 {
-                let found = events(7).iter().any(|e| (e.fault, e.camera) == (fault, camera));
-                assert!(found, "{fault:?} of camera {camera}");
-            }
-        }
-        assert!(events(7).iter().all(|event| (0.0..1.0).contains(&event.strength)));
-    }
-
-    #[test]
-    fn timestamps_jump_both_ways_and_never_below_zero() {
-        let active = Active::default();
-        let second = Duration::from_secs(1);
-        assert_eq!(active.stamp(0, second), second);
-        active.jump[0].store(250_000, Relaxed);
-        assert_eq!(active.stamp(0, second), Duration::from_millis(1250));
-        active.jump[0].store(-2_000_000, Relaxed);
-        assert_eq!(active.stamp(0, second), Duration::ZERO);
-        assert_eq!(active.stamp(1, second), second);
-    }
-
-    #[test]
-    fn the_process_is_suspended() {
-        // A thread that runs all the time notices the longest time in which it did not run.
-        let (begun, over) = (AtomicBool::new(false), AtomicBool::new(false));
-        let longest = thread::scope(|scope| {
-            let watch = scope.spawn(|| {
-                let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
-                while !over.load(Relaxed) {
-                    begun.store(true, Relaxed);
-                    longest = longest.max(last.elapsed());
-                    last = Instant::now();
-                    thread::sleep(Duration::from_millis(1));
-                }
-                longest.max(last.elapsed())
-            });
-            while !begun.load(Relaxed) {
-                thread::yield_now();
-            }
-            suspend(Duration::from_millis(700)).unwrap();
-            over.store(true, Relaxed);
-            watch.join().unwrap()
-        });
-        assert!(longest >= Duration::from_millis(600), "{longest:?}");
-    }
 }

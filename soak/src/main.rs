@@ -3,10 +3,7 @@
 //!
 //! `cargo xtask soak [--minutes N] [--device auto|cpu|cuda:N]` builds and runs the program. The bundle contains it for
 //! machines without Rust. On a GPU, two 3840×2160 cameras make a 5700×1900 panorama in NV12. On the CPU, the pictures
-//! and the panorama are 16 times narrower and lower. `--shrink` sets another factor.
-//!
-//! With `--cameras`, 3 to 16 cameras, by default of 1920×1080 pixels, run on clocks of their own, and the last one
-//! stops once per cycle (`crew`). The run then also fails if the stitcher estimates a clock wrongly or misses a stop.
+//! and the panorama are 16 times narrower and lower.
 //!
 //! With `--faults`, random faults happen as well: two cameras stop, send late frames and jump in time, the warp
 //! changes, and the process is suspended (`faults`).
@@ -17,7 +14,6 @@
 //! | `phase` | phases of a cycle |
 //! | `scene` | the cameras |
 //! | `faults` | random faults |
-//! | `crew` | cameras with clocks of their own, and the check of their estimates and states |
 //! | `sample`, `heap`, `record` | resources held by the process, and the record of a run |
 //! | `slope`, `verdict` | measured growth and its limits |
 //! | `leak` | deliberate leaks |
@@ -29,7 +25,6 @@
 //! The soak checks neither the pixels of the panoramas, which the tests check, nor the speed, which the benches
 //! measure.
 
-mod crew;
 mod faults;
 mod heap;
 mod leak;
@@ -51,7 +46,6 @@ use clap::Parser;
 use panoweave::device::DeviceName;
 use serde::Serialize;
 
-use crew::Crew;
 use leak::Leak;
 use phase::Plan;
 use record::Record;
@@ -70,27 +64,12 @@ struct Arguments {
     /// Device that stitches: cpu, cuda:N (GPU number N, from 0), or auto (the first GPU, otherwise the CPU).
     #[arg(long, default_value = "auto")]
     device: DeviceName,
-    /// Frames per second of each camera, from 1 to 1000 [default: 120 for two cameras on a GPU, otherwise 30].
+    /// Frames per second of each camera, from 1 to 1000 [default: 120 on a GPU, otherwise 30].
     #[arg(long)]
     fps: Option<f64>,
-    /// Maximum 99th percentile of the latency from a pair of frames to its panorama, in milliseconds. The run fails
-    /// above it [default: no limit].
-    #[arg(long, value_name = "MS")]
-    p99: Option<f64>,
-    /// Number of cameras, 2 to 16. With more than two, each camera has a clock of its own, and the last camera stops
-    /// once per cycle.
-    #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16))]
-    cameras: u8,
-    /// Factor by which the cameras' pictures are smaller than 3840×2160 pixels, 1 to 64 [default: 1 on a GPU and 16
-    /// on the CPU; twice that with more than two cameras].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
-    shrink: Option<u32>,
-    /// Drift of the second camera's clock in parts per million, with --cameras 3 or more.
-    #[arg(long, default_value_t = 200.0, value_name = "PPM")]
-    drift: f64,
     /// Causes random faults: cameras stop, send late frames and jump in time, the warp changes, and the process is
-    /// suspended. Needs two cameras and at least 24 seconds.
-    #[arg(long, conflicts_with = "cameras")]
+    /// suspended. Needs at least 24 seconds.
+    #[arg(long)]
     faults: bool,
     /// Seed of the faults [default: a number from the clock, which is printed].
     #[arg(long, requires = "faults", value_name = "N")]
@@ -137,13 +116,7 @@ fn soak(arguments: &Arguments) -> Result<Verdict, Box<dyn std::error::Error>> {
     let seconds = arguments.seconds.unwrap_or(60.0 * arguments.minutes);
     let length = Duration::try_from_secs_f64(seconds)?;
     let device = arguments.device.open()?;
-    let (fps, shrink) = match device.cuda_info() {
-        Some(_) if arguments.cameras > 2 => (30.0, 2),
-        Some(_) => (120.0, 1),
-        None if arguments.cameras > 2 => (30.0, 32),
-        None => (30.0, 16),
-    };
-    let shrink = arguments.shrink.unwrap_or(shrink);
+    let (fps, shrink) = if device.cuda_info().is_some() { (120.0, 1) } else { (30.0, 16) };
     let fps = arguments.fps.unwrap_or(fps);
     if !(1.0..=1000.0).contains(&fps) {
         return Err(format!("--fps is {fps}; it must be 1 to 1000").into());
@@ -159,21 +132,11 @@ fn soak(arguments: &Arguments) -> Result<Verdict, Box<dyn std::error::Error>> {
         return Err(format!("--faults needs a run of at least {least} seconds").into());
     }
     let leak = arguments.plant_leak;
-    let crew = (arguments.cameras > 2)
-        .then(|| Crew { cameras: arguments.cameras.into(), drift: arguments.drift * 1e-6 });
-    let settings = Settings { device, plan, fps, shrink, crew, seed, leak };
+    let settings = Settings { device, plan, fps, shrink, seed, leak };
     report::opening(&settings);
     let mut table = report::Table::default();
-    let record = run::run(&settings, |row| {
-        table.line(row);
-        if let Some(crew) = &settings.crew {
-            println!("{}", row.roster.text(crew));
-        }
-    })?;
-    let mut verdict = judge(&record, plan, arguments.p99.map(|ms| ms / 1e3));
-    if let Some(crew) = crew {
-        verdict.faults.extend(crew.faults(&record, plan));
-    }
+    let record = run::run(&settings, |row| table.line(row))?;
+    let verdict = judge(&record, plan);
     report::closing(&record, &verdict);
     if let Some(file) = &arguments.json {
         let device = settings.device.to_string();

@@ -4,7 +4,6 @@ use panoweave::device::Counters;
 use panoweave::live::LiveCounters;
 use serde::Serialize;
 
-use crate::crew::Roster;
 use crate::faults::Fault;
 use crate::sample::Sample;
 
@@ -15,19 +14,12 @@ pub(crate) struct Row {
     pub(crate) at: f64,
     /// Resources that the process held at this time.
     pub(crate) sample: Sample,
-    /// Maximum resident memory during the cycle, in bytes, sampled every second.
-    pub(crate) peak: u64,
     /// The stitcher's counters since the start of the run.
     pub(crate) counters: LiveCounters,
     /// Number of frames, of all cameras together, pushed since the start of the run.
     pub(crate) pushed: u64,
     /// Number of panoramas that the reader has received since the start of the run.
     pub(crate) read: u64,
-    /// The number of frames of all cameras that became part of a panorama or were dropped, if cameras may be missing
-    /// from a panorama. `None` if each panorama has a frame of each camera.
-    pub(crate) ended: Option<u64>,
-    /// The clocks and the states of the cameras before the pause at the end of the cycle. Empty for two cameras.
-    pub(crate) roster: Roster,
     /// Whether the colour correction still tracks changes in lighting.
     pub(crate) following: bool,
 }
@@ -39,7 +31,8 @@ impl Row {
     pub(crate) fn balance(&self) -> (u64, bool) {
         let LiveCounters { cameras, sets, panoramas, dropped, .. } = &self.counters;
         let frames_in = self.counters.frames_in();
-        let gone = self.ended.unwrap_or(cameras.len() as u64 * sets + self.counters.alone());
+        let used: u64 = cameras.iter().map(|camera| camera.used).sum();
+        let gone = used + self.counters.frames_dropped();
         let out = panoramas + dropped.sets() - dropped.unread;
         let read = self.read + dropped.unread;
         let balanced = frames_in == self.pushed && *sets == out && *panoramas == read;

@@ -11,20 +11,13 @@ const PAGE: usize = 20;
 
 /// Prints the settings of the run.
 pub(crate) fn opening(settings: &Settings) {
-    let Settings { device, plan, fps, crew, seed, leak, .. } = settings;
+    let Settings { device, plan, fps, seed, leak, .. } = settings;
     println!(
         "{device}, {fps} fps, {} cycles of {:.1} s, {} of them warm-up",
         plan.cycles,
         plan.cycle.as_secs_f64(),
         plan.warm_up
     );
-    if let Some(crew) = crew {
-        println!(
-            "{} cameras; the second clock drifts by {:.0} ppm",
-            crew.cameras,
-            crew.drift * 1e6
-        );
-    }
     if let Some(seed) = seed {
         println!("random faults with seed {seed}");
     }
@@ -42,50 +35,34 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn line(&mut self, row: &Row) {
-        if self.lines.is_multiple_of(PAGE) {
-            println!(
-                "{:>6} {:>6} {:>6} {:>6} {:>5} {:>6} {:>6} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8} {:>4} {:>4} {:>4}",
-                "s",
-                "panos",
-                "alone",
-                "unread",
-                "other",
-                "p50 ms",
-                "p99 ms",
-                "res KiB",
-                "peak KiB",
-                "heap KiB",
-                "dev MiB",
-                "pin MiB",
-                "GPU MiB",
-                "evts",
-                "fds",
-                "thr"
-            );
-        }
-        self.lines += 1;
         let (now, then, sample) = (&row.counters, &self.before, row.sample);
         let other = |c: &LiveCounters| c.dropped.sets() - c.dropped.unread;
         let gpu = sample.gpu.map_or("-".to_owned(), |bytes| (bytes >> 20).to_string());
-        println!(
-            "{:>6.0} {:>6} {:>6} {:>6} {:>5} {:>6.1} {:>6.1} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8} {:>4} {:>4} {:>4}",
-            row.at,
-            now.panoramas - then.panoramas,
-            now.alone() - then.alone(),
-            now.dropped.unread - then.dropped.unread,
-            other(now) - other(then),
-            now.latency_p50 * 1e3,
-            now.latency_p99 * 1e3,
-            sample.resident >> 10,
-            row.peak >> 10,
-            sample.heap >> 10,
-            sample.objects.device_bytes >> 20,
-            sample.objects.pinned_bytes >> 20,
-            gpu,
-            sample.objects.events,
-            sample.descriptors,
-            sample.threads,
-        );
+        let cells = [
+            ("s", format!("{:.0}", row.at)),
+            ("panos", (now.panoramas - then.panoramas).to_string()),
+            ("alone", (now.frames_dropped() - then.frames_dropped()).to_string()),
+            ("unread", (now.dropped.unread - then.dropped.unread).to_string()),
+            ("other", (other(now) - other(then)).to_string()),
+            ("p50 ms", format!("{:.1}", now.latency_p50 * 1e3)),
+            ("p99 ms", format!("{:.1}", now.latency_p99 * 1e3)),
+            ("res KiB", (sample.resident >> 10).to_string()),
+            ("heap KiB", (sample.heap >> 10).to_string()),
+            ("dev MiB", (sample.objects.device_bytes >> 20).to_string()),
+            ("pin MiB", (sample.objects.pinned_bytes >> 20).to_string()),
+            ("GPU MiB", gpu),
+            ("events", sample.objects.events.to_string()),
+            ("files", sample.descriptors.to_string()),
+            ("threads", sample.threads.to_string()),
+        ];
+        let line = |cells: &mut dyn Iterator<Item = &str>| {
+            println!("{}", cells.map(|cell| format!("{cell:>9}")).collect::<String>());
+        };
+        if self.lines.is_multiple_of(PAGE) {
+            line(&mut cells.iter().map(|(name, _)| *name));
+        }
+        line(&mut cells.iter().map(|(_, value)| value.as_str()));
+        self.lines += 1;
         self.before = now.clone();
     }
 }

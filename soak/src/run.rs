@@ -7,13 +7,10 @@ use std::time::{Duration, Instant};
 
 use panoweave::device::{Counters, Device, DeviceError, Stream};
 use panoweave::geometry::rig::{Rig, RigError};
-use panoweave::live::{
-    CameraEvents, CameraState, LiveError, LiveOptions, StitchedFrames, Stitcher,
-};
+use panoweave::live::{LiveError, LiveOptions, StitchedFrames, Stitcher};
 use panoweave::ops::stitch::{Power, StitchOptions};
 use panoweave::warp::{DeviceWarp, MAX_CAMERAS, RenderError};
 
-use crate::crew::{Crew, Roster};
 use crate::faults::{Active, Sequence};
 use crate::leak::Leak;
 use crate::phase::{Phase, Plan};
@@ -31,8 +28,6 @@ pub(crate) struct Settings {
     pub(crate) fps: f64,
     /// The factor by which the rig, whose pictures have 3840×2160 pixels, is downscaled.
     pub(crate) shrink: u32,
-    /// Three or more cameras with clocks of their own; `None` for two cameras on one clock.
-    pub(crate) crew: Option<Crew>,
     /// The seed of the random faults; `None` for no faults.
     pub(crate) seed: Option<u64>,
     pub(crate) leak: Option<Leak>,
@@ -80,12 +75,9 @@ impl Switches {
         self.pushed.fetch_add(1, Relaxed);
     }
 
-    fn set(&self, phase: Phase, cycle: usize, crew: Option<Crew>) {
+    fn set(&self, phase: Phase, cycle: usize) {
         for (camera, off) in self.off.iter().enumerate() {
-            let stops = match crew {
-                Some(crew) => camera + 1 == crew.cameras,
-                None => cycle % 2 != camera,
-            };
+            let stops = cycle % 2 != camera;
             off.store((stops && phase == Phase::OneCamera) || phase == Phase::Idle, Relaxed);
         }
         self.slow.store(phase == Phase::SlowReader, Relaxed);
@@ -101,20 +93,9 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
     let switches = Switches::default();
     let (rows, last, failure) = {
         let aside = device.stream()?;
-        let rig = match settings.crew {
-            Some(crew) => crew.rig()?,
-            None => home()?,
-        };
-        let warps = Warps { stream: &aside, rig: shrunk(rig, settings.shrink) };
-        let options = LiveOptions {
-            input: PIXELS.into(),
-            output: PIXELS,
-            // The tolerance is less than half the time between two frames of a camera, so a left frame matches only the
-            // right frame with the same number.
-            tolerance: Duration::from_secs_f64(0.4 / fps),
-            ..LiveOptions::default()
-        };
-        let options = settings.crew.map_or(options, |_| Crew::options(options));
+        let warps = Warps { stream: &aside, rig: shrunk(home()?, settings.shrink) };
+        let options =
+            LiveOptions { input: PIXELS.into(), output: PIXELS, ..LiveOptions::default() };
         let stitcher = Stitcher::new(device, warps.render(0.0)?, options)?;
         let panoramas = stitcher.panoramas();
         let start = Instant::now();
@@ -123,8 +104,7 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
                 let format = stitcher.input_formats()[which];
                 let (stitcher, switches) = (&stitcher, &switches);
                 scope.spawn(move || {
-                    MadeUpCamera::new(which, format, *fps, settings.crew)
-                        .film(stitcher, start, switches)
+                    MadeUpCamera::new(which, format, *fps).film(stitcher, start, switches)
                 })
             };
             let cameras: Vec<_> = (0..stitcher.input_formats().len()).map(camera).collect();
@@ -139,14 +119,7 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
                     switches.faults.make(&mut sequence, settings.plan, stitcher, &warps, is_over)
                 })
             });
-            let mut director = Director {
-                settings,
-                stitcher: &stitcher,
-                switches: &switches,
-                start,
-                gone: Vec::new(),
-                lost: 0,
-            };
+            let director = Director { settings, stitcher: &stitcher, switches: &switches, start };
             let rows = director.run(&warps, &mut sampler, each);
             switches.over.store(true, Relaxed);
             let mut failure = stitcher.health().err().map(|e| e.to_string());
@@ -162,7 +135,7 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
             let result = reader.join().expect("the reader does not panic");
             (rows, failure.or(result.err().map(|e| e.to_string())))
         });
-        (rows?, row(&stitcher, settings.crew, &switches, start, sampler.take()?), failure)
+        (rows?, row(&stitcher, &switches, start, sampler.take()?), failure)
     };
     let faults = settings.seed.map_or(Vec::new(), |_| switches.faults.counts());
     Ok(Record { rows, last, objects: [before, Counters::now()], failure, faults })
@@ -210,14 +183,11 @@ struct Director<'a> {
     stitcher: &'a Stitcher,
     switches: &'a Switches,
     start: Instant,
-    /// The number of events that report that a camera is gone, for each camera, and the number of lost events.
-    gone: Vec<u64>,
-    lost: u64,
 }
 
 impl Director<'_> {
     fn run(
-        &mut self,
+        &self,
         warps: &Warps<'_>,
         sampler: &mut Sampler,
         mut each: impl FnMut(&Row),
@@ -225,31 +195,25 @@ impl Director<'_> {
         let plan = self.settings.plan;
         let mut rows = Vec::with_capacity(plan.cycles.min(10_000));
         for cycle in 0..plan.cycles {
-            let mut peak = 0;
             let mut begin = 0.0;
-            let mut roster = Roster::default();
             for (phase, end) in Phase::ALL {
-                if phase == Phase::Idle && self.settings.crew.is_some() {
-                    roster = self.roster();
-                }
-                self.switches.set(phase, cycle, self.settings.crew);
+                self.switches.set(phase, cycle);
                 let at = |part: f64| plan.cycle.mul_f64(cycle as f64 + part);
                 if phase == Phase::Reconfigured {
                     self.reconfigure(warps, cycle)?;
-                    self.wait(at((begin + end) / 2.0), sampler, &mut peak)?;
+                    self.wait(at((begin + end) / 2.0));
                     // From here to the end of the cycle, no fault happens. The last warp that a fault replaced is freed
                     // only after some more panoramas.
                     self.switches.faults.set_quiet(true);
                     drop(self.switches.faults.idle());
                     self.restore(warps)?;
                 }
-                self.wait(at(end), sampler, &mut peak)?;
+                self.wait(at(end));
                 begin = end;
             }
             let idle = self.switches.faults.idle();
             self.settle();
-            let row = self.row(sampler.take()?);
-            rows.push(Row { peak, roster, ..row });
+            rows.push(self.row(sampler.take()?));
             drop(idle);
             each(&rows[cycle]);
             // A failed stitcher makes no more panoramas, so end the run.
@@ -260,22 +224,9 @@ impl Director<'_> {
         Ok(rows)
     }
 
-    /// Waits until the time `until` has passed since the start of the run. Meanwhile, samples resident memory every
-    /// second, and raises `peak` to the largest sample in bytes.
-    fn wait(
-        &self,
-        until: Duration,
-        sampler: &mut Sampler,
-        peak: &mut u64,
-    ) -> Result<(), SoakError> {
-        loop {
-            *peak = (*peak).max(sampler.resident()?);
-            let left = until.saturating_sub(self.start.elapsed());
-            if left.is_zero() {
-                return Ok(());
-            }
-            thread::sleep(left.min(Duration::from_secs(1)));
-        }
+    /// Waits until the time `until` has passed since the start of the run.
+    fn wait(&self, until: Duration) {
+        thread::sleep(until.saturating_sub(self.start.elapsed()));
     }
 
     /// Waits until the counters account for all frames, which means that no pair is in flight. Gives up after `SETTLE`.
@@ -287,24 +238,7 @@ impl Director<'_> {
     }
 
     fn row(&self, sample: Sample) -> Row {
-        row(self.stitcher, self.settings.crew, self.switches, self.start, sample)
-    }
-
-    /// Takes the clocks and the states of the cameras, and counts the events since the last call.
-    fn roster(&mut self) -> Roster {
-        let CameraEvents { events, lost } = self.stitcher.camera_events();
-        self.gone.resize(self.stitcher.input_formats().len(), 0);
-        for event in events.iter().filter(|event| event.state == CameraState::Gone) {
-            self.gone[event.camera] += 1;
-        }
-        self.lost += lost;
-        Roster {
-            at: self.start.elapsed().as_secs_f64(),
-            timing: self.stitcher.timing(),
-            health: self.stitcher.cameras(),
-            gone: self.gone.clone(),
-            lost: self.lost,
-        }
+        row(self.stitcher, self.switches, self.start, sample)
     }
 
     fn reconfigure(&self, warps: &Warps<'_>, cycle: usize) -> Result<(), SoakError> {
@@ -326,26 +260,13 @@ impl Director<'_> {
     }
 }
 
-fn row(
-    stitcher: &Stitcher,
-    crew: Option<Crew>,
-    switches: &Switches,
-    start: Instant,
-    sample: Sample,
-) -> Row {
-    let ended = |_| {
-        let frames = stitcher.timing().into_iter().map(|timing| timing.frames);
-        frames.map(|frames| frames.used + frames.dropped()).sum()
-    };
+fn row(stitcher: &Stitcher, switches: &Switches, start: Instant, sample: Sample) -> Row {
     Row {
         at: start.elapsed().as_secs_f64(),
         sample,
-        peak: sample.resident,
         counters: stitcher.counters(),
         pushed: switches.pushed.load(Relaxed),
         read: switches.read.load(Relaxed),
-        ended: crew.map(ended),
-        roster: Roster::default(),
         following: stitcher.colour().following,
     }
 }

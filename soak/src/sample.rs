@@ -72,13 +72,6 @@ impl Sampler {
         })
     }
 
-    /// Returns the resident memory in bytes. This function is faster than `take`, but its result can be wrong by
-    /// megabytes.
-    pub(crate) fn resident(&mut self) -> io::Result<u64> {
-        self.read("/proc/self/status")?;
-        Ok(self.kilobytes("VmRSS:"))
-    }
-
     fn gpu(&self) -> Option<u64> {
         self.context.as_ref()?;
         let (mut free, mut total) = (0, 0);

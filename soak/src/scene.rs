@@ -9,7 +9,6 @@ use panoweave::frame::{FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::rig::{Rig, RigError};
 use panoweave::live::{LiveError, Stitcher};
 
-use crate::crew::Crew;
 use crate::run::Switches;
 
 /// Pixel format of the camera frames and the panoramas.
@@ -48,23 +47,21 @@ pub(crate) struct MadeUpCamera {
     format: FrameFormat,
     exposures: Vec<Vec<u8>>,
     period: Duration,
-    crew: Option<Crew>,
 }
 
 impl MadeUpCamera {
-    pub(crate) fn new(which: usize, format: FrameFormat, fps: f64, crew: Option<Crew>) -> Self {
+    pub(crate) fn new(which: usize, format: FrameFormat, fps: f64) -> Self {
         // The exposure of the first camera does not change.
         let exposures = match which {
             0 => 1,
             _ => EXPOSURES,
         };
         let exposures = (0..exposures).map(|i| frame(format, 1.0 - 0.05 * i as f64)).collect();
-        Self { which, format, exposures, period: Duration::from_secs_f64(1.0 / fps), crew }
+        Self { which, format, exposures, period: Duration::from_secs_f64(1.0 / fps) }
     }
 
     /// Pushes frames until the soak is over, except while the camera is switched off. Skips frames whose time has
-    /// already passed. Adds a random jitter of up to a fifth of the time between two frames: to each timestamp if the
-    /// cameras have one clock, otherwise to the time at which each frame arrives.
+    /// already passed. Adds a random jitter of up to a fifth of the time between two frames to each timestamp.
     pub(crate) fn film(
         &self,
         stitcher: &Stitcher,
@@ -88,13 +85,7 @@ impl MadeUpCamera {
             let exposure = step.min(2 * self.exposures.len() - 1 - step);
             let frame = panoweave::frame::Frame::tight(self.format, &self.exposures[exposure]);
             let frame = frame.expect("the exposures have the stitcher's format");
-            let timestamp = match self.crew {
-                Some(crew) => {
-                    std::thread::sleep(jitter);
-                    crew.stamp(self.which, time)
-                }
-                None => switches.faults.stamp(self.which, time + jitter),
-            };
+            let timestamp = switches.faults.stamp(self.which, time + jitter);
             stitcher.push(self.which, frame, timestamp)?;
             switches.count_pushed();
         }

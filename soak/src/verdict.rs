@@ -1,4 +1,4 @@
-//! Judges a run: compares growth, counts and latency with their limits.
+//! Judges a run: compares growth and counts with their limits.
 //!
 //! Each cycle after the warm-up gives one measurement, taken when no pair is in flight. A line is fitted to these
 //! measurements. The lower end of the 95 % confidence interval of its slope must not exceed the limit.
@@ -56,8 +56,8 @@ pub(crate) struct Verdict {
     pub(crate) faults: Vec<String>,
 }
 
-/// Judges a run. `p99` is the maximum 99th percentile of the latency, in seconds; `None` for no limit.
-pub(crate) fn judge(record: &Record, plan: Plan, p99: Option<f64>) -> Verdict {
+/// Judges a run.
+pub(crate) fn judge(record: &Record, plan: Plan) -> Verdict {
     let measured = record.rows.get(plan.warm_up..).unwrap_or_default();
     let growth = growth(measured);
     let mut faults: Vec<_> = growth
@@ -87,7 +87,7 @@ pub(crate) fn judge(record: &Record, plan: Plan, p99: Option<f64>) -> Verdict {
         ));
     }
     faults.extend(stalls(&record.rows));
-    faults.extend(failures(&record.last, p99, !record.faults.is_empty()));
+    faults.extend(failures(&record.last, !record.faults.is_empty()));
     let never = record.faults.iter().filter(|(_, count)| *count == 0);
     faults
         .extend(never.map(|(fault, _)| format!("the fault {fault:?} never happened; run longer")));
@@ -162,9 +162,9 @@ fn stalls(rows: &[Row]) -> Vec<String> {
     faults
 }
 
-/// Returns a fault for each counter of failures that is not 0, for a latency above the limit, and if the colour
-/// correction has switched itself off. With random faults, single analyses may fail.
-fn failures(last: &Row, p99: Option<f64>, with_faults: bool) -> Vec<String> {
+/// Returns a fault for each counter of failures that is not 0, and if the colour correction has switched itself off.
+/// With random faults, single analyses may fail.
+fn failures(last: &Row, with_faults: bool) -> Vec<String> {
     let counters = &last.counters;
     let Dropped { reader, failed, lost, closing, .. } = counters.dropped;
     let mut faults = Vec::new();
@@ -184,14 +184,6 @@ fn failures(last: &Row, p99: Option<f64>, with_faults: bool) -> Vec<String> {
     }
     if !last.following {
         faults.push("the colour correction has switched itself off".to_owned());
-    }
-    if let Some(most) = p99
-        && counters.latency_p99 > most
-    {
-        let (p99, most) = (counters.latency_p99 * 1e3, most * 1e3);
-        faults.push(format!(
-            "the 99th percentile of the latency is {p99:.1} ms; it must be at most {most:.1} ms"
-        ));
     }
     faults
 }

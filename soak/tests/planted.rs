@@ -100,7 +100,6 @@ fn invalid_arguments_are_rejected() {
         &["--fps", "0", "--device", "cpu"],
         &["--seconds", "12", "--faults", "--device", "cpu"],
         &["--seed", "1", "--device", "cpu"],
-        &["--faults", "--cameras", "3", "--device", "cpu"],
         &["--device", "gpu"],
         &["--plant-leak", "water"],
     ] {

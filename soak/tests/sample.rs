@@ -18,6 +18,6 @@ fn main() {
     assert!(before.resident > 0 && before.threads > 0 && before.descriptors > 0);
     assert!(after.heap - before.heap >= held.len() as i64);
     assert!(after.anonymous - before.anonymous >= held.len() as u64, "{before:?} {after:?}");
-    assert!(sampler.resident().unwrap() > 0 && after.gpu.is_none());
+    assert!(after.gpu.is_none());
     println!("the sample contains the held memory: ok");
 }

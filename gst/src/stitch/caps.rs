@@ -4,7 +4,6 @@ use glam::UVec2;
 use gst::glib::prelude::*;
 use gst_video::{VideoCapsBuilder, VideoFormat, VideoInfo};
 
-use super::error::StitchFailure;
 use super::map::Map;
 use super::{cuda, formats};
 
@@ -39,7 +38,7 @@ pub(super) fn of_camera(
     caps
 }
 
-/// Returns the error for caps whose format is not supported, whose size is not that of the camera in the map, or whose
+/// Returns the text for caps whose format is not supported, whose size is not that of the camera in the map, or whose
 /// depth is not that of `other`.
 pub(super) fn error(
     caps: &gst::CapsRef,
@@ -47,22 +46,37 @@ pub(super) fn error(
     camera: usize,
     map: Option<&Map>,
     other: Option<VideoFormat>,
-) -> Option<StitchFailure> {
-    let pad = pad.to_owned();
+) -> Option<String> {
     let stated = caps.structure(0)?.get::<&str>("format").ok();
     match (stated, format(caps), other) {
-        (Some(found), None, _) => {
-            return Some(StitchFailure::Format { pad, found: found.to_owned() });
-        }
+        (Some(found), None, _) => return Some(unsupported(pad, found)),
         (_, Some(found), Some(other)) if !formats::of_panoramas(other).contains(&found) => {
-            return Some(StitchFailure::Depth { pad, found, other });
+            return Some(format!(
+                "{pad} gets {found}, but another camera has {other}; all cameras must have the same number of bits per sample, which cannot change while they run: convert the video, for example with videoconvert"
+            ));
         }
         _ => {}
     }
     let (found, map) = (size(caps)?, map?);
     let expected = *map.sources().get(camera)?;
-    let map = map.name().to_owned();
-    (found != expected).then_some(StitchFailure::Size { pad, found, camera, map, expected })
+    let text = || {
+        format!(
+            "{pad} gets pictures of {}×{} pixels, but camera {camera} of {} has {}×{}; scale the video, or calibrate with pictures of this size",
+            found.x,
+            found.y,
+            map.name(),
+            expected.x,
+            expected.y
+        )
+    };
+    (found != expected).then(text)
+}
+
+/// Returns the text for caps that are not supported.
+pub(super) fn unsupported(pad: &str, found: &str) -> String {
+    format!(
+        "the caps of {pad} are not supported: {found}; convert the video, for example with videoconvert"
+    )
 }
 
 /// Returns the caps that a panorama of `size` pixels may have, the preferred ones first. `first` is the info of a

@@ -191,18 +191,6 @@ impl Context {
         Some((pool, size))
     }
 
-    /// Returns a buffer of CUDA memory for a frame.
-    pub(super) fn buffer(&self, info: &VideoInfo) -> Option<gst::Buffer> {
-        let mut caps = info.to_caps().ok()?;
-        caps.make_mut().set_features(0, Some(gst::CapsFeatures::new([FEATURE])));
-        let (pool, _) = self.pool(&caps, info, 1, 1)?;
-        pool.set_active(true).ok()?;
-        let buffer = pool.acquire_buffer(None).ok();
-        // The buffer stays valid, and is freed instead of returned to the pool.
-        pool.set_active(false).ok()?;
-        buffer
-    }
-
     /// Returns whether all memory of the buffer is CUDA memory of this context.
     pub(super) fn owns(&self, buffer: &gst::BufferRef) -> bool {
         let Some(functions) = &*FUNCTIONS else { return false };

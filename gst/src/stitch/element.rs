@@ -16,10 +16,10 @@ use panoweave::device::DeviceName;
 use panoweave::frame::MAX_CANVAS_SIDE;
 
 use super::error::StitchFailure;
-use super::map::Map;
+use super::map::{Map, no_map};
 use super::pad::{can_seek, has_ended, has_running_time};
 use super::running::{HELD, Opened, Running, Selected};
-use super::settings::{Blending, LookupMode, Settings, lock};
+use super::settings::{Settings, lock};
 use super::{PanoweaveStitchPad, caps, cuda, formats};
 
 /// The debug category, for `GST_DEBUG=panoweavestitch:6`.
@@ -36,65 +36,67 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 #[properties(wrapper_type = super::PanoweaveStitch)]
 pub(crate) struct Element {
     #[property(name = "rig", get, set, type = Option<String>, member = rig, nick = "Rig",
-        blurb = "Path of the rig file (TOML) that `panoweave calibrate` writes", mutable_ready)]
+        blurb = "Path of the rig file (TOML) that `panoweave calibrate` writes", construct, mutable_ready)]
     #[property(name = "warp", get, set, type = Option<String>, member = warp, nick = "Warp",
-        blurb = "Path of a warp file that `panoweave warp` writes; instead of `rig`", mutable_ready)]
+        blurb = "Path of a warp file that `panoweave warp` writes; instead of `rig`", construct, mutable_ready)]
     #[property(name = "device", get, set, type = String, member = device, nick = "Device",
         blurb = "Device that stitches: cpu, cuda:N, or auto (the first GPU, otherwise the CPU)",
-        default = Some("auto"), mutable_ready)]
-    #[property(name = "blend", get, set, type = Blending, member = blend, nick = "Blend",
-        blurb = "Blending where the pictures overlap", mutable_ready,
-        builder(Blending::Feather))]
+        default = Some("auto"), construct, mutable_ready)]
+    #[property(name = "blend", get, set, type = String, member = blend, nick = "Blend",
+        blurb = "Blending where the pictures overlap: feather, seam (along a line on which they \
+            agree), or multiband (a seam; brightness fades over a longer distance than detail)",
+        default = Some("feather"), construct, mutable_ready)]
     #[property(name = "feather", get, set, type = f32, member = feather, nick = "Feather",
         blurb = "Width in pixels of the fade across a seam (0 = 16, or 4 for `multiband`)",
-        minimum = 0.0, maximum = 1000.0, default = 0.0, mutable_ready)]
+        minimum = 0.0, maximum = 1000.0, default = 0.0, construct, mutable_ready)]
     #[property(name = "levels", get, set, type = u32, member = levels, nick = "Levels",
         blurb = "Levels of multiband blending; each one doubles the distance of fades",
-        minimum = 1, maximum = 6, default = 5, mutable_ready)]
-    #[property(name = "lookup", get, set, type = LookupMode, member = lookup, nick = "Lookup",
-        blurb = "Method to find the source coordinates of a pixel", mutable_ready,
-        builder(LookupMode::Mesh))]
+        minimum = 1, maximum = 6, default = 5, construct, mutable_ready)]
+    #[property(name = "lookup", get, set, type = String, member = lookup, nick = "Lookup",
+        blurb = "Method to find the source coordinates of a pixel: mesh (within 1/32 pixel), \
+            planes, textured-planes, hardware-bilinear or cubic", default = Some("mesh"),
+        construct, mutable_ready)]
     #[property(name = "match-colours", get, set, type = bool, member = match_colours,
         nick = "Match colours",
         blurb = "Match the colours of the cameras, unless a pad has a gain or gamma other than 1",
-        default = true, mutable_ready)]
+        default = true, construct, mutable_ready)]
     #[property(name = "anchor", get, set, type = i32, member = anchor, nick = "Anchor",
         blurb = "Index of the camera that keeps its colours (-1 = all cameras share the changes)",
-        minimum = -1, maximum = 15, default = -1, mutable_ready)]
+        minimum = -1, maximum = 15, default = -1, construct, mutable_ready)]
     #[property(name = "keep-highlights", get, set, type = bool, member = keep_highlights,
         nick = "Keep highlights",
         blurb = "Compress levels above 90 % of white where a gain would clip them; slower",
-        default = false, mutable_ready)]
+        default = false, construct, mutable_ready)]
     #[property(name = "flip", get, set, type = bool, member = flip, nick = "Flip",
-        blurb = "Rotate the panorama by 180°", default = false, mutable_ready)]
+        blurb = "Rotate the panorama by 180°", default = false, construct, mutable_ready)]
     #[property(name = "edge-boost", get, set, type = bool, member = edge_boost,
         nick = "Edge boost", blurb = "Brighten the left and the right tenth of the panorama",
-        default = false, mutable_ready)]
+        default = false, construct, mutable_ready)]
     #[property(name = "view", get, set, type = Option<String>, member = view, nick = "View",
         blurb = "Path of a track (CSV) of a virtual camera, whose view replaces the panorama; \
-            requires `rig`", mutable_ready)]
+            requires `rig`", construct, mutable_ready)]
     #[property(name = "view-width", get, set, type = u32, member = view_width,
         nick = "View width", blurb = "Width of the view in pixels",
-        minimum = 1, maximum = MAX_CANVAS_SIDE, default = 1920, mutable_ready)]
+        minimum = 1, maximum = MAX_CANVAS_SIDE, default = 1920, construct, mutable_ready)]
     #[property(name = "view-height", get, set, type = u32, member = view_height,
         nick = "View height", blurb = "Height of the view in pixels",
-        minimum = 1, maximum = MAX_CANVAS_SIDE, default = 1080, mutable_ready)]
+        minimum = 1, maximum = MAX_CANVAS_SIDE, default = 1080, construct, mutable_ready)]
     #[property(name = "view-smooth", get, set, type = f64, member = view_smooth,
         nick = "View smoothing",
         blurb = "Standard deviation in seconds of the Gaussian that smooths the track",
-        minimum = 0.0, maximum = 60.0, default = 0.2, mutable_ready)]
+        minimum = 0.0, maximum = 60.0, default = 0.2, construct, mutable_ready)]
     #[property(name = "view-free", get, set, type = bool, member = view_free,
         nick = "View free",
         blurb = "Allow the view to leave the area that the cameras cover", default = false,
-        mutable_ready)]
+        construct, mutable_ready)]
     #[property(name = "camera-timeout", get, set, type = u64, member = camera_timeout,
         nick = "Camera timeout",
         blurb = "Time in ns without a frame after which a camera of a live pipeline leaves the \
-            panorama", maximum = u64::MAX - 1, default = 1_000_000_000)]
+            panorama", maximum = u64::MAX - 1, default = 1_000_000_000, construct, mutable_ready)]
     #[property(name = "report-interval", get, set, type = u64, member = report_interval,
         nick = "Report interval",
         blurb = "Time in ns between messages about health and colours (0 = none)",
-        maximum = u64::MAX - 1, default = 1_000_000_000)]
+        maximum = u64::MAX - 1, default = 1_000_000_000, construct)]
     settings: Mutex<Settings>,
     state: Mutex<State>,
     /// The stitcher, which is locked while it stitches.
@@ -211,9 +213,6 @@ impl AggregatorImpl for Element {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
         let map = self.open().and_then(|()| Map::open(&lock(&self.settings)));
         lock(&self.state).map = Some(Arc::new(map.map_err(|error| error.message())?));
-        for text in lock(&self.settings).without_effect() {
-            gst::element_imp_warning!(self, gst::ResourceError::Settings, ("{text}"));
-        }
         if self.cameras().is_empty() {
             gst::element_imp_warning!(self, gst::StreamError::Failed, ("no camera is linked yet"));
         }
@@ -407,7 +406,7 @@ impl Element {
             let state = lock(&self.state);
             (state.opened.clone(), state.map.clone())
         };
-        let (Some(opened), Some(map)) = (opened, map) else { return Err(StitchFailure::NoMap) };
+        let (Some(opened), Some(map)) = (opened, map) else { return Err(no_map()) };
         lock(&self.running).stitch(&opened, &map, &settings, selected, info, output)
     }
 
@@ -484,8 +483,8 @@ impl Element {
     fn warn(&self, pad: &gst_base::AggregatorPad, caps: &gst::CapsRef) {
         let Some(camera) = pad.downcast_ref::<PanoweaveStitchPad>() else { return };
         let (camera, map) = (camera.index(), lock(&self.state).map.clone());
-        let error = caps::error(caps, &pad.name(), camera, map.as_deref(), self.other_format(pad));
-        let Some(text) = error.map(|error| error.to_string()) else { return };
+        let text = caps::error(caps, &pad.name(), camera, map.as_deref(), self.other_format(pad));
+        let Some(text) = text else { return };
         // A pad is asked several times.
         if lock(&self.state).warned.replace(text.clone()).as_ref() != Some(&text) {
             gst::element_imp_warning!(self, gst::StreamError::Format, ("{text}"));

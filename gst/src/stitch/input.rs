@@ -1,4 +1,4 @@
-//! Frames of the cameras and of panoramas as mapped buffers, in host memory or in CUDA memory.
+//! Frames of the cameras as mapped buffers, in host memory or in CUDA memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,105 +11,85 @@ use panoweave::live::{CameraFrame, ExternalFrame, Stitcher, Submitted};
 use super::cuda;
 use super::error::StitchFailure;
 use super::mapped::{Mapped, Target};
+use super::pad::Taken;
 
-/// The buffer of one camera's frame of a set.
-pub(super) struct CameraBuffer {
-    /// The name of the camera's pad.
-    pub(super) pad: String,
-    pub(super) buffer: gst::Buffer,
-    pub(super) info: VideoInfo,
+/// One camera's frame of a set.
+pub(super) struct Input {
+    /// The format of the frame, or the one that is expected.
     pub(super) format: FrameFormat,
-}
-
-/// One frame of each camera, mapped where its memory is.
-pub(super) struct Inputs(Vec<Input>);
-
-struct Input {
-    pad: String,
-    frame: Arc<Mapped>,
-    /// The device of a frame in CUDA memory.
-    place: Option<Place>,
-}
-
-impl Inputs {
-    /// Maps the buffers of the cameras: to the device if they are in CUDA memory of `context`, otherwise to host
-    /// memory.
-    pub(super) fn map(
-        frames: Vec<CameraBuffer>,
-        context: Option<(&cuda::Context, Place)>,
-    ) -> Result<Self, StitchFailure> {
-        let mapped = frames.into_iter().map(|CameraBuffer { pad, buffer, info, format }| {
-            let place =
-                context.filter(|(context, _)| context.owns(&buffer)).map(|(_, place)| place);
-            let target = if place.is_some() { Target::Cuda } else { Target::Host };
-            match Mapped::read(&buffer, &info, format, target) {
-                Some(frame) => Ok(Input { pad, frame: Arc::new(frame), place }),
-                None => Err(StitchFailure::Map { pad }),
-            }
-        });
-        Ok(Self(mapped.collect::<Result<_, StitchFailure>>()?))
-    }
-
-    /// Returns the formats of the frames.
-    pub(super) fn formats(&self) -> Vec<FrameFormat> {
-        self.0.iter().map(|input| input.frame.format()).collect()
-    }
-
-    /// Returns references to the frames.
-    pub(super) fn frames(&self) -> Result<Vec<FrameRef<'_>>, StitchFailure> {
-        let frames = self.0.iter().map(|input| {
-            Ok(match input.place {
-                None => FrameRef::Host(input.host()?),
-                // SAFETY: the view does not outlive `self`, which keeps the frame mapped in CUDA memory.
-                Some(place) => FrameRef::Device(unsafe { input.frame.view(place) }),
-            })
-        });
-        frames.collect()
-    }
-
-    /// Submits the frames to a stitcher, which copies those in host memory, and releases those in device memory after
-    /// it has read them.
-    pub(super) fn submit(
-        &self,
-        stitcher: &Stitcher,
-        timestamp: Duration,
-    ) -> Result<Submitted, StitchFailure> {
-        let frames = self.0.iter().map(|input| {
-            Ok(match input.place {
-                None => CameraFrame::Host(input.host()?),
-                Some(place) => {
-                    let frame = input.frame.clone();
-                    // SAFETY: the external frame owns a reference to the mapped frame, so the memory stays valid.
-                    // `Mapped::read` has waited until the frame was written, and its reference to the buffer keeps
-                    // others from writing.
-                    CameraFrame::Device(unsafe { ExternalFrame::new(frame.view(place), frame) })
-                }
-            })
-        });
-        let frames = frames.collect::<Result<Vec<_>, StitchFailure>>()?;
-        Ok(stitcher.submit_each(frames, timestamp)?)
-    }
+    /// Whether no earlier panorama has used the frame.
+    is_new: bool,
+    /// The mapped frame, and the device of a frame in CUDA memory. `None` if the camera has not sent a frame.
+    mapped: Option<(Arc<Mapped>, Option<Place>)>,
 }
 
 impl Input {
-    fn host(&self) -> Result<Frame<'_>, StitchFailure> {
-        self.frame.host().ok_or_else(|| StitchFailure::Map { pad: self.pad.clone() })
+    /// Maps the frame of a pad: to the device if it is in CUDA memory of `context`, otherwise to host memory.
+    pub(super) fn map(
+        pad: &str,
+        Taken { frame, is_new }: Taken,
+        format: FrameFormat,
+        context: Option<(&cuda::Context, Place)>,
+    ) -> Result<Self, StitchFailure> {
+        let Some((buffer, info)) = frame else { return Ok(Self { format, is_new, mapped: None }) };
+        let place = context.filter(|(context, _)| context.owns(&buffer)).map(|(_, place)| place);
+        let target = if place.is_some() { Target::Cuda } else { Target::Host };
+        let mapped = Mapped::read(&buffer, &info, format, target).ok_or_else(|| {
+            StitchFailure::failed(format!(
+                "cannot read the frame of {pad}: its buffer cannot be mapped, or does not contain all rows of the frame"
+            ))
+        })?;
+        Ok(Self { format, is_new, mapped: Some((Arc::new(mapped), place)) })
+    }
+
+    /// Returns the bytes of a black frame if a camera of files has not sent one.
+    fn black(&self, live: bool) -> Vec<u8> {
+        if live || self.mapped.is_some() { Vec::new() } else { self.format.black() }
+    }
+
+    fn frame(&self) -> Option<FrameRef<'_>> {
+        let (mapped, place) = self.mapped.as_ref()?;
+        Some(match place {
+            None => FrameRef::Host(mapped.host()?),
+            // SAFETY: the view does not outlive `self`, which keeps the frame mapped in CUDA memory.
+            Some(place) => FrameRef::Device(unsafe { mapped.view(*place) }),
+        })
     }
 }
 
-/// Returns a black frame, in CUDA memory if `context` is given.
-pub(super) fn black(
-    info: &VideoInfo,
-    format: FrameFormat,
-    context: Option<&cuda::Context>,
-) -> Option<gst::Buffer> {
-    let mut buffer = match context {
-        Some(context) => context.buffer(info)?,
-        None => gst::Buffer::with_size(info.size()).ok()?,
-    };
-    let bytes = format.black();
-    write(&Frame::tight(format, &bytes).ok()?, info, buffer.get_mut()?)?;
-    Some(buffer)
+/// Returns references to the frames, or `None` if a camera has not sent one.
+pub(super) fn frames(inputs: &[Input]) -> Option<Vec<FrameRef<'_>>> {
+    inputs.iter().map(Input::frame).collect()
+}
+
+/// Submits the frames to a stitcher, which copies those in host memory, and releases those in device memory after
+/// it has read them. In a live pipeline that has `started`, frames that an earlier panorama has used are missing, so
+/// that the stitcher notices cameras that fail. Without a frame, a camera of files is black.
+pub(super) fn submit(
+    inputs: &[Input],
+    stitcher: &Stitcher,
+    timestamp: Duration,
+    live: bool,
+    started: bool,
+) -> Result<Submitted, StitchFailure> {
+    let black: Vec<_> = inputs.iter().map(|input| input.black(live)).collect();
+    let mut frames = Vec::with_capacity(inputs.len());
+    for (input, black) in inputs.iter().zip(&black) {
+        frames.push(match &input.mapped {
+            None if live => CameraFrame::Missing,
+            None => CameraFrame::Host(Frame::tight(input.format, black)?),
+            Some(_) if live && started && !input.is_new => CameraFrame::Missing,
+            Some((frame, None)) => frame.host().map_or(CameraFrame::Missing, CameraFrame::Host),
+            Some((frame, Some(place))) => {
+                let frame = frame.clone();
+                // SAFETY: the external frame owns a reference to the mapped frame, so the memory stays valid.
+                // `Mapped::read` has waited until the frame was written, and its reference to the buffer keeps
+                // others from writing.
+                CameraFrame::Device(unsafe { ExternalFrame::new(frame.view(*place), frame) })
+            }
+        });
+    }
+    Ok(stitcher.submit(frames, timestamp)?)
 }
 
 /// Copies a frame in host memory to a buffer with the format `info`. Returns `None` if the buffer cannot be mapped.

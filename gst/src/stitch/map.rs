@@ -26,13 +26,20 @@ enum Source {
     Warp(Warp),
 }
 
+/// Returns the error of an element without a map.
+pub(super) fn no_map() -> StitchFailure {
+    StitchFailure::settings("no rig: set the property `rig` or `warp` to a file")
+}
+
 impl Map {
     /// Reads the file that the properties select.
     pub(super) fn open(settings: &Settings) -> Result<Self, StitchFailure> {
-        settings.check_view()?;
+        settings.check()?;
         match (&settings.rig, &settings.warp) {
-            (None, None) => Err(StitchFailure::NoMap),
-            (Some(_), Some(_)) => Err(StitchFailure::TwoMaps),
+            (None, None) => Err(no_map()),
+            (Some(_), Some(_)) => {
+                Err(StitchFailure::settings("both `rig` and `warp` are set; set only one of them"))
+            }
             (Some(rig), None) => Self::of_rig(rig),
             (None, Some(warp)) => Self::of_warp(warp),
         }

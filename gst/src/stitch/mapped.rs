@@ -124,10 +124,6 @@ impl Mapped {
         fits.then_some(Plane { data, pitch, bytes })
     }
 
-    pub(super) fn format(&self) -> FrameFormat {
-        self.format
-    }
-
     /// Returns the frame, or `None` if it is in CUDA memory.
     pub(super) fn host(&self) -> Option<Frame<'_>> {
         let planes = self.planes.iter().map(|plane| {

@@ -17,19 +17,19 @@ use panoweave::ops::colour::Colour;
 pub(crate) struct CameraPad {
     #[property(name = "camera", get, set, type = i32, member = camera, nick = "Camera",
         blurb = "Index of the camera in the rig, from 0 (-1 = the number of the pad)",
-        minimum = -1, maximum = 15, default = -1, mutable_ready)]
+        minimum = -1, maximum = 15, default = -1, construct, mutable_ready)]
     #[property(name = "gain-red", get, set, type = f32, member = gain_red, nick = "Red gain",
         blurb = "Factor of the red levels; colours are matched only if all gains and gammas are 1",
-        minimum = 0.0, maximum = 1000.0, default = 1.0, mutable_ready)]
+        minimum = 0.0, maximum = 1000.0, default = 1.0, construct, mutable_ready)]
     #[property(name = "gain-green", get, set, type = f32, member = gain_green, nick = "Green gain",
         blurb = "Factor of the green levels; colours are matched only if all gains and gammas are 1",
-        minimum = 0.0, maximum = 1000.0, default = 1.0, mutable_ready)]
+        minimum = 0.0, maximum = 1000.0, default = 1.0, construct, mutable_ready)]
     #[property(name = "gain-blue", get, set, type = f32, member = gain_blue, nick = "Blue gain",
         blurb = "Factor of the blue levels; colours are matched only if all gains and gammas are 1",
-        minimum = 0.0, maximum = 1000.0, default = 1.0, mutable_ready)]
+        minimum = 0.0, maximum = 1000.0, default = 1.0, construct, mutable_ready)]
     #[property(name = "gamma", get, set, type = f32, member = gamma, nick = "Gamma",
         blurb = "Exponent of the levels, which are scaled to 0 to 1, after the gain",
-        minimum = 0.01, maximum = 100.0, default = 1.0, mutable_ready)]
+        minimum = 0.01, maximum = 100.0, default = 1.0, construct, mutable_ready)]
     settings: Mutex<PadSettings>,
     /// The newest frame and its format.
     newest: Mutex<Option<(gst::Buffer, VideoInfo)>>,
@@ -44,19 +44,13 @@ pub(super) struct Taken {
     pub(super) is_new: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct PadSettings {
     camera: i32,
     gain_red: f32,
     gain_green: f32,
     gain_blue: f32,
     gamma: f32,
-}
-
-impl Default for PadSettings {
-    fn default() -> Self {
-        Self { camera: -1, gain_red: 1.0, gain_green: 1.0, gain_blue: 1.0, gamma: 1.0 }
-    }
 }
 
 impl CameraPad {

@@ -6,7 +6,7 @@
 //! | `panoweave-health` | once per `report-interval` | `panoramas`, `dropped`, `retries` (u64), `latency-p50`, `latency-p99` (f64, milliseconds) |
 //! | `panoweave-colours` | once per `report-interval`, if they have changed | `gains` (array with an array of red, green and blue per camera), `gammas` (array) |
 
-use panoweave::live::{CameraEvent, CameraState};
+use panoweave::live::CameraEvent;
 use panoweave::ops::colour::Colours;
 
 use super::session::Session;
@@ -18,8 +18,6 @@ pub(super) struct Reports {
     /// The time of the last report.
     last: Option<gst::ClockTime>,
     colours: Option<Colours>,
-    /// The absence of cameras that have not started yet. It is reported if they do not start within `camera-timeout`.
-    absent: Vec<CameraEvent>,
 }
 
 impl Reports {
@@ -30,23 +28,14 @@ impl Reports {
         time: gst::ClockTime,
         settings: &Settings,
     ) -> Vec<gst::Structure> {
-        let stitcher = session.stitcher();
-        let timeout = gst::ClockTime::from_nseconds(settings.camera_timeout);
-        let is_early = !session.is_older(time, timeout);
-        let mut events = std::mem::take(&mut self.absent);
-        events.retain(|event| !session.has_started(event.camera));
-        events.extend(stitcher.camera_events().events);
-        let is_held = |event: &mut CameraEvent| {
-            is_early && event.state == CameraState::Gone && !session.has_started(event.camera)
-        };
-        self.absent = events.extract_if(.., is_held).collect();
+        let stitcher = &session.stitcher;
         let event = |event: CameraEvent| {
             gst::Structure::builder("panoweave-camera")
                 .field("camera", event.camera as u32)
                 .field("state", event.state.to_string())
                 .build()
         };
-        let mut messages: Vec<_> = events.into_iter().map(event).collect();
+        let mut messages: Vec<_> = stitcher.camera_events().into_iter().map(event).collect();
         let interval = gst::ClockTime::from_nseconds(settings.report_interval);
         // After a seek, the time may be before the last report.
         let is_due = self.last.is_none_or(|last| time < last || time - last >= interval);

@@ -8,14 +8,14 @@ use panoweave::frame::{FrameFormat, Rate};
 
 use super::error::StitchFailure;
 use super::formats::frame_format;
-use super::input::{self, CameraBuffer, Inputs};
+use super::input::{self, Input};
 use super::map::Map;
 use super::mapped::{Mapped, Target};
 use super::pad::Taken;
 use super::report::Reports;
 use super::session::{Formats, Session};
 use super::settings::Settings;
-use super::{PanoweaveStitchPad, cuda};
+use super::{PanoweaveStitchPad, caps, cuda};
 
 /// The number of frames of a camera that the element may hold: the selected one, the one before, one that is being
 /// stitched, and one that is being analysed.
@@ -39,19 +39,17 @@ pub(super) struct Selected {
     pub(super) live: bool,
 }
 
-/// The stitcher, its reports, and frames in place of missing ones.
+/// The stitcher and its reports.
 #[derive(Debug, Default)]
 pub(super) struct Running {
     session: Option<Session>,
     reports: Reports,
-    /// A black frame and its format for each camera that has not sent a frame.
-    black: Vec<Option<(gst::Buffer, VideoInfo)>>,
 }
 
 impl Running {
     /// Returns whether the pipeline is live, if a stitcher has started.
     pub(super) fn is_live(&self) -> Option<bool> {
-        Some(self.session.as_ref()?.formats().live)
+        Some(self.session.as_ref()?.formats.live)
     }
 
     /// Returns the messages that are due at the time of a panorama.
@@ -77,16 +75,22 @@ impl Running {
         let Opened { device, context, .. } = opened;
         let Selected { pads, taken, live } = selected;
         let time = output.pts().unwrap_or_default();
-        let seen: Vec<_> = taken.iter().map(|it| (it.frame.is_some(), it.is_new)).collect();
-        // Missing frames and the panorama are in CUDA memory if the output buffer is.
+        // The panorama is in CUDA memory if the output buffer is.
         let target = context.as_ref().filter(|context| context.owns(output));
         let cameras: Vec<_> = pads.iter().map(PanoweaveStitchPad::index).collect();
         check_cameras(map, &cameras)?;
-        let frames = self.frames(&pads, taken, map, target)?;
-        let inputs = Inputs::map(frames, context.as_ref().map(|it| (it, device.place())))?;
+        let context = context.as_ref().map(|context| (context, device.place()));
+        let mut inputs = Vec::with_capacity(pads.len());
+        for (camera, (pad, taken)) in pads.iter().zip(taken).enumerate() {
+            let name = pad.name();
+            let info = taken.frame.as_ref().map(|(_, info)| info.clone());
+            let info = info.or_else(|| missing_info(&pads, camera, map));
+            let info = info.ok_or_else(|| StitchFailure::failed(format!("{name} has no caps")))?;
+            inputs.push(Input::map(&name, taken, supported(&name, &info)?, context)?);
+        }
         let (numerator, denominator) = info.fps().into();
         let formats = Formats {
-            inputs: inputs.formats(),
+            inputs: inputs.iter().map(|input| input.format).collect(),
             output: supported("src", info)?,
             on_device: target.is_some(),
             rate: Rate::new(numerator.unsigned_abs(), denominator.unsigned_abs()).ok(),
@@ -94,69 +98,46 @@ impl Running {
             cameras,
         };
         let session = match &mut self.session {
-            Some(session) if *session.formats() == formats => session,
+            Some(session) if session.formats == formats => session,
             session => {
                 let colours: Vec<_> = pads.iter().map(PanoweaveStitchPad::colour).collect();
                 let new = Session::new(device, map, settings, &colours, formats, &inputs, time)?;
                 session.insert(new)
             }
         };
-        let timeout = gst::ClockTime::from_nseconds(settings.camera_timeout);
-        session.observe(&seen, time, timeout)?;
         let panorama = session.stitch(&inputs, time)?;
         match target {
             Some(_) => {
-                let format = session.formats().output;
+                let format = session.formats.output;
                 let mapped = Mapped::write(output, info, format, Target::Cuda);
-                let mut mapped = mapped.ok_or(StitchFailure::Output)?;
+                let mut mapped = mapped.ok_or_else(output_failed)?;
                 // SAFETY: the buffer is mapped in CUDA memory for writing, with the format of the panoramas.
                 let copied =
-                    unsafe { mapped.fill_on_device(panorama.device_frame(), session.stream()) };
-                copied.map_err(StitchFailure::Copy)
+                    unsafe { mapped.fill_on_device(panorama.device_frame(), &session.stream) };
+                copied.map_err(|error| {
+                    StitchFailure::failed(format!(
+                        "cannot copy the panorama in CUDA memory: {error}"
+                    ))
+                })
             }
             None => {
                 let written = panorama.frame().and_then(|frame| input::write(&frame, info, output));
-                written.ok_or(StitchFailure::Output)
+                written.ok_or_else(output_failed)
             }
         }
     }
+}
 
-    /// Returns the frame of each camera. A camera that has not sent a frame is black, in CUDA memory if `memory` is
-    /// given.
-    fn frames(
-        &mut self,
-        pads: &[PanoweaveStitchPad],
-        taken: Vec<Taken>,
-        map: &Map,
-        memory: Option<&cuda::Context>,
-    ) -> Result<Vec<CameraBuffer>, StitchFailure> {
-        self.black.resize(pads.len(), None);
-        let cameras = pads.iter().zip(taken).zip(&mut self.black).enumerate();
-        let frame =
-            |(camera, ((pad, taken), black)): (usize, ((&PanoweaveStitchPad, Taken), &mut _))| {
-                let pad = pad.name().to_string();
-                let frame = taken.frame.or_else(|| {
-                    let info = missing_info(pads, camera, map)?;
-                    let black: &mut Option<(gst::Buffer, VideoInfo)> = black;
-                    if black.as_ref().is_none_or(|(_, known)| *known != info) {
-                        let frame = input::black(&info, frame_format(&info)?, memory);
-                        *black = frame.map(|frame| (frame, info));
-                    }
-                    black.clone()
-                });
-                let (buffer, info) =
-                    frame.ok_or_else(|| StitchFailure::Map { pad: pad.clone() })?;
-                let format = supported(&pad, &info)?;
-                Ok(CameraBuffer { pad, buffer, info, format })
-            };
-        cameras.map(frame).collect()
-    }
+fn output_failed() -> StitchFailure {
+    StitchFailure::failed(
+        "cannot write the panorama: the buffer of the next element cannot be mapped, or is too small",
+    )
 }
 
 /// Returns the format of frames with this info on a pad.
 fn supported(pad: &str, info: &VideoInfo) -> Result<FrameFormat, StitchFailure> {
     let found = || info.to_caps().map_or_else(|_| "none".to_owned(), |caps| caps.to_string());
-    frame_format(info).ok_or_else(|| StitchFailure::Format { pad: pad.to_owned(), found: found() })
+    frame_format(info).ok_or_else(|| StitchFailure::format(caps::unsupported(pad, &found())))
 }
 
 /// Returns the info of a camera that has not sent caps yet: the format of another camera, and the size in the rig.
@@ -176,5 +157,9 @@ fn check_cameras(map: &Map, found: &[usize]) -> Result<(), StitchFailure> {
         return Ok(());
     }
     let found = found.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-    Err(StitchFailure::Cameras { map: map.name().to_owned(), expected, found })
+    Err(StitchFailure::settings(format!(
+        "{} has {expected} cameras, but the pads select cameras {found}; link one pad per camera, sink_0 to sink_{}, and select each camera once",
+        map.name(),
+        expected - 1
+    )))
 }

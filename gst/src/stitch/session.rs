@@ -19,20 +19,12 @@ use panoweave::ops::stitch::{Colours, StitchOptions};
 use panoweave::ops::view::{Track, Viewer, VirtualCamera};
 
 use super::error::StitchFailure;
-use super::input::Inputs;
+use super::input::{self, Input};
 use super::map::Map;
 use super::settings::Settings;
 
 /// The time between two checks that the stitcher still works.
 const CHECK: Duration = Duration::from_millis(200);
-
-/// The options for cameras that fail. [`Session::observe`] reports silent cameras by the time of the stream. The
-/// stitcher's own limits use the wall clock, so a pause would exceed them.
-const FAILURE: FailureOptions = FailureOptions {
-    late: Duration::from_secs(24 * 3600),
-    gone: Duration::from_secs(48 * 3600),
-    ..FailureOptions::DEFAULT
-};
 
 /// The formats for which a session stitches.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,29 +42,20 @@ pub(super) struct Formats {
     pub(super) cameras: Vec<usize>,
 }
 
-/// The presence of a camera in a live pipeline.
-#[derive(Clone, Copy, Debug)]
-struct Presence {
-    /// The time of the panorama in which the newest frame appeared first.
-    since: ClockTime,
-    present: bool,
-    /// Whether the camera has sent a frame.
-    started: bool,
-}
-
 /// A running stitcher.
 #[derive(Debug)]
 pub(super) struct Session {
-    formats: Formats,
-    stitcher: Stitcher,
+    pub(super) formats: Formats,
+    pub(super) stitcher: Stitcher,
     panoramas: StitchedFrames,
     /// The stream for copies of panoramas on the device.
-    stream: Stream,
+    pub(super) stream: Stream,
     /// The time of the first panorama, at which the track of a virtual camera starts.
     first: ClockTime,
     /// The number of sets that the device has rejected.
     rejected: u64,
-    presences: Vec<Presence>,
+    /// Whether a panorama was made.
+    started: bool,
 }
 
 impl Session {
@@ -84,11 +67,14 @@ impl Session {
         settings: &Settings,
         colours: &[Colour],
         formats: Formats,
-        inputs: &Inputs,
+        inputs: &[Input],
         first: ClockTime,
     ) -> Result<Self, StitchFailure> {
         if let Some(anchor) = settings.anchor().filter(|anchor| *anchor >= colours.len()) {
-            return Err(StitchFailure::Anchor { anchor, cameras: colours.len() });
+            return Err(StitchFailure::settings(format!(
+                "`anchor` is {anchor}, but the last camera is {}; set it to a camera, counted from 0, or to -1",
+                colours.len() - 1
+            )));
         }
         let stream = device.stream()?;
         let warp = map.prepare(&stream)?;
@@ -98,20 +84,16 @@ impl Session {
             colours: if settings.keep_highlights { colours.with_shoulders() } else { colours },
             flip: settings.flip,
             edge_boost: settings.edge_boost,
-            lookup: settings.lookup.into(),
+            lookup: settings.lookup()?,
             vignettes: map.vignettes(),
             ..StitchOptions::default()
         };
-        if follow {
+        if let (true, Some(frames)) = (follow, input::frames(inputs)) {
             let anchor = settings.anchor();
-            let frames = inputs.frames()?;
             let matched = matched_frames(&stream, &frames, &warp, &stitch.vignettes, anchor)?;
             stitch.colours = matched.unwrap_or(stitch.colours);
         }
-        let colour = match formats.rate {
-            Some(rate) => ColourOptions::at_rate(rate.per_second()),
-            None => ColourOptions::default(),
-        };
+        let per_second = formats.rate.map_or(30.0, Rate::per_second);
         let live = LiveOptions {
             input: InputFormats::each(formats.inputs.iter().map(|format| format.pixels)),
             output: formats.output.pixels,
@@ -121,12 +103,12 @@ impl Session {
                 follow,
                 anchor: settings.anchor(),
                 keep_highlights: settings.keep_highlights,
-                ..colour
+                ..ColourOptions::at_rate(per_second)
             },
-            blend: settings.blend(),
+            blend: settings.blend()?,
             download: !formats.on_device,
             pace: if formats.live { Pace::Live } else { Pace::Wait },
-            failure: formats.live.then_some(FAILURE),
+            failure: formats.live.then(|| failure(settings, per_second)),
             ..LiveOptions::default()
         };
         let camera = virtual_camera(&stream, map, settings, &formats)?;
@@ -135,74 +117,25 @@ impl Session {
             None => Stitcher::new(device, warp, live)?,
         };
         let panoramas = stitcher.panoramas();
-        let presence = Presence { since: first, present: true, started: false };
-        let presences = vec![presence; formats.inputs.len()];
-        Ok(Self { formats, stitcher, panoramas, stream, first, rejected: 0, presences })
-    }
-
-    /// Returns the formats for which the session stitches.
-    pub(super) fn formats(&self) -> &Formats {
-        &self.formats
-    }
-
-    /// Returns the stream for copies of panoramas on the device.
-    pub(super) fn stream(&self) -> &Stream {
-        &self.stream
-    }
-
-    /// Returns the stitcher, for its health.
-    pub(super) fn stitcher(&self) -> &Stitcher {
-        &self.stitcher
-    }
-
-    /// Removes the cameras of a live pipeline that have not sent a frame, or no new one for `timeout`, from the
-    /// panoramas. Returns them when they send frames again. `frames` has for each camera whether it has a frame and
-    /// whether that is new.
-    pub(super) fn observe(
-        &mut self,
-        frames: &[(bool, bool)],
-        time: ClockTime,
-        timeout: ClockTime,
-    ) -> Result<(), StitchFailure> {
-        if !self.formats.live {
-            return Ok(());
-        }
-        let presences = self.presences.iter_mut().zip(frames).enumerate();
-        for (camera, (presence, &(has_frame, is_new))) in presences {
-            // After a seek, the time may be before the newest frame.
-            if is_new || time < presence.since {
-                presence.since = time;
-            }
-            presence.started |= has_frame;
-            let present = has_frame && time - presence.since <= timeout;
-            if present != presence.present {
-                presence.present = present;
-                self.stitcher.set_present(camera, present)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns whether a camera has sent a frame.
-    pub(super) fn has_started(&self, camera: usize) -> bool {
-        self.presences.get(camera).is_none_or(|presence| presence.started)
-    }
-
-    /// Returns whether more than `timeout` has passed since the first panorama.
-    pub(super) fn is_older(&self, time: ClockTime, timeout: ClockTime) -> bool {
-        time.saturating_sub(self.first) > timeout
+        Ok(Self { formats, stitcher, panoramas, stream, first, rejected: 0, started: false })
     }
 
     /// Stitches one frame of each camera and waits for the panorama.
     pub(super) fn stitch(
         &mut self,
-        inputs: &Inputs,
+        inputs: &[Input],
         time: ClockTime,
     ) -> Result<StitchedFrame, StitchFailure> {
         let since = time.saturating_sub(self.first).into();
-        let submitted = inputs.submit(&self.stitcher, since)?;
+        let started = std::mem::replace(&mut self.started, true);
+        let rejected = || {
+            StitchFailure::failed(format!(
+                "the device has rejected the frames at {time} several times"
+            ))
+        };
+        let submitted = input::submit(inputs, &self.stitcher, since, self.formats.live, started)?;
         if submitted != Submitted::Set {
-            return Err(StitchFailure::Rejected(time));
+            return Err(rejected());
         }
         loop {
             match self.panoramas.next_timeout(CHECK) {
@@ -213,13 +146,19 @@ impl Session {
                 }
                 Poll::Pending => self.stitcher.health()?,
             }
-            let rejected = self.stitcher.counters().dropped.failed;
-            if rejected > self.rejected {
-                self.rejected = rejected;
-                return Err(StitchFailure::Rejected(time));
+            let failed = self.stitcher.counters().dropped.failed;
+            if std::mem::replace(&mut self.rejected, failed) != failed {
+                return Err(rejected());
             }
         }
     }
+}
+
+/// Returns the options for cameras that fail.
+fn failure(settings: &Settings, per_second: f64) -> FailureOptions {
+    let timeout = Duration::from_nanos(settings.camera_timeout).as_secs_f64();
+    let gone = (timeout * per_second).round().clamp(1.0, 10_000.0) as u32;
+    FailureOptions { gone, ..FailureOptions::at_rate(per_second) }
 }
 
 /// Opens the track of the virtual camera. Returns `None` if `view` is not set.
@@ -230,17 +169,19 @@ fn virtual_camera(
     formats: &Formats,
 ) -> Result<Option<VirtualCamera>, StitchFailure> {
     let Some(file) = &settings.view else { return Ok(None) };
-    let needs = |property, needed| StitchFailure::Needs { property, needed };
-    let geometry = map.geometry().ok_or_else(|| needs("view", "rig"))?;
+    let needs = |needed| StitchFailure::settings(format!("`view` requires `{needed}`"));
+    let geometry = map.geometry().ok_or_else(|| needs("rig"))?;
     if settings.edge_boost {
-        return Err(needs("view", "edge-boost=false"));
+        return Err(needs("edge-boost=false"));
     }
-    let rate = formats.rate.ok_or_else(|| needs("view", "a constant frame rate"))?;
+    let rate = formats.rate.ok_or_else(|| needs("a constant frame rate"))?;
     let viewer = Viewer::new(geometry, settings.flip)?;
     let track = Track::open(stream, file, rate, settings.view_smooth)?;
     let limits = if settings.view_free { None } else { viewer.limits() };
     if limits.is_none() && !settings.view_free {
-        return Err(StitchFailure::Unlimited);
+        return Err(StitchFailure::settings(
+            "`view` cannot be kept inside the area that this rig's cameras cover; set `view-free`",
+        ));
     }
     let size = formats.output.size;
     let path = move |time| {

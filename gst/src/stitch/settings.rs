@@ -3,7 +3,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use glam::UVec2;
-use gst::glib;
 use panoweave::geometry::MAX_CANVAS_AREA;
 use panoweave::ops::multiband::MultibandOptions;
 use panoweave::ops::seam::{Blend, SeamOptions};
@@ -16,77 +15,16 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The property `blend`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
-#[enum_type(name = "GstPanoweaveBlend")]
-#[repr(i32)]
-pub(crate) enum Blending {
-    /// Fades across the whole overlap.
-    #[default]
-    #[enum_value(name = "Fades across the whole overlap", nick = "feather")]
-    Feather,
-    /// Switches cameras along a line on which the pictures agree.
-    #[enum_value(name = "Switches cameras along a line on which the pictures agree", nick = "seam")]
-    Seam,
-    /// A seam, across which brightness fades over a longer distance than fine detail.
-    #[enum_value(
-        name = "A seam, across which brightness fades over a longer distance than fine detail",
-        nick = "multiband"
-    )]
-    Multiband,
-}
-
-/// The property `lookup`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
-#[enum_type(name = "GstPanoweaveLookup")]
-#[repr(i32)]
-pub(crate) enum LookupMode {
-    /// Coordinates from a compact mesh, within 1/32 pixel.
-    #[default]
-    #[enum_value(name = "Coordinates from a compact mesh, within 1/32 pixel", nick = "mesh")]
-    Mesh,
-    /// Exact coordinates.
-    #[enum_value(name = "Exact coordinates", nick = "planes")]
-    Planes,
-    /// Exact coordinates, which the texture unit reads.
-    #[enum_value(
-        name = "Exact coordinates, which the texture unit reads",
-        nick = "textured-planes"
-    )]
-    TexturedPlanes,
-    /// Exact coordinates; the texture unit interpolates the pixels.
-    #[enum_value(
-        name = "Exact coordinates; the texture unit interpolates the pixels",
-        nick = "hardware-bilinear"
-    )]
-    HardwareBilinear,
-    /// Exact coordinates and a cubic filter.
-    #[enum_value(name = "Exact coordinates and a cubic filter", nick = "cubic")]
-    Cubic,
-}
-
-impl From<LookupMode> for Lookup {
-    fn from(mode: LookupMode) -> Self {
-        match mode {
-            LookupMode::Mesh => Self::Mesh,
-            LookupMode::Planes => Self::Planes,
-            LookupMode::TexturedPlanes => Self::TexturedPlanes,
-            LookupMode::HardwareBilinear => Self::HardwareBilinear,
-            LookupMode::Cubic => Self::Cubic,
-        }
-    }
-}
-
-/// The values of the properties.
-#[derive(Clone, Debug)]
+/// The values of the properties. The construction of the element sets their defaults.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub(super) rig: Option<String>,
     pub(super) warp: Option<String>,
     pub(super) device: String,
-    pub(super) blend: Blending,
+    pub(super) blend: String,
     pub(super) feather: f32,
     pub(super) levels: u32,
-    pub(super) lookup: LookupMode,
+    pub(super) lookup: String,
     pub(super) match_colours: bool,
     pub(super) anchor: i32,
     pub(super) keep_highlights: bool,
@@ -101,46 +39,32 @@ pub(super) struct Settings {
     pub(super) report_interval: u64,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            rig: None,
-            warp: None,
-            device: "auto".to_owned(),
-            blend: Blending::default(),
-            feather: 0.0,
-            levels: 5,
-            lookup: LookupMode::default(),
-            match_colours: true,
-            anchor: -1,
-            keep_highlights: false,
-            flip: false,
-            edge_boost: false,
-            view: None,
-            view_width: 1920,
-            view_height: 1080,
-            view_smooth: 0.2,
-            view_free: false,
-            camera_timeout: 1_000_000_000,
-            report_interval: 1_000_000_000,
-        }
-    }
-}
-
 impl Settings {
     /// Returns the blending that `blend`, `feather` and `levels` select.
-    pub(super) fn blend(&self) -> Blend {
+    pub(super) fn blend(&self) -> Result<Blend, StitchFailure> {
         let width = |default: f32| if self.feather > 0.0 { self.feather } else { default };
-        match self.blend {
-            Blending::Feather => Blend::Feather,
-            Blending::Seam => {
-                Blend::Seam(SeamOptions { feather: width(SeamOptions::default().feather) })
+        match self.blend.as_str() {
+            "feather" => Ok(Blend::Feather),
+            "seam" => {
+                Ok(Blend::Seam(SeamOptions { feather: width(SeamOptions::default().feather) }))
             }
-            Blending::Multiband => Blend::Multiband(MultibandOptions {
+            "multiband" => Ok(Blend::Multiband(MultibandOptions {
                 levels: self.levels,
                 feather: width(MultibandOptions::default().feather),
-            }),
+            })),
+            other => Err(StitchFailure::settings(format!(
+                "`blend` is {other}; set it to feather, seam or multiband"
+            ))),
         }
+    }
+
+    /// Returns the method to find the source coordinates of a pixel.
+    pub(super) fn lookup(&self) -> Result<Lookup, StitchFailure> {
+        let found = Lookup::ALL.into_iter().find(|lookup| lookup.name() == self.lookup);
+        found.ok_or_else(|| {
+            let (lookup, names) = (&self.lookup, Lookup::ALL.map(Lookup::name).join(", "));
+            StitchFailure::settings(format!("`lookup` is {lookup}; set it to one of {names}"))
+        })
     }
 
     /// Returns the camera that keeps its colours, if any.
@@ -153,73 +77,17 @@ impl Settings {
         self.view.as_ref().map(|_| UVec2::new(self.view_width, self.view_height))
     }
 
-    /// Returns a warning for each group of properties that are set but have no effect.
-    pub(super) fn without_effect(&self) -> Vec<&'static str> {
-        let usual = Self::default();
-        let views = self.view_width != usual.view_width
-            || self.view_height != usual.view_height
-            || self.view_smooth != usual.view_smooth
-            || self.view_free;
-        let is_seamless = self.blend == Blending::Feather;
-        let groups = [
-            (
-                self.levels != usual.levels && self.blend != Blending::Multiband,
-                "`levels` has no effect without `blend=multiband`",
-            ),
-            (self.feather > 0.0 && is_seamless, "`feather` has no effect with `blend=feather`"),
-            (
-                self.anchor >= 0 && !self.match_colours,
-                "`anchor` has no effect with `match-colours=false`",
-            ),
-            (
-                views && self.view.is_none(),
-                "`view-width`, `view-height`, `view-smooth` and `view-free` have no effect without `view`",
-            ),
-            (
-                self.lookup != usual.lookup && self.view.is_some(),
-                "`lookup` has no effect with `view`, which is rendered from the frames",
-            ),
-        ];
-        groups.into_iter().filter(|(is_idle, _)| *is_idle).map(|(_, text)| text).collect()
-    }
-
-    /// Checks the area of the view.
-    pub(super) fn check_view(&self) -> Result<(), StitchFailure> {
+    /// Checks the properties that do not depend on the cameras.
+    pub(super) fn check(&self) -> Result<(), StitchFailure> {
+        (self.blend()?, self.lookup()?);
         match self.view_size() {
             Some(size) if u64::from(size.x) * u64::from(size.y) > MAX_CANVAS_AREA => {
-                Err(StitchFailure::ViewArea { size })
+                Err(StitchFailure::settings(format!(
+                    "the view is {}×{} pixels, but its area must be at most {MAX_CANVAS_AREA} pixels; reduce `view-width` or `view-height`",
+                    size.x, size.y
+                )))
             }
             _ => Ok(()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn properties_without_effect_are_named() {
-        let usual = Settings::default;
-        assert!(usual().without_effect().is_empty());
-        let view = Some("track.csv".to_owned());
-        for (settings, property) in [
-            (Settings { levels: 3, ..usual() }, Some("`levels`")),
-            (Settings { levels: 3, blend: Blending::Multiband, ..usual() }, None),
-            (Settings { feather: 9.0, ..usual() }, Some("`feather`")),
-            (Settings { feather: 9.0, blend: Blending::Seam, ..usual() }, None),
-            (Settings { anchor: 0, match_colours: false, ..usual() }, Some("`anchor`")),
-            (Settings { anchor: 0, ..usual() }, None),
-            (Settings { view_free: true, ..usual() }, Some("`view-width`")),
-            (Settings { view_free: true, view: view.clone(), ..usual() }, None),
-            (Settings { lookup: LookupMode::Cubic, view, ..usual() }, Some("`lookup`")),
-            (Settings { lookup: LookupMode::Cubic, ..usual() }, None),
-        ] {
-            let found = settings.without_effect();
-            assert_eq!(found.len(), usize::from(property.is_some()), "{found:?}");
-            assert!(
-                found.first().is_none_or(|text| text.starts_with(property.unwrap_or_default()))
-            );
         }
     }
 }

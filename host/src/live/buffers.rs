@@ -2,12 +2,11 @@
 //! memory. The `pool` module reuses the buffers.
 
 use std::any::Any;
+use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::{fmt, thread};
 
-use super::pool::{Pool, Pooled};
+use super::pool::Pooled;
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
 use crate::io::video::DecodedFrame;
@@ -74,23 +73,8 @@ impl DerefMut for FrameBuffer {
 pub struct ExternalFrame {
     view: FrameView<'static>,
     ready: Option<Arc<Event>>,
-    _keep: Keep,
-}
-
-/// A value that is kept only until it can be dropped. The mutex makes `Keep` `Sync`.
-struct Keep(Mutex<Option<Box<dyn Any + Send>>>);
-
-impl Drop for Keep {
-    fn drop(&mut self) {
-        let keep = self.0.get_mut().map(Option::take);
-        // Ignore a panic of this drop if the thread is already panicking, for instance because the drop of another
-        // frame of the set panicked. A second panic would abort the process.
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(keep)))
-            && !thread::panicking()
-        {
-            resume_unwind(panic);
-        }
-    }
+    /// A value that is only dropped. The mutex makes the frame `Sync`.
+    _keep: Mutex<Box<dyn Any + Send>>,
 }
 
 impl ExternalFrame {
@@ -109,7 +93,7 @@ impl ExternalFrame {
     ///   before this event. It must not change from then until `keep` is dropped.
     #[must_use]
     pub unsafe fn new(view: FrameView<'static>, keep: impl Any + Send) -> Self {
-        Self { view, ready: None, _keep: Keep(Mutex::new(Some(Box::new(keep)))) }
+        Self { view, ready: None, _keep: Mutex::new(Box::new(keep)) }
     }
 
     /// Makes the device wait for the event `ready` before it reads the frame. Record the event before you submit the
@@ -148,13 +132,43 @@ impl From<DecodedFrame> for ExternalFrame {
     }
 }
 
-/// A frame of one camera, for [`Stitcher::submit_each`](super::Stitcher::submit_each).
+/// A frame of one camera, for [`Stitcher::submit`](super::Stitcher::submit) and
+/// [`Stitcher::push`](super::Stitcher::push).
 #[derive(Debug)]
 pub enum CameraFrame<'a> {
     /// A frame in host memory, which is copied.
     Host(Frame<'a>),
+    /// A buffer of [`Stitcher::buffer`](super::Stitcher::buffer), which is not copied in host memory.
+    Buffer(FrameBuffer),
     /// A frame in device memory, which is not copied.
     Device(ExternalFrame),
+    /// The camera has no new frame, so a set shows its last one. Requires
+    /// [`LiveOptions::failure`](field@super::LiveOptions::failure).
+    Missing,
+}
+
+impl<'a> From<Frame<'a>> for CameraFrame<'a> {
+    fn from(frame: Frame<'a>) -> Self {
+        Self::Host(frame)
+    }
+}
+
+impl<'a> From<&Frame<'a>> for CameraFrame<'a> {
+    fn from(frame: &Frame<'a>) -> Self {
+        Self::Host(*frame)
+    }
+}
+
+impl From<FrameBuffer> for CameraFrame<'_> {
+    fn from(buffer: FrameBuffer) -> Self {
+        Self::Buffer(buffer)
+    }
+}
+
+impl From<ExternalFrame> for CameraFrame<'_> {
+    fn from(frame: ExternalFrame) -> Self {
+        Self::Device(frame)
+    }
 }
 
 impl fmt::Debug for ExternalFrame {
@@ -163,72 +177,58 @@ impl fmt::Debug for ExternalFrame {
     }
 }
 
-/// A frame in host memory, which several sets may share: the next set shows it again if the camera has a lower frame
-/// rate or fails. Only the thread that submits sets locks the frame, so that no lock is ever contended.
+/// A frame that several sets may share: the next set shows it again if the camera has a lower frame rate or fails. Only
+/// the thread that submits sets locks the frame, so that no lock is ever contended.
 #[derive(Clone, Debug)]
-pub(super) struct HostFrame(Arc<Mutex<UploadedOnce>>);
+pub(super) struct SharedFrame(Arc<Mutex<SubmittedOnce>>);
 
 #[derive(Debug)]
-struct UploadedOnce {
-    buffer: Pooled<InputBuffer>,
-    /// Whether the upload was submitted. Later work on the upload stream is ordered after it.
-    uploaded: bool,
+pub(super) struct SubmittedOnce {
+    memory: Memory,
+    /// Whether a set has submitted the frame. Later work on the upload stream is ordered after its upload.
+    submitted: bool,
 }
 
-impl From<FrameBuffer> for HostFrame {
-    fn from(FrameBuffer { buffer }: FrameBuffer) -> Self {
-        Self(Arc::new(Mutex::new(UploadedOnce { buffer, uploaded: false })))
-    }
-}
-
-impl HostFrame {
-    /// Returns whether the buffer of this frame belongs to the pool.
-    pub(super) fn is_of(&self, pool: &Pool<InputBuffer>) -> bool {
-        pool.owns(&lock(&self.0).buffer)
-    }
-}
-
-/// One camera's frame of a submitted set.
 #[derive(Debug)]
-pub(super) enum Input {
-    Host(HostFrame),
-    External(ExternalFrame),
+pub(super) enum Memory {
+    Host(Pooled<InputBuffer>),
+    Device(ExternalFrame),
 }
 
-impl Input {
-    /// Submits the upload of a frame in host memory, unless an earlier set has done so. Does nothing for an external
-    /// frame, which is already on the device.
+impl SharedFrame {
+    pub(super) fn new(memory: Memory) -> Self {
+        Self(Arc::new(Mutex::new(SubmittedOnce { memory, submitted: false })))
+    }
+
+    /// Submits the upload of a frame in host memory, unless an earlier set has done so.
     ///
     /// # Safety
-    /// The host and device buffers of the input must not be dropped or changed before the copy is done. All uploads of
-    /// the input must be submitted to the same stream.
+    /// The host and device buffers of the frame must not be dropped or changed before the copy is done. All uploads of
+    /// the frame must be submitted to the same stream.
     pub(super) unsafe fn submit_upload(&self, stream: &Stream) -> Result<(), DeviceError> {
-        let Self::Host(HostFrame(frame)) = self else { return Ok(()) };
-        let UploadedOnce { buffer, uploaded } = &mut *lock(frame);
-        if !*uploaded {
+        let SubmittedOnce { memory, submitted } = &mut *lock(&self.0);
+        if let Memory::Host(buffer) = memory
+            && !*submitted
+        {
             let InputBuffer { host, device } = &mut **buffer;
             let frame = Frame::of_tight(device.format(), host);
             // SAFETY: the caller guarantees that the host and device buffers stay valid and unchanged until the copy
             // is done.
             unsafe { device.submit_upload(stream, &frame)? };
-            *uploaded = true;
         }
+        *submitted = true;
         Ok(())
     }
 
-    /// Returns whether no earlier set has submitted this frame. External frames always count as new, because the
-    /// stitcher cannot recognise the frames of other code.
+    /// Returns whether no earlier set has submitted this frame.
     pub(super) fn is_new(&self) -> bool {
-        match self {
-            Self::Host(HostFrame(frame)) => !lock(frame).uploaded,
-            Self::External(_) => true,
-        }
+        !lock(&self.0).submitted
     }
 
     /// Makes `stream` wait for the event of an external frame, if it has one.
     pub(super) fn await_ready(&self, stream: &Stream) -> Result<(), DeviceError> {
-        match self {
-            Self::External(ExternalFrame { ready: Some(ready), .. }) => stream.wait(ready),
+        match &lock(&self.0).memory {
+            Memory::Device(ExternalFrame { ready: Some(ready), .. }) => stream.wait(ready),
             _ => Ok(()),
         }
     }
@@ -238,40 +238,26 @@ impl Input {
 /// until the work is done.
 #[derive(Debug)]
 pub(super) struct FrameSet {
-    pub(super) frames: Vec<Input>,
+    pub(super) frames: Vec<SharedFrame>,
     /// A token that limits the number of sets in flight. It is the last field, so that it returns to its pool only
     /// after the frames are released.
     pub(super) _token: Pooled<()>,
 }
 
 impl FrameSet {
-    /// Locks the frames of the set, so that work on them can be submitted.
-    pub(super) fn lock(&self) -> LockedFrames<'_> {
-        let frames = self.frames.iter().map(|input| match input {
-            Input::Host(HostFrame(frame)) => LockedFrame::Host(lock(frame)),
-            Input::External(frame) => LockedFrame::External(frame.view),
-        });
-        LockedFrames(frames.collect())
+    /// Locks the frames of the set, so that work on their [`views`] can be submitted.
+    pub(super) fn lock(&self) -> Vec<MutexGuard<'_, SubmittedOnce>> {
+        self.frames.iter().map(|SharedFrame(frame)| lock(frame)).collect()
     }
 }
 
-enum LockedFrame<'a> {
-    Host(MutexGuard<'a, UploadedOnce>),
-    External(FrameView<'a>),
-}
-
-/// The locked frames of a set.
-pub(super) struct LockedFrames<'a>(Vec<LockedFrame<'a>>);
-
-impl LockedFrames<'_> {
-    /// Returns views of the frames in device memory, in the order of the cameras.
-    pub(super) fn views(&self) -> Vec<FrameView<'_>> {
-        let views = self.0.iter().map(|frame| match frame {
-            LockedFrame::Host(frame) => frame.buffer.device.view(),
-            LockedFrame::External(view) => *view,
-        });
-        views.collect()
-    }
+/// Returns views of locked frames in device memory, in the order of the cameras.
+pub(super) fn views<'a>(frames: &'a [MutexGuard<'_, SubmittedOnce>]) -> Vec<FrameView<'a>> {
+    let views = frames.iter().map(|frame| match &frame.memory {
+        Memory::Host(buffer) => buffer.device.view(),
+        Memory::Device(frame) => frame.view,
+    });
+    views.collect()
 }
 
 /// A buffer for a panorama, with one event for each step: upload of the frames, stitch, and download (`done`).
@@ -283,22 +269,9 @@ pub(super) struct OutputBuffer {
     pub(super) uploaded: Event,
     pub(super) stitched: Event,
     pub(super) done: Event,
-    /// The memory for the vitals of the frames, if cameras that fail are detected.
-    pub(super) vitals: Option<VitalsBuffer>,
-}
-
-/// The sampler for the vitals of a set of frames, and page-locked host memory for its results.
-#[derive(Debug)]
-pub(super) struct VitalsBuffer {
-    pub(super) sampler: VitalsSampler,
-    pub(super) results: Pinned<Vitals>,
-}
-
-impl VitalsBuffer {
-    fn new(device: &Device) -> Result<Self, DeviceError> {
-        let results = Pinned::new(device, VitalsSampler::LEN as usize)?;
-        Ok(Self { sampler: VitalsSampler::new(device)?, results })
-    }
+    /// The sampler for the vitals of the frames, and page-locked memory for its results, if cameras that fail are
+    /// detected.
+    pub(super) vitals: Option<(VitalsSampler, Pinned<Vitals>)>,
 }
 
 impl OutputBuffer {
@@ -310,8 +283,12 @@ impl OutputBuffer {
         samples: bool,
         downloads: bool,
     ) -> Result<Self, DeviceError> {
+        let vitals = || {
+            let results = Pinned::new(device, VitalsSampler::LEN as usize)?;
+            Ok::<_, DeviceError>((VitalsSampler::new(device)?, results))
+        };
         Ok(Self {
-            vitals: samples.then(|| VitalsBuffer::new(device)).transpose()?,
+            vitals: samples.then(vitals).transpose()?,
             device: DeviceFrame::new(device, format)?,
             host: downloads.then(|| Pinned::new(device, format.bytes())).transpose()?,
             uploaded: Event::for_order(device)?,

@@ -13,8 +13,6 @@ pub struct Dropped {
     /// Sets that were dropped because all input buffers or tokens (which limit the sets in flight) were in use. The
     /// device is then too slow.
     pub busy: u64,
-    /// Sets that were dropped because they lack the frame of a camera that has not delivered a frame yet.
-    pub incomplete: u64,
     /// Sets that were dropped because the reader held all panorama buffers.
     pub reader: u64,
     /// Finished panoramas that were discarded to make room for newer ones, because the reader is too slow.
@@ -31,26 +29,35 @@ impl Dropped {
     /// Returns the number of complete sets that did not reach the reader.
     #[must_use]
     pub fn sets(&self) -> u64 {
-        self.busy
-            + self.incomplete
-            + self.reader
-            + self.unread
-            + self.failed
-            + self.lost
-            + self.closing
+        self.busy + self.reader + self.unread + self.failed + self.lost + self.closing
     }
 }
 
-/// Counters of one camera's frames.
+/// Counters of one camera's frames. Each received frame waits, was used, or was dropped for one of the other reasons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct CameraCounters {
-    /// The number of frames received from the camera.
+    /// Frames received from the camera.
     pub frames_in: u64,
-    /// The number of frames that were dropped because no set needs them or can use them. [`FrameCounts`] has the
-    /// reasons.
-    ///
-    /// [`FrameCounts`]: super::FrameCounts
-    pub alone: u64,
+    /// Frames that became part of a set.
+    pub used: u64,
+    /// Sets that show the same frame of this camera as the set before.
+    pub repeated: u64,
+    /// Frames that no set needs, and frames out of order.
+    pub unmatched: u64,
+    /// Frames that arrived when the sets that could need them were already made without them.
+    pub late: u64,
+    /// Frames that were dropped because the camera was absent.
+    pub absent: u64,
+    /// Frames that were dropped because all input buffers of the camera were in use.
+    pub unbuffered: u64,
+}
+
+impl CameraCounters {
+    /// Returns the number of frames that are in no set.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.unmatched + self.late + self.absent + self.unbuffered
+    }
 }
 
 /// Counters of a stitcher since its creation.
@@ -66,8 +73,6 @@ pub struct LiveCounters {
     pub dropped: Dropped,
     /// The number of times a set was submitted again after a device error.
     pub retries: u64,
-    /// The number of calls that waited for a free buffer or for the other cameras' frames.
-    pub slot_waits: u64,
     /// The number of colour analyses that have finished.
     pub analyses: u64,
     /// The number of finished colour analyses that gave no estimate, because the scene was too dark or too bright.
@@ -86,7 +91,7 @@ pub struct LiveCounters {
     pub latency_p99: f64,
 }
 
-/// The counters and the latencies of the latest panoramas.
+/// The counters without those of the cameras, and the latencies of the latest panoramas.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) counters: LiveCounters,
@@ -94,11 +99,9 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(cameras: usize) -> Self {
+    pub(super) fn new() -> Self {
         // Allocate the memory at the start, so that counting a panorama allocates nothing.
-        let latencies = VecDeque::with_capacity(LATENCIES);
-        let cameras = vec![CameraCounters::default(); cameras];
-        Self { counters: LiveCounters { cameras, ..LiveCounters::default() }, latencies }
+        Self { counters: LiveCounters::default(), latencies: VecDeque::with_capacity(LATENCIES) }
     }
 
     pub(super) fn panorama(&mut self, latency: Duration) {
@@ -123,10 +126,10 @@ impl LiveCounters {
         self.cameras.iter().map(|camera| camera.frames_in).sum()
     }
 
-    /// Returns the number of frames of all cameras that were dropped because no other frames match them.
+    /// Returns the number of frames of all cameras that are in no set.
     #[must_use]
-    pub fn alone(&self) -> u64 {
-        self.cameras.iter().map(|camera| camera.alone).sum()
+    pub fn frames_dropped(&self) -> u64 {
+        self.cameras.iter().map(CameraCounters::dropped).sum()
     }
 
     /// Computes the percentiles from the latencies. Call this after releasing the lock of the [`Tally`], because

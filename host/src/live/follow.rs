@@ -9,25 +9,23 @@
 //! colour correction and the seam search, and the seam keeps its position. An analysis of a scene that is too dark for
 //! an estimate is not a failure.
 //!
-//! Only cameras that are completely in the panorama and have delivered a frame within the last second are compared. The
-//! colours and the seams of the others stay until they work again. A failure is noticed late, so the colours then
-//! return to those of two seconds before.
+//! Only cameras that are completely in the panorama are compared. The colours and the seams of the others stay until
+//! they work again. When a failure is noticed, the colours stop to change until the next analysis.
 //!
 //! When the colour correction is switched on or off, the colours change from their current values in small steps. When
 //! it is switched off, they change to the manual colours, which the user sets in the stitch options.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shared_types::colour::ColourSums;
 use shared_types::stitch::MAX_CAMERAS;
 
-use super::buffers::FrameSet;
+use super::buffers::{FrameSet, views};
+use super::cameras::Shares;
 use super::colour_state::{Analysis, OverlapSums};
 use super::live_warp::{FrameSettings, LiveWarp};
 use super::options::ColourOptions;
-use super::presence::{Compared, Presence};
 use super::shared::Shared;
 use crate::device::{DeviceError, Event, Pinned, Priority, Stream, insist};
 use crate::lock::lock;
@@ -40,19 +38,8 @@ use crate::ops::stitch::{StitchError, Vignettes};
 /// switched off.
 const STRIKES: u32 = 3;
 
-/// The maximum time since a camera's latest frame for which its picture is compared with those of other cameras.
-const FRESH: Duration = Duration::from_secs(1);
-
-/// The time by which the colours are set back if a camera fails. A failure is noticed within [`FRESH`], or within a few
-/// analyses of the pictures.
-const SET_BACK: Duration = Duration::from_secs(2);
-
-/// The state of the colour correction after an analysis.
-struct Matched {
-    timestamp: Duration,
-    matcher: ColourMatcher,
-    target: Colours,
-}
+/// Whether the picture of each camera is compared with those of other cameras.
+pub(super) type Compared = [bool; MAX_CAMERAS];
 
 /// An analysis in progress.
 struct Running {
@@ -91,18 +78,15 @@ pub(super) struct Follower {
     running: Option<Running>,
     /// The number of frames since the last analysis was started.
     frames: u32,
-    /// The timestamp of the latest set with a new frame of each camera.
-    latest: [Option<Duration>; MAX_CAMERAS],
     /// The cameras of the latest set that are compared.
     compared: Compared,
-    /// The results of the analyses of the last [`SET_BACK`], and the one before them.
-    history: VecDeque<Matched>,
 }
 
 impl Follower {
-    pub(super) fn new(shared: &Shared, options: ColourOptions) -> Result<Self, DeviceError> {
+    pub(super) fn new(shared: &Shared) -> Result<Self, DeviceError> {
+        let options = shared.options.colour;
         let current = shared.current();
-        let (manual, cameras) = (current.colours(), current.warp.warp.sources().len());
+        let (manual, cameras) = (current.stitch.colours, current.warp.warp.sources().len());
         // `LiveOptions::check` has accepted the options.
         let mut tracker = ColourTracker::new(options.tracker).unwrap_or_default();
         tracker.begin_at(manual);
@@ -115,59 +99,29 @@ impl Follower {
             manual,
             running: None,
             frames: 0,
-            latest: [None; MAX_CAMERAS],
             compared: [false; MAX_CAMERAS],
-            history: VecDeque::new(),
         })
     }
 
-    /// Returns the cameras of a set that are compared, without the `suspects`. If one of them is no longer compared,
-    /// sets the colours back. Call this for each set before its frames are uploaded.
+    /// Returns the cameras that are compared: those that are completely in the panorama, without those that may be
+    /// black. If one of them is no longer compared, the colours stay as they are. `cameras` has the shares and the
+    /// suspects.
     pub(super) fn compared(
         &mut self,
-        set: &FrameSet,
-        timestamp: Duration,
-        presence: Option<&Presence>,
-        suspects: Option<[bool; MAX_CAMERAS]>,
+        shared: &Shared,
+        cameras: Option<&(Shares, Compared)>,
     ) -> Compared {
-        let mut compared = [false; MAX_CAMERAS];
-        for (camera, frame) in set.frames.iter().enumerate() {
-            if frame.is_new() {
-                self.latest[camera] = Some(timestamp);
-            }
-            let is_fresh =
-                self.latest[camera].is_some_and(|latest| timestamp.abs_diff(latest) <= FRESH);
-            let is_whole = presence.is_none_or(|presence| presence.presence[camera] == 1.0);
-            let is_suspect = suspects.is_some_and(|suspects| suspects[camera]);
-            compared[camera] = is_fresh && is_whole && !is_suspect;
-        }
+        let is_compared = |camera: usize| {
+            cameras.is_none_or(|(shares, suspects)| {
+                shares.presence[camera] == 1.0 && !suspects[camera]
+            })
+        };
+        let compared = std::array::from_fn(is_compared);
         let before = std::mem::replace(&mut self.compared, compared);
         if before.iter().zip(&compared).any(|(before, now)| *before && !now) {
-            self.set_back(timestamp);
+            self.tracker.head_for(shared.colour().colours);
         }
         compared
-    }
-
-    /// Sets the target of the colours back to that of [`SET_BACK`] before, or to the first one.
-    fn set_back(&mut self, timestamp: Duration) {
-        let is_recent = |matched: &Matched| matched.timestamp.saturating_add(SET_BACK) > timestamp;
-        while self.history.len() > 1 && self.history.back().is_some_and(is_recent) {
-            self.history.pop_back();
-        }
-        if let Some(Matched { matcher, target, .. }) = self.history.back() {
-            self.matcher = matcher.clone();
-            self.tracker.head_for(*target);
-        }
-    }
-
-    /// Records the result of an analysis.
-    fn remember(&mut self, timestamp: Duration) {
-        let is_old = |matched: &Matched| matched.timestamp.saturating_add(SET_BACK) <= timestamp;
-        while self.history.get(1).is_some_and(is_old) {
-            self.history.pop_front();
-        }
-        let (matcher, target) = (self.matcher.clone(), self.tracker.target());
-        self.history.push_back(Matched { timestamp, matcher, target });
     }
 
     /// Returns the colours of the next frame. Fails only if the device is lost.
@@ -178,15 +132,12 @@ impl Follower {
     ) -> Result<Colours, DeviceError> {
         self.collect(shared)?;
         let mut state = shared.colour();
-        let manual = current.colours();
+        let manual = current.stitch.colours;
         if !state.following && state.colours == self.manual {
             // The colours have already reached the manual colours, so a change of the manual colours applies at once.
             self.tracker.begin_at(manual);
         } else if !state.following {
             self.tracker.head_for(manual);
-        }
-        if !state.following {
-            self.history.clear();
         }
         self.manual = manual;
         state.colours = self.tracker.advance();
@@ -244,7 +195,6 @@ impl Follower {
             counters.dark += u64::from(estimate.is_none());
             found = Some((analysis, estimate));
         }
-        let mut is_matched = false;
         let seeking = {
             let mut state = shared.colour();
             if state.following || state.seeking {
@@ -254,15 +204,11 @@ impl Follower {
                 state.analysis = Some(analysis);
                 if state.following {
                     self.tracker.observe(estimate);
-                    is_matched = true;
                 }
             }
             state.seeking
         };
-        if is_matched {
-            self.remember(running.timestamp);
-        }
-        if let (true, Some(seam)) = (running.seam && seeking, &running.warp.seam) {
+        if let (true, Some(seam)) = (running.seam && seeking, &running.warp.weights) {
             let moved = lock(seam).observe();
             shared.tally().counters.seam_moves += moved;
         }
@@ -292,7 +238,7 @@ impl Follower {
         let is_compared = |overlap: &Overlap| overlap.cameras().iter().all(|i| compared[*i]);
         let overlaps = warp.overlaps.as_ref().filter(|_| following);
         let colour = overlaps.is_some_and(|(overlaps, _)| overlaps.all().iter().any(is_compared));
-        let seam = warp.seam.as_ref().filter(|_| seeking).map(lock);
+        let seam = warp.weights.as_ref().filter(|_| seeking).map(lock);
         let is_new = seam.as_ref().is_some_and(|seam| seam.is_new(&compared));
         let first = (colour && !is_analysed) || is_new;
         let seam = seam.is_some_and(|seam| seam.is_at_rest(&compared));
@@ -316,15 +262,10 @@ impl Follower {
 
     fn launch(&mut self, shared: &Shared) -> Result<(), DeviceError> {
         let colours = shared.colour().colours;
-        match (self.submit(colours), &mut self.running) {
-            (Ok(()), Some(running)) => {
-                running.since = Instant::now();
-                running.stage = Stage::Launched;
-                Ok(())
-            }
-            (Err(error), _) => self.failed(shared, error),
-            (Ok(()), None) => Ok(()),
+        if let Some(running) = &mut self.running {
+            (running.since, running.stage) = (Instant::now(), Stage::Launched);
         }
+        self.submit(colours).or_else(|error| self.failed(shared, error))
     }
 
     fn submit(&mut self, colours: Colours) -> Result<(), StitchError> {
@@ -336,14 +277,14 @@ impl Follower {
             let frames = set.lock();
             // SAFETY: only this stream uses `summing`. `running` keeps the frames and the warp alive until the stream
             // is idle.
-            unsafe { overlaps.submit(&self.stream, &frames.views(), &mut summing)? };
+            unsafe { overlaps.submit(&self.stream, &views(&frames), &mut summing)? };
             // SAFETY: `self.sums`, to which the device copies the sums, is read and freed only when the stream is idle.
             unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
         }
-        if let (true, Some(seam)) = (*seam, &warp.seam) {
+        if let (true, Some(seam)) = (*seam, &warp.weights) {
             // SAFETY: every search for this warp's seams runs on this stream, so no two searches run at the same time.
             // `running` keeps the warp with its seams, and the frames, until the stream is idle.
-            unsafe { lock(seam).submit(&self.stream, &warp.warp, set, compared, colours)? };
+            unsafe { lock(seam).search(&self.stream, &warp.warp, set, compared, colours)? };
         }
         Ok(())
     }

@@ -1,26 +1,22 @@
 //! Accepts frames: checks them, combines them to sets, and sends the sets to the worker thread.
-//!
-//! A set that lacks the frame of a camera gets the last frame of this camera instead.
 
-use std::collections::VecDeque;
+use std::mem;
+use std::sync::MutexGuard;
 use std::sync::mpsc::SyncSender;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Stitcher;
-use super::buffers::{
-    CameraFrame, ExternalFrame, FrameBuffer, FrameSet, HostFrame, Input, InputBuffer,
-};
-use super::cameras::Cameras;
-use super::counters::LiveCounters;
+use super::buffers::{CameraFrame, FrameBuffer, Memory, SharedFrame};
+use super::counters::{CameraCounters, LiveCounters};
 use super::error::LiveError;
 use super::options::{LOOK_AGAIN, LiveOptions, Pace};
 use super::pairing::{MatchedSet, Outcome, Pairing};
 use super::pool::{Pool, Pooled};
 use super::shared::Shared;
 use super::worker::Job;
-use crate::frame::Frame;
+use crate::frame::FrameFormat;
 use crate::lock::lock;
+use crate::warp::camera_name;
 
 /// The result of submitting a frame or a set of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,138 +33,99 @@ pub enum Submitted {
 /// The state of the frame intake: the waiting frames, and the channel to the worker.
 #[derive(Debug)]
 pub(super) struct Intake {
-    pub(super) pairing: Pairing<HostFrame>,
-    /// Complete sets that wait for a token.
-    ready: VecDeque<MatchedSet<HostFrame>>,
-    /// The last frame of each camera, which replaces frames that a set lacks. `None` before the first frame, and if
-    /// sets never lack frames.
-    last: Vec<Option<HostFrame>>,
-    /// Whether a set may lack frames.
-    keeps_last: bool,
-    /// The origin of arrival times.
-    begun: Instant,
+    pairing: Pairing<SharedFrame>,
+    /// Frames that are dropped when the intake is unlocked. The drop of an external frame runs user code, which may
+    /// call the stitcher.
+    discarded: Vec<SharedFrame>,
     /// The channel to the worker; `None` after the stitcher was closed.
-    pub(super) jobs: Option<SyncSender<Job>>,
+    jobs: Option<SyncSender<Job>>,
 }
 
 impl Intake {
     pub(super) fn new(shared: &Shared, options: &LiveOptions, jobs: SyncSender<Job>) -> Self {
-        // If cameras may fail, a camera that has not delivered a frame yet shows black.
-        let black = |pool: &Pool<InputBuffer>| {
-            let mut buffer = pool.try_take().filter(|_| options.failure.is_some())?;
-            buffer.fill_black();
-            Some(FrameBuffer { buffer }.into())
-        };
         Self {
             pairing: Pairing::new(shared.cameras(), options.pairing()),
-            ready: VecDeque::new(),
-            last: shared.inputs.iter().map(black).collect(),
-            keeps_last: options.deadline().is_some(),
-            begun: Instant::now(),
+            discarded: Vec::new(),
             jobs: Some(jobs),
         }
     }
 
-    /// Stops accepting frames, and counts the waiting frames and sets as dropped.
-    pub(super) fn close(&mut self, counters: &mut LiveCounters) {
-        for (camera, _) in self.pairing.clear() {
-            counters.cameras[camera].alone += 1;
-        }
-        for _ in self.ready.drain(..) {
-            count_set(counters, false);
-            counters.dropped.closing += 1;
-        }
-        self.last.fill(None);
-        self.jobs = None;
+    fn discard(&mut self, set: MatchedSet<SharedFrame>) {
+        self.discarded.extend(set.frames.into_iter().flatten());
     }
 
-    /// Stores the complete sets, and counts the frames that were dropped.
-    fn accept(&mut self, outcome: Outcome<HostFrame>, counters: &mut LiveCounters) {
-        for (camera, _) in &outcome.alone {
-            counters.cameras[*camera].alone += 1;
+    /// Counts the frames of a set that was submitted as a whole. `given` is whether it has the frame of each camera.
+    fn count(&mut self, given: &[bool], count: impl Fn(&mut CameraCounters) -> &mut u64) {
+        for (counters, given) in self.pairing.counters.iter_mut().zip(given) {
+            counters.frames_in += u64::from(*given);
+            *count(counters) += u64::from(*given);
         }
-        self.ready.extend(outcome.sets);
-    }
-
-    /// Returns the frames of a set, with the last frame of each camera whose frame the set lacks. Returns `None` if
-    /// such a camera has not delivered a frame yet.
-    fn inputs(&mut self, set: MatchedSet<HostFrame>) -> Option<Vec<Input>> {
-        let mut inputs = Vec::with_capacity(set.frames.len());
-        for (frame, last) in set.frames.into_iter().zip(&mut self.last) {
-            if self.keeps_last && frame.is_some() {
-                last.clone_from(&frame);
-            }
-            inputs.push(frame.or_else(|| last.clone()).map(Input::Host));
-        }
-        inputs.into_iter().collect()
     }
 }
 
+/// Unlocks the intake, and then drops the discarded frames.
+fn unlock(mut intake: MutexGuard<'_, Intake>) {
+    let discarded = mem::take(&mut intake.discarded);
+    drop(intake);
+    drop(discarded);
+}
+
 impl Stitcher {
-    /// Copies one frame of each camera from host memory and submits them as a set. The caller can reuse the frames'
-    /// memory when the call returns.
+    /// Submits one frame of each camera as a set: any [`CameraFrame`], such as a [`Frame`](crate::frame::Frame) in host
+    /// memory, which is copied, a filled [`buffer`](Self::buffer), or an [`ExternalFrame`](super::ExternalFrame) in
+    /// device memory.
     ///
-    /// In [`Pace::Wait`], blocks until buffers are free. In [`Pace::Live`], never blocks.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if the number of frames or the format of a frame is wrong, or the stitcher was closed or
-    /// has failed.
-    pub fn submit(
+    /// In [`Pace::Wait`], blocks until buffers are free. In [`Pace::Live`], never blocks: if no buffer is free, the set
+    /// is dropped.
+    pub fn submit<'a, F: Into<CameraFrame<'a>>>(
         &self,
-        frames: &[Frame<'_>],
+        frames: impl IntoIterator<Item = F>,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
-        self.submit_each(frames.iter().copied().map(CameraFrame::Host), timestamp)
+        let frames: Vec<_> = frames.into_iter().map(Into::into).collect();
+        let (found, expected) = (frames.len(), self.shared.cameras());
+        if found != expected {
+            return Err(LiveError::cameras(found, expected));
+        }
+        for (camera, frame) in frames.iter().enumerate() {
+            self.check(camera, frame)?;
+        }
+        let is_given = |frame: &CameraFrame<'_>| !matches!(frame, CameraFrame::Missing);
+        let given: Vec<_> = frames.iter().map(is_given).collect();
+        let mut set = MatchedSet { time: timestamp, frames: Vec::with_capacity(frames.len()) };
+        for (camera, frame) in frames.into_iter().enumerate() {
+            set.frames.push(match frame {
+                CameraFrame::Missing => None,
+                frame => match self.admit(camera, frame)? {
+                    Some(frame) => Some(frame),
+                    None => return Ok(self.refuse(&given)),
+                },
+            });
+        }
+        let Some(token) = self.take(&self.shared.tokens)? else { return Ok(self.refuse(&given)) };
+        let mut intake = lock(&self.intake);
+        self.check_taking(&intake)?;
+        intake.count(&given, |counters| &mut counters.used);
+        let submitted = self.send(&mut intake, set, Some(token));
+        unlock(intake);
+        submitted
     }
 
-    /// Submits one frame of each camera as a set. Copies frames in host memory like [`submit`](Self::submit), and uses
-    /// frames in device memory without a copy like [`submit_external`](Self::submit_external).
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if the number of frames or the format of a frame is wrong, a frame is on another device,
-    /// or the stitcher was closed or has failed.
-    pub fn submit_each<'a>(
-        &self,
-        frames: impl IntoIterator<Item = CameraFrame<'a>>,
-        timestamp: Duration,
-    ) -> Result<Submitted, LiveError> {
-        let frames: Vec<_> = frames.into_iter().collect();
-        self.check_count(frames.len())?;
-        for (camera, frame) in frames.iter().enumerate() {
-            if let CameraFrame::Host(frame) = frame {
-                self.check_format(camera, frame.format())?;
-            }
-        }
-        // Take all buffers before copying a frame, because a set without a buffer is dropped.
-        let mut buffers = Vec::with_capacity(frames.len());
-        for (camera, frame) in frames.iter().enumerate() {
-            let CameraFrame::Host(_) = frame else { continue };
-            let Some(buffer) = self.buffer(camera)? else {
-                self.report_set();
-                return Ok(self.busy(true));
-            };
-            buffers.push(buffer);
-        }
-        let mut buffers = buffers.into_iter();
-        let input = |frame| match frame {
-            CameraFrame::Device(frame) => Some(Input::External(frame)),
-            CameraFrame::Host(frame) => buffers.next().map(|mut buffer| {
-                buffer.buffer.fill(&frame);
-                Input::Host(buffer.into())
-            }),
-        };
-        self.submit_set(frames.into_iter().filter_map(input).collect(), timestamp)
+    /// Counts a set that was submitted as a whole and dropped, because no buffer was free.
+    fn refuse(&self, given: &[bool]) -> Submitted {
+        self.shared.with_cameras(|cameras| cameras.set(given.iter().copied()));
+        lock(&self.intake).count(given, |counters| &mut counters.unbuffered);
+        let counters = &mut self.shared.tally().counters;
+        counters.sets += 1;
+        counters.dropped.busy += 1;
+        Submitted::Dropped
     }
 
     /// Returns a buffer in page-locked memory for a frame of `camera`. Fill the buffer and pass it to
-    /// [`submit_filled`](Self::submit_filled) or [`push_filled`](Self::push_filled). This avoids a copy of the frame in
-    /// host memory.
+    /// [`submit`](Self::submit) or [`push`](Self::push). This avoids a copy of the frame in host memory.
     ///
     /// If all buffers are in use, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`]. The initial contents
     /// of the buffer are unspecified.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if the stitcher was closed or has failed.
     pub fn buffer(&self, camera: usize) -> Result<Option<FrameBuffer>, LiveError> {
         self.check_camera(camera)?;
         let buffer = self.take(&self.shared.inputs[camera])?;
@@ -177,232 +134,131 @@ impl Stitcher {
 
     /// Takes an item from a pool. If no item is free, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`].
     fn take<T>(&self, pool: &Pool<T>) -> Result<Option<Pooled<T>>, LiveError> {
-        let mut waited = false;
         loop {
             let seen = pool.changes();
             self.check_open()?;
             if let Some(item) = pool.try_take() {
                 return Ok(Some(item));
             }
-            if self.shared.pace == Pace::Live {
+            if self.shared.options.pace == Pace::Live {
                 return Ok(None);
-            }
-            if !waited {
-                waited = true;
-                self.shared.tally().counters.slot_waits += 1;
             }
             pool.wait(seen, LOOK_AGAIN);
         }
     }
 
-    /// Submits one buffer per camera, which the caller has filled with frames, as a set.
+    /// Pushes a frame of one camera, of the same kinds as for [`submit`](Self::submit). If the matching frames of all
+    /// other cameras have arrived, submits them as a set. Otherwise, the frame waits. Requires [`Pace::Live`].
     ///
-    /// # Errors
-    /// Returns [`LiveError`] if the number of buffers is wrong, a buffer belongs to another camera or to another
-    /// stitcher, or the stitcher was closed or has failed.
-    pub fn submit_filled(
-        &self,
-        buffers: impl IntoIterator<Item = FrameBuffer>,
-        timestamp: Duration,
-    ) -> Result<Submitted, LiveError> {
-        let frames = buffers.into_iter().map(|buffer| Input::Host(buffer.into()));
-        self.submit_set(frames.collect(), timestamp)
-    }
-
-    /// Submits one frame per camera in device memory as a set, without a copy. The set counts towards the maximum
-    /// number of sets in flight, like a set in host memory. If the maximum is reached, the set is dropped in
-    /// [`Pace::Live`], and the call blocks in [`Pace::Wait`].
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if the number of frames is wrong, a frame has the wrong format or is on another device, or
-    /// the stitcher was closed or has failed.
-    pub fn submit_external(
-        &self,
-        frames: impl IntoIterator<Item = ExternalFrame>,
-        timestamp: Duration,
-    ) -> Result<Submitted, LiveError> {
-        self.submit_set(frames.into_iter().map(Input::External).collect(), timestamp)
-    }
-
-    /// Copies a frame of one camera from host memory. If the matching frames of all other cameras have arrived, submits
-    /// them as a set. Otherwise, the frame waits.
-    ///
-    /// The frames of each camera must arrive in the order of their timestamps. Each frame of the reference camera forms
-    /// a set with the frames of the other cameras whose timestamps differ by at most
-    /// [`LiveOptions::tolerance`](super::LiveOptions::tolerance). Of a camera with another frame rate, the set has the
-    /// nearest frame, or an earlier one within half a frame time if the nearest one has not arrived, so a frame may be in
-    /// several sets. Frames that are in no set are dropped and counted; see [`timing`](Self::timing). In [`Pace::Wait`],
-    /// the call blocks while `slots − 1` frames of `camera` wait for frames of the other cameras; [`Pace::Wait`] states
-    /// when one thread can push for all cameras.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if the frame has the wrong format, or the stitcher was closed or has failed.
-    pub fn push(
+    /// The frames of each camera must arrive in the order of their timestamps, which are on one clock for all cameras.
+    /// Each frame of the reference camera forms a set with the nearest frames of the other cameras, at most ⅝ of their
+    /// frame times away. So a frame may be in several sets, and frames that no set needs are dropped and counted in
+    /// [`CameraCounters`].
+    pub fn push<'a>(
         &self,
         camera: usize,
-        frame: Frame<'_>,
+        frame: impl Into<CameraFrame<'a>>,
         timestamp: Duration,
     ) -> Result<Submitted, LiveError> {
+        let frame = frame.into();
         self.check_camera(camera)?;
-        self.check_format(camera, frame.format())?;
-        match self.buffer(camera)? {
-            Some(mut buffer) => {
-                buffer.buffer.fill(&frame);
-                self.push_filled(camera, buffer, timestamp)
-            }
-            None => {
-                let counters = &mut self.shared.tally().counters.cameras[camera];
-                counters.frames_in += 1;
-                counters.alone += 1;
-                Ok(Submitted::Dropped)
-            }
+        self.check(camera, &frame)?;
+        if matches!(frame, CameraFrame::Missing) {
+            return Err(LiveError::invalid("`push` needs a frame; `submit` sets that lack one"));
         }
-    }
-
-    /// Pushes a filled buffer, like [`push`](Self::push) but without copying the frame.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if the buffer belongs to another camera or to another stitcher, or if the stitcher was
-    /// closed or has failed.
-    pub fn push_filled(
-        &self,
-        camera: usize,
-        buffer: FrameBuffer,
-        timestamp: Duration,
-    ) -> Result<Submitted, LiveError> {
-        self.check_camera(camera)?;
-        self.check_buffer(camera, self.shared.inputs[camera].owns(&buffer.buffer))?;
-        let arrived = Instant::now();
-        let (mut intake, token) = self.room_to_push(camera, timestamp)?;
-        self.shared.with_cameras(|cameras, now| cameras.arrived(camera, now));
-        self.update_presence(&mut intake);
-        let arrival = arrived.saturating_duration_since(intake.begun);
-        intake.pairing.observe(camera, timestamp, arrival);
-        let outcome = intake.pairing.push(camera, timestamp, buffer.into());
-        self.moved.notify_all();
-        let waits = outcome.waits;
-        {
-            let counters = &mut self.shared.tally().counters;
-            counters.cameras[camera].frames_in += 1;
-            intake.accept(outcome, counters);
+        if self.shared.options.pace == Pace::Wait {
+            return Err(LiveError::invalid(
+                "`push` requires `Pace::Live`; submit whole sets of files",
+            ));
         }
-        let submitted = self.send_ready(intake, token)?;
+        let Some(frame) = self.admit(camera, frame)? else {
+            let counters = &mut lock(&self.intake).pairing.counters[camera];
+            counters.frames_in += 1;
+            counters.unbuffered += 1;
+            return Ok(Submitted::Dropped);
+        };
+        let mut intake = lock(&self.intake);
+        self.check_taking(&intake)?;
+        let outcome = intake.pairing.push(camera, timestamp, frame);
+        let waits = intake.pairing.is_waiting(camera, timestamp);
+        let submitted = self.accept(intake, outcome)?;
         Ok(submitted.unwrap_or(if waits { Submitted::Waiting } else { Submitted::Dropped }))
     }
 
-    /// Sets whether a camera is present. The stitcher does not wait for the frames of an absent camera, and drops them
-    /// if they are pushed one by one. Panoramas show the last frame of this camera. When it is present again, the
-    /// stitcher waits for it from its next frame on. After all cameras were absent, the clocks may start anew, so the
-    /// timestamps of the panoramas may be earlier than before.
-    ///
-    /// If [`LiveOptions::failure`] is set, an absent camera is [`Gone`](super::CameraState::Gone) at once. When it is
-    /// present again, it returns after it has delivered [`settle`](super::FailureOptions::settle) frames in time.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if there is no such camera, neither
-    /// [`LiveOptions::deadline`](field@super::LiveOptions::deadline) nor [`LiveOptions::failure`] is set, or the
-    /// stitcher was closed or has failed.
+    /// Sets whether a camera is present. An absent camera is [`Gone`](super::CameraState::Gone) at once: the stitcher
+    /// does not wait for its frames, and drops them if they are pushed one by one. When it is present again, it returns
+    /// after it has delivered [`settle`](super::FailureOptions::settle) frames in time. After all cameras were absent,
+    /// the clocks may start again, so the timestamps of the panoramas may be earlier than before.
     pub fn set_present(&self, camera: usize, present: bool) -> Result<(), LiveError> {
         self.check_camera(camera)?;
         let mut intake = lock(&self.intake);
-        if !intake.keeps_last {
-            return Err(LiveError::Options(
-                "only a stitcher with a `deadline` or with `failure` accepts absent cameras",
-            ));
-        }
         self.check_taking(&intake)?;
-        let connect = |cameras: &mut Cameras, now| cameras.connect(camera, present, now);
-        if self.shared.with_cameras(connect).is_some() {
-            self.update_presence(&mut intake);
-        } else {
-            let outcome = intake.pairing.set_present(camera, present);
-            intake.accept(outcome, &mut self.shared.tally().counters);
-        }
-        self.moved.notify_all();
-        self.send_ready(intake, None).map(drop)
+        let set = self.shared.with_cameras(|cameras| cameras.set_present(camera, present));
+        set.ok_or_else(|| {
+            LiveError::invalid("only a stitcher with `failure` accepts absent cameras")
+        })?;
+        let outcome = intake.pairing.set_present(camera, present);
+        self.accept(intake, outcome).map(drop)
     }
 
-    /// Stops waiting for cameras whose frames no longer arrive, and waits again for those that deliver.
-    fn update_presence(&self, intake: &mut Intake) {
-        for camera in 0..self.shared.cameras() {
-            let delivers = |cameras: &mut Cameras, _| cameras.delivers(camera);
-            let Some(present) = self.shared.with_cameras(delivers) else { return };
-            let outcome = intake.pairing.set_present(camera, present);
-            intake.accept(outcome, &mut self.shared.tally().counters);
-        }
+    /// Returns the counters since the creation of the stitcher.
+    #[must_use]
+    pub fn counters(&self) -> LiveCounters {
+        let cameras = lock(&self.intake).pairing.counters.clone();
+        let (counters, latencies) = self.shared.tally().snapshot();
+        LiveCounters { cameras, ..counters }.with_latencies(latencies)
     }
 
-    /// Sends the complete sets to the worker in the order in which they were completed. `token` is for the first set.
-    /// If no further token is free, drops the set in [`Pace::Live`], and blocks in [`Pace::Wait`]. Returns `None` if
-    /// there was no set.
-    fn send_ready<'a>(
-        &'a self,
-        mut intake: MutexGuard<'a, Intake>,
-        mut token: Option<Pooled<()>>,
+    /// Stops accepting frames. The sets that were already submitted are still stitched. The readers end after the last
+    /// panorama.
+    pub fn close(&self) {
+        let mut intake = lock(&self.intake);
+        let waiting = intake.pairing.clear();
+        intake.discarded.extend(waiting.into_iter().map(|(_, frame)| frame));
+        intake.jobs = None;
+        unlock(intake);
+    }
+
+    /// Sends the sets that a change of the pairing has completed to the worker. If no token is free, which limits the
+    /// number of sets in flight, drops them. Returns `None` if there was no set.
+    fn accept(
+        &self,
+        mut intake: MutexGuard<'_, Intake>,
+        Outcome { sets, dropped }: Outcome<SharedFrame>,
     ) -> Result<Option<Submitted>, LiveError> {
-        let tokens = &self.shared.tokens;
+        intake.discarded.extend(dropped.into_iter().map(|(_, frame)| frame));
         let mut submitted = None;
-        while !intake.ready.is_empty() {
-            let seen = tokens.changes();
-            token = token.or_else(|| tokens.try_take());
-            if token.is_none() && self.shared.pace == Pace::Wait {
-                drop(intake);
-                tokens.wait(seen, LOOK_AGAIN);
-                intake = lock(&self.intake);
-                self.check_taking(&intake)?;
-                continue;
-            }
-            let Some(set) = intake.ready.pop_front() else { break };
-            let timestamp = set.time;
-            let frames = set.frames.iter().map(Option::is_some);
-            self.shared.with_cameras(|cameras, now| cameras.set(now, frames));
-            // The intake is still locked, so that sets are sent in the order in which they were completed.
-            submitted = Some(match (intake.inputs(set), token.take()) {
-                (Some(frames), Some(token)) => {
-                    self.send(&intake, FrameSet { frames, _token: token }, timestamp, false)?
-                }
-                (Some(_), None) => self.busy(false),
-                (None, _) => self.incomplete(),
-            });
+        for set in sets {
+            submitted = Some(self.send(&mut intake, set, self.shared.tokens.try_take())?);
         }
+        unlock(intake);
         Ok(submitted)
     }
 
-    /// Locks the intake, checks that it is open, and takes a token for a set. A token limits the number of sets in
-    /// flight.
-    /// - In [`Pace::Wait`], blocks until a token is free and the queue of waiting frames of `camera` has room.
-    /// - In [`Pace::Live`], returns `None` if no token is free.
-    fn room_to_push(
+    /// Counts a set and sends it to the worker, or drops it if there is no token. The intake is locked, so that sets
+    /// are sent in the order in which they were completed.
+    fn send(
         &self,
-        camera: usize,
-        timestamp: Duration,
-    ) -> Result<(MutexGuard<'_, Intake>, Option<Pooled<()>>), LiveError> {
-        let tokens = &self.shared.tokens;
-        let mut waited = false;
-        let mut intake = lock(&self.intake);
-        loop {
-            self.check_taking(&intake)?;
-            let seen = tokens.changes();
-            let is_full = intake.pairing.is_full(camera, timestamp);
-            if self.shared.pace == Pace::Live {
-                return Ok((intake, tokens.try_take()));
-            }
-            if !is_full && let Some(token) = tokens.try_take() {
-                return Ok((intake, Some(token)));
-            }
-            if !waited {
-                waited = true;
-                self.shared.tally().counters.slot_waits += 1;
-            }
-            if is_full {
-                let woken = self.moved.wait_timeout(intake, LOOK_AGAIN);
-                intake = woken.unwrap_or_else(PoisonError::into_inner).0;
-            } else {
-                drop(intake);
-                tokens.wait(seen, LOOK_AGAIN);
-                intake = lock(&self.intake);
-            }
+        intake: &mut Intake,
+        set: MatchedSet<SharedFrame>,
+        token: Option<Pooled<()>>,
+    ) -> Result<Submitted, LiveError> {
+        let frames = set.frames.iter().map(Option::is_some);
+        self.shared.with_cameras(|cameras| cameras.set(frames));
+        let counters = &mut self.shared.tally().counters;
+        counters.sets += 1;
+        let Some(token) = token else {
+            counters.dropped.busy += 1;
+            intake.discard(set);
+            return Ok(Submitted::Dropped);
+        };
+        let MatchedSet { time: timestamp, frames } = set;
+        let job = Job { frames, token, timestamp, complete: Instant::now() };
+        if intake.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok()) {
+            return Ok(Submitted::Set);
         }
+        self.shared.count_unfinished(1);
+        Err(self.health().err().unwrap_or(LiveError::Closed))
     }
 
     pub(super) fn check_open(&self) -> Result<(), LiveError> {
@@ -416,70 +272,68 @@ impl Stitcher {
         if intake.jobs.is_none() { Err(LiveError::Closed) } else { Ok(()) }
     }
 
-    /// Reports a set with a frame of each camera to the states of the cameras.
-    fn report_set(&self) {
-        let all = 0..self.shared.cameras();
-        self.shared.with_cameras(|cameras, now| {
-            all.clone().for_each(|camera| cameras.arrived(camera, now));
-            cameras.set(now, all.map(|_| true));
-        });
+    /// Checks that the stitcher has this camera.
+    fn check_camera(&self, camera: usize) -> Result<(), LiveError> {
+        let expected = self.shared.cameras();
+        let found = camera.saturating_add(1);
+        if camera < expected { Ok(()) } else { Err(LiveError::cameras(found, expected)) }
     }
 
-    /// Counts a set that was dropped because no buffer was free. `received` is whether its frames must still be added
-    /// to the counters of received frames.
-    fn busy(&self, received: bool) -> Submitted {
-        let counters = &mut self.shared.tally().counters;
-        counters.dropped.busy += 1;
-        count_set(counters, received);
-        Submitted::Dropped
-    }
-
-    /// Counts a set that was dropped because a camera whose frame it lacks has not delivered a frame yet.
-    fn incomplete(&self) -> Submitted {
-        let counters = &mut self.shared.tally().counters;
-        counters.dropped.incomplete += 1;
-        count_set(counters, false);
-        Submitted::Dropped
-    }
-
-    /// Checks a set, takes a token (which limits the sets in flight), and sends the set to the worker. Drops the set if
-    /// no token is free.
-    fn submit_set(&self, frames: Vec<Input>, timestamp: Duration) -> Result<Submitted, LiveError> {
-        self.check_count(frames.len())?;
-        for (camera, input) in frames.iter().enumerate() {
-            self.check(camera, input)?;
+    /// Checks that the stitcher can use a frame of a camera.
+    fn check(&self, camera: usize, frame: &CameraFrame<'_>) -> Result<(), LiveError> {
+        let name = camera_name(camera, self.shared.cameras());
+        let invalid = |text| Err(LiveError::Invalid(format!("the {name} camera's {text}")));
+        let expected = self.shared.formats.inputs[camera];
+        let format = |found: FrameFormat| match found == expected {
+            true => Ok(()),
+            false => invalid(format!(
+                "frame is {found}; it must be {expected}, the format for which the stitcher was created"
+            )),
+        };
+        match frame {
+            CameraFrame::Host(frame) => format(frame.format()),
+            CameraFrame::Buffer(buffer) if self.shared.inputs[camera].owns(&buffer.buffer) => Ok(()),
+            CameraFrame::Buffer(_) => invalid(
+                "buffer belongs to another camera or to another stitcher; get a buffer with `Stitcher::buffer`".into(),
+            ),
+            CameraFrame::Device(frame) => {
+                format(frame.format())?;
+                if !frame.is_whole() {
+                    return invalid(
+                        "chroma plane must have half the width and height of its luma plane, rounded up".into(),
+                    );
+                }
+                let expected = self.shared.device.place();
+                match frame.places().find(|place| *place != expected) {
+                    None => Ok(()),
+                    Some(found) => invalid(format!(
+                        "frame or its event is on {found}, but the stitcher runs on {expected}; copy the frame to {expected} first"
+                    )),
+                }
+            }
+            CameraFrame::Missing if self.shared.with_cameras(|_| ()).is_some() => Ok(()),
+            CameraFrame::Missing => {
+                invalid("frame is missing, which requires `failure` in `LiveOptions`".into())
+            }
         }
-        self.report_set();
-        self.health()?;
-        let Some(token) = self.take(&self.shared.tokens)? else { return Ok(self.busy(true)) };
-        let intake = lock(&self.intake);
-        self.check_taking(&intake)?;
-        self.send(&intake, FrameSet { frames, _token: token }, timestamp, true)
     }
 
-    /// Sends a set to the worker. `received` is whether its frames must still be added to the counters of received
-    /// frames.
-    fn send(
+    /// Returns a frame for a set. Copies a frame in host memory to a buffer. Returns `None` if no buffer is free.
+    fn admit(
         &self,
-        intake: &Intake,
-        set: FrameSet,
-        timestamp: Duration,
-        received: bool,
-    ) -> Result<Submitted, LiveError> {
-        count_set(&mut self.shared.tally().counters, received);
-        let job = Job { set, timestamp, complete: Instant::now() };
-        if intake.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok()) {
-            return Ok(Submitted::Set);
-        }
-        self.shared.count_unfinished(1);
-        Err(self.health().err().unwrap_or(LiveError::Closed))
-    }
-}
-
-/// Counts a complete set and, if `received` is true, the frames of which it consists.
-fn count_set(counters: &mut LiveCounters, received: bool) {
-    counters.sets += 1;
-    for camera in &mut counters.cameras {
-        camera.frames_in += u64::from(received);
+        camera: usize,
+        frame: CameraFrame<'_>,
+    ) -> Result<Option<SharedFrame>, LiveError> {
+        Ok(match frame {
+            CameraFrame::Host(frame) => self.buffer(camera)?.map(|FrameBuffer { mut buffer }| {
+                buffer.fill(&frame);
+                SharedFrame::new(Memory::Host(buffer))
+            }),
+            CameraFrame::Buffer(FrameBuffer { buffer }) => {
+                Some(SharedFrame::new(Memory::Host(buffer)))
+            }
+            CameraFrame::Device(frame) => Some(SharedFrame::new(Memory::Device(frame))),
+            CameraFrame::Missing => None,
+        })
     }
 }

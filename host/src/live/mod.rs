@@ -2,7 +2,7 @@
 //!
 //! A [`Stitcher`] accepts sets with one frame of each camera ([`submit`](Stitcher::submit)), or single frames that it
 //! combines to sets by timestamp ([`push`](Stitcher::push)). It stitches on its own threads.
-//! [`panoramas`](Stitcher::panoramas) delivers the panoramas in order to a loop, an `async` task or a callback. The
+//! [`panoramas`](Stitcher::panoramas) delivers the panoramas in order to a loop or an `async` task. The
 //! caller can change the warp and the options between any two frames.
 //!
 //! All buffers are allocated at the start and reused. The exceptions are allocated when they are first used: the table
@@ -15,17 +15,15 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `intake`, `checks` | checks frames, combines them to sets, sends the sets to the worker |
-//! | `pairing` | pairs frames by timestamp, corrects clocks |
+//! | `intake` | checks frames, combines them to sets, sends the sets to the worker |
+//! | `pairing` | combines frames by timestamp |
 //! | `worker` | the two threads: submits sets, repeats failed submissions, collects panoramas |
 //! | `follow`, `colour_state` | colour analysis and seam search, and their failures |
-//! | `live_warp`, `seam`, `faded` | the warp in use, its seam, fades to a new seam, weights without absent cameras |
-//! | `cameras`, `vitals` | the states of the cameras: live, frozen, black, late, gone |
-//! | `presence` | fades of cameras that fail or return |
-//! | `failure` | options, states, events and health figures for cameras that fail |
+//! | `live_warp`, `weights` | the warp in use; its weights with seams and without absent cameras |
+//! | `cameras`, `failure` | cameras that fail: states, fades, options, events and figures |
 //! | `options`, `input_formats` | options, and the pixel formats of the cameras |
 //! | `buffers`, `pool` | buffers and their reuse |
-//! | `panorama`, `readers`, `wakers` | finished panoramas, their readers, and the wakers of those that wait |
+//! | `panorama`, `readers` | finished panoramas and their readers |
 //! | `counters` | counters and latencies |
 //! | `shared` | state shared by the threads |
 //!
@@ -33,11 +31,9 @@
 
 mod buffers;
 mod cameras;
-mod checks;
 mod colour_state;
 mod counters;
 mod error;
-mod faded;
 mod failure;
 mod follow;
 mod input_formats;
@@ -47,31 +43,27 @@ mod options;
 mod pairing;
 mod panorama;
 mod pool;
-mod presence;
 mod readers;
-mod seam;
 mod shared;
-mod vitals;
-mod wakers;
+mod weights;
 mod worker;
 
 use std::sync::atomic::Ordering::Release;
 use std::sync::mpsc;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use glam::UVec2;
 
 pub use buffers::{CameraFrame, ExternalFrame, FrameBuffer};
 pub use colour_state::{Analysis, ColourState, OverlapSums};
 pub use counters::{CameraCounters, Dropped, LiveCounters};
 pub use error::LiveError;
-pub use failure::{
-    CameraEvent, CameraEvents, CameraHealth, CameraState, FailureOptions, StateCounts,
-};
+pub use failure::{CameraEvent, CameraHealth, CameraState, FailureOptions};
 pub use input_formats::InputFormats;
 pub use intake::Submitted;
 pub use options::{ColourOptions, LiveOptions, Pace};
-pub use pairing::{CameraTiming, Clocks, FrameCounts};
 pub use panorama::StitchedFrame;
 pub use readers::StitchedFrames;
 
@@ -84,11 +76,14 @@ use crate::ops::view::{DEFAULT_SIZE, Viewer, VirtualCamera};
 use crate::warp::{DeviceWarp, Plane};
 
 use intake::Intake;
-use live_warp::{Follow, FrameSettings, LiveWarp, RetiredWarps};
+use live_warp::{FrameSettings, LiveWarp};
 use shared::{Formats, Shared};
 use worker::Worker;
 
 /// A stitcher for live video. Any thread may call its methods.
+///
+/// A method returns [`LiveError`] and changes nothing if an argument does not fit the stitcher, for instance a frame of
+/// another format or a warp for pictures of another size. It also does so after the stitcher was closed or has failed.
 ///
 /// Dropping the stitcher discards the sets in flight. To receive all panoramas, call [`close`](Self::close) and read
 /// until the reader ends before you drop the stitcher.
@@ -96,15 +91,14 @@ use worker::Worker;
 pub struct Stitcher {
     shared: Arc<Shared>,
     intake: Mutex<Intake>,
-    /// A condition variable that is notified when a frame arrives or the stitcher is closed.
-    moved: Condvar,
-    /// The state for replacing the warp, which is locked while a call replaces the warp.
-    swap: Mutex<WarpSwap>,
+    /// The stream on which a new warp is prepared in parallel with the stitching, and replaced warps that frames in
+    /// flight may still use. Locked while a call replaces the warp.
+    swap: Mutex<(Stream, Vec<Arc<LiveWarp>>)>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Compiles the kernels that a stitcher first launches while panoramas are already shown, such as those that search for a
-/// seam, so that no panorama waits for the driver.
+/// Compiles the kernels that a stitcher first launches while panoramas are already shown, such as those that search for
+/// a seam, so that no panorama waits for the driver.
 #[track_caller]
 fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<(), DeviceError> {
     let all = || formats.inputs.iter().chain([&formats.output]);
@@ -131,20 +125,14 @@ fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<
     })
 }
 
-/// The state for replacing the warp of a running stitcher.
-#[derive(Debug)]
-struct WarpSwap {
-    /// The stream on which a new warp is prepared in parallel with the stitching.
-    stream: Stream,
-    retired: RetiredWarps,
+/// Returns the sizes as a text, such as `3840×2160 and 1920×1080`.
+fn sizes(sizes: &[UVec2]) -> String {
+    let texts: Vec<_> = sizes.iter().map(|size| format!("{}×{}", size.x, size.y)).collect();
+    texts.join(" and ")
 }
 
 impl Stitcher {
     /// Creates a stitcher for frames of the warp's source sizes, and allocates its buffers.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if an option is invalid, a seam is between cameras with different pixel formats, memory
-    /// runs out, or a thread cannot be started.
     pub fn new(device: &Device, warp: DeviceWarp, options: LiveOptions) -> Result<Self, LiveError> {
         Self::start(device, warp, None, options)
     }
@@ -152,10 +140,6 @@ impl Stitcher {
     /// Creates a stitcher that outputs the views of a virtual camera instead of panoramas. The size of the views is
     /// [`LiveOptions::size`], by default [`DEFAULT_SIZE`]. The views are rendered directly from the frames. Only the
     /// colour correction and the seam use `warp`, which must be made from the geometry of `camera`.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if an option is invalid, the warp does not match the camera, memory runs out, or a thread
-    /// cannot be started.
     pub fn with_view(
         device: &Device,
         warp: DeviceWarp,
@@ -191,19 +175,12 @@ impl Stitcher {
         prepare(device, &options, &formats)?;
         let (viewer, path) = camera.map(|camera| (camera.viewer, camera.path)).unzip();
         if viewer.is_some() && options.blend.levels().is_some() {
-            return Err(LiveError::Options(
+            return Err(LiveError::invalid(
                 "a virtual camera does not support multiband blending; use a seam",
             ));
         }
         let stream = device.stream()?;
-        let follow = Follow {
-            blend: options.blend,
-            lookup: options.stitch.lookup,
-            failures: options.failure.is_some(),
-            inputs: &formats.inputs,
-        };
-        let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, formats.output.size, follow)?);
-        warp.warn(None);
+        let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, &options, &formats)?);
         stream.synchronize()?;
         // Sending to one of these channels never blocks: each item in a channel holds a token or an output buffer, and
         // the channel has room for as many items as there are tokens or output buffers.
@@ -212,13 +189,12 @@ impl Stitcher {
         let (flights, flying) = mpsc::sync_channel(options.slots);
         let current = FrameSettings { warp, stitch: options.stitch };
         let shared = Arc::new(Shared::new(device, &options, formats, current, finished)?);
-        let worker = Worker::new(&shared, options.colour, options.failure, path, flights)?;
+        let worker = Worker::new(&shared, path, flights)?;
         let intake = Intake::new(&shared, &options, jobs);
         let mut stitcher = Self {
             shared: Arc::clone(&shared),
             intake: Mutex::new(intake),
-            moved: Condvar::new(),
-            swap: Mutex::new(WarpSwap { stream, retired: RetiredWarps::default() }),
+            swap: Mutex::new((stream, Vec::new())),
             threads: Vec::new(),
         };
         // If a thread cannot be started, the error return drops `stitcher`, which ends the threads that are already
@@ -256,38 +232,20 @@ impl Stitcher {
     #[must_use]
     pub fn panoramas(&self) -> StitchedFrames {
         self.shared.read.store(true, Release);
-        StitchedFrames::new(Arc::clone(&self.shared))
-    }
-
-    /// Stops accepting frames. The sets that were already submitted are still stitched. The readers end after the last
-    /// panorama. If they hold all panoramas and drop none, they end after [`LiveOptions::held_limit`].
-    pub fn close(&self) {
-        let mut intake = lock(&self.intake);
-        intake.close(&mut self.shared.tally().counters);
-        self.shared.closed.store(true, Release);
-        self.moved.notify_all();
+        StitchedFrames::new(self.shared.finished.clone())
     }
 
     /// Replaces the warp from the next frame on. The panorama keeps its size.
     ///
     /// The new warp is prepared in parallel with the stitching. The call then waits at most half a second until no
-    /// frame uses the old warp, and frees it. If the old warp is still in use, a later call or the drop of the
-    /// stitcher frees it.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] and keeps the old warp if the new warp has other source sizes or a seam between cameras
-    /// with different pixel formats, if the stitcher renders views, or if the device fails.
+    /// frame uses the old warp, and frees it. If the old warp is still in use, a later call or the drop of the stitcher
+    /// frees it.
     pub fn swap_warp(&self, warp: DeviceWarp) -> Result<(), LiveError> {
         self.swap(warp, None)
     }
 
     /// Replaces the warp and the viewer of a stitcher that renders views, like [`swap_warp`](Self::swap_warp).
     /// `viewer` and `warp` must be made from the same geometry.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] and keeps the old warp if the new warp has other source sizes, does not match `viewer`, or
-    /// has a seam between cameras with different pixel formats, if the stitcher outputs panoramas, or if the device
-    /// fails.
     pub fn swap_viewer(&self, warp: DeviceWarp, viewer: Viewer) -> Result<(), LiveError> {
         self.swap(warp, Some(viewer))
     }
@@ -295,7 +253,7 @@ impl Stitcher {
     fn swap(&self, warp: DeviceWarp, viewer: Option<Viewer>) -> Result<(), LiveError> {
         self.check_open()?;
         if viewer.is_some() != self.shared.current().warp.viewer.is_some() {
-            return Err(LiveError::Options(match viewer {
+            return Err(LiveError::invalid(match viewer {
                 Some(_) => "this stitcher outputs panoramas and needs no viewer; use `swap_warp`",
                 None => {
                     "this stitcher renders views and needs their cameras too; use `swap_viewer`"
@@ -305,33 +263,35 @@ impl Stitcher {
         let inputs = self.shared.formats.inputs.iter();
         let expected: Vec<_> = inputs.map(|format| format.size).collect();
         if warp.sources() != expected {
-            return Err(LiveError::Sources { found: warp.sources().to_vec(), expected });
+            let [found, expected] = [warp.sources(), &expected].map(sizes);
+            return Err(LiveError::Invalid(format!(
+                "the warp is for pictures of {found} pixels, but the stitcher is for pictures of {expected}; create a stitcher for this warp"
+            )));
         }
         let mut swap = lock(&self.swap);
-        let follow = Follow {
-            blend: self.shared.blend,
-            lookup: self.shared.current().stitch.lookup,
-            failures: self.shared.with_cameras(|_, _| ()).is_some(),
-            inputs: &self.shared.formats.inputs,
-        };
-        let size = self.shared.formats.output.size;
-        let mut warp = LiveWarp::new(&swap.stream, warp, viewer, size, follow)?;
-        swap.stream.synchronize()?;
+        let (stream, retired) = &mut *swap;
+        let options = LiveOptions { stitch: self.shared.current().stitch, ..self.shared.options };
+        let mut warp = LiveWarp::new(stream, warp, viewer, &options, &self.shared.formats)?;
+        stream.synchronize()?;
         let former = Arc::clone(&self.shared.current().warp);
-        warp.warn(Some(&former));
-        warp.take_over(&swap.stream, &former)?;
+        warp.take_over(stream, &former)?;
         drop(former);
-        let former = std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp));
-        swap.retired.free(former);
+        retired.push(std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp)));
+        // Freeing device memory waits for the device, so it must not happen on the threads that process frames.
+        let deadline = Instant::now() + Duration::from_millis(500);
+        loop {
+            retired.retain(|warp| Arc::strong_count(warp) > 1);
+            if retired.is_empty() || Instant::now() > deadline {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
         Ok(())
     }
 
     /// Replaces the options from the next frame on. The colours in `options` apply only while colour correction is
     /// switched off. After colour correction is switched off, the current colours fade to the colours in `options`. The
     /// covers in `options` have no effect; see [`LiveOptions::stitch`].
-    ///
-    /// # Errors
-    /// Returns [`LiveError::Unusable`] if an option is out of range.
     pub fn set_options(&self, options: StitchOptions) -> Result<(), LiveError> {
         options.check(self.shared.cameras())?;
         lock(&self.shared.current).stitch = options;
@@ -343,7 +303,7 @@ impl Stitcher {
     ///
     /// The call also resets [`ColourState::strikes`], and resumes the seam search if failures have switched it off.
     pub fn follow_colour(&self, follow: bool) {
-        self.shared.colour().switch(follow, self.shared.blend.seam().is_some());
+        self.shared.colour().switch(follow, self.shared.options.blend.seam().is_some());
     }
 
     /// Returns the state of the colour correction and of the seam search.
@@ -357,48 +317,27 @@ impl Stitcher {
     /// the sets in flight are stitched. If frames arrive during the call, it is unspecified to which set the weights
     /// belong. In a panorama of another size than the warp, the weights of a pixel at the border of a camera may have
     /// another sum than 1. The panorama is neither darker nor brighter there.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if the download of the weights fails.
     #[track_caller]
     pub fn weights(&self) -> Result<Vec<Vec<f32>>, LiveError> {
         let (current, stream) = (self.shared.current(), &self.shared.streams.compute);
-        let (seam, faded) =
-            (current.warp.seam.as_ref().map(lock), current.warp.faded.as_ref().map(lock));
-        let warp = match (&seam, &faded) {
-            (Some(seam), _) => seam.seamed(),
-            (None, Some(faded)) => faded.warp(),
-            (None, None) => &current.warp.warp,
-        };
+        let weights = current.warp.weights.as_ref().map(lock);
+        let warp = weights.as_ref().map_or(&current.warp.warp, |weights| weights.warp());
         warp.await_ready(stream)?;
         let weights = (0..warp.sources().len()).map(Plane::Weight);
         Ok(weights.map(|plane| warp.plane(plane).download(stream)).collect::<Result<_, _>>()?)
     }
 
-    /// Returns the counters since the creation of the stitcher.
-    #[must_use]
-    pub fn counters(&self) -> LiveCounters {
-        let (counters, latencies) = self.shared.tally().snapshot();
-        counters.with_latencies(latencies)
-    }
-
-    /// Returns the frame time, the clock and the counts of each camera's frames that were pushed one by one.
-    #[must_use]
-    pub fn timing(&self) -> Vec<CameraTiming> {
-        lock(&self.intake).pairing.timing()
-    }
-
-    /// Returns the state and the counters of each camera. The list is empty if [`LiveOptions::failure`] is `None`.
+    /// Returns the state and the figures of each camera. The list is empty if [`LiveOptions::failure`] is `None`.
     #[must_use]
     pub fn cameras(&self) -> Vec<CameraHealth> {
-        self.shared.with_cameras(|cameras, now| cameras.health(now)).unwrap_or_default()
+        self.shared.with_cameras(|cameras| cameras.health()).unwrap_or_default()
     }
 
-    /// Returns the changes of the cameras' states since the last call. If more than 256 changes are not read, the
-    /// oldest are lost and counted. There are none if [`LiveOptions::failure`] is `None`.
+    /// Returns the changes of the cameras' states since the last call, oldest first. If more than 256 changes are not
+    /// read, the oldest are lost. There are none if [`LiveOptions::failure`] is `None`.
     #[must_use]
-    pub fn camera_events(&self) -> CameraEvents {
-        self.shared.with_cameras(|cameras, now| cameras.take_events(now)).unwrap_or_default()
+    pub fn camera_events(&self) -> Vec<CameraEvent> {
+        self.shared.with_cameras(|cameras| cameras.take_events()).unwrap_or_default()
     }
 
     /// Checks that the stitcher has not failed.
@@ -409,7 +348,7 @@ impl Stitcher {
     ///
     /// # Errors
     /// Returns [`LiveError`] if the stitcher has failed permanently: the device was lost, a wait for the device
-    /// failed, a thread of the stitcher panicked, or the readers held all panoramas ([`LiveError::Held`]).
+    /// failed, or a thread of the stitcher panicked.
     pub fn health(&self) -> Result<(), LiveError> {
         self.shared.health()
     }

@@ -1,15 +1,13 @@
 //! Options of live stitching.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use glam::UVec2;
-use shared_types::stitch::MAX_CAMERAS;
 
 use super::error::LiveError;
 use super::failure::FailureOptions;
 use super::input_formats::InputFormats;
-use super::pairing::{Clocks, PairingOptions};
+use super::pairing::PairingOptions;
 use crate::frame::PixelFormat;
 use crate::geometry::MAX_CANVAS_AREA;
 use crate::ops::colour::{ColourTracker, ColourTrackerOptions, EVERY, every_at_rate};
@@ -26,29 +24,15 @@ pub enum Pace {
     /// oldest unread panorama is discarded to make room for a new one.
     #[default]
     Live,
-    /// For files: a frame is dropped only if no frames of the other cameras match it. `submit` and `push` block until a
-    /// buffer is free. Buffers become free only when panoramas are read and dropped, so read the panoramas on another
-    /// thread, and hold fewer than [`slots`](LiveOptions::slots) of them. A reader that holds all of them and waits for
-    /// another one stops the stitcher with [`LiveError::Held`] after [`held_limit`](LiveOptions::held_limit).
-    ///
-    /// `push` also blocks while `slots − 1` frames of the pushed camera wait for frames of the other cameras. Therefore
-    /// push each camera's frames on a separate thread, or submit whole sets. One thread can push for all cameras in the
-    /// order of the timestamps only if the cameras have the same frame rate and no camera lacks `slots − 1` or more
-    /// frames in a row. Otherwise, `push` can block forever: it waits for a frame that the same thread would push
-    /// next. When one camera ends, call [`close`](super::Stitcher::close). A blocked `push` of another camera then
-    /// returns [`LiveError::Closed`].
-    ///
-    /// The frame rate of a camera is known after 25 frames. Until then, all rates count as equal: if the rates differ,
-    /// most of the frames until the 25th of the slowest camera are dropped, because they match within the
-    /// [`tolerance`](LiveOptions::tolerance) only by chance. `submit` does not match frames, so it drops none.
+    /// For files, whose sets are submitted as a whole: no set is dropped. `submit` blocks until a buffer is free.
+    /// Buffers become free only when panoramas are read and dropped, so read the panoramas on another thread, and hold
+    /// fewer than [`slots`](LiveOptions::slots) of them: a reader that holds all of them and waits for another one
+    /// waits for ever.
     Wait,
 }
 
 /// The maximum time that a waiting thread sleeps before it checks whether the stitcher was closed or has failed.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(100);
-
-/// The default deadline of a stitcher that detects cameras that fail.
-const DEADLINE: Duration = Duration::from_millis(50);
 
 /// Options for the colour correction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,34 +112,12 @@ pub struct LiveOptions {
     /// The maximum number of sets of frames in flight, 2 to 256. It is also the number of panorama buffers. There are
     /// two more sets of input buffers: for the running colour analysis, and for the last frame of each camera.
     pub slots: usize,
-    /// The time limit for readers that hold all panorama buffers in [`Pace::Wait`] while one of them waits for the next
-    /// panorama, or after the stitcher was closed. The stitcher then fails with [`LiveError::Held`], because it cannot
-    /// make the next panorama before a reader drops one. A reader that polls waits if it polls at least once per
-    /// second. The default is 30 s.
-    pub held_limit: Duration,
-    /// The maximum difference between the timestamps of a frame and of the reference camera's frame in one set.
-    /// [`Stitcher::push`](super::Stitcher::push) uses half of the measured frame time if that is less. It does not
-    /// apply to a camera with another frame rate than the reference camera: of such a camera, each set has the nearest
-    /// frame.
-    pub tolerance: Duration,
-    /// The camera whose frame rate the panoramas have, if frames are pushed one by one. While it is absent, or later
-    /// than the `deadline`, the first camera that is not takes its place.
+    /// The camera whose frame rate the panoramas have, if frames are pushed one by one. While it is absent or late, the
+    /// first camera that is not takes its place.
     pub reference: usize,
-    /// The time by which a camera's next frame may lag behind the newest frame of the other cameras. After that, a set
-    /// is completed with the last frame of this camera; it is completed earlier if `slots − 1` frames of another camera
-    /// wait. Requires [`Pace::Live`]. Without a deadline, sets wait for every camera that is present, and a set that
-    /// lacks a frame is dropped.
-    ///
-    /// If a timestamp is wrong by seconds and in the future, the frames of all other cameras are late until the next
-    /// frame of its camera, or until this camera is absent. [`failure`](Self::failure) notices a camera without frames.
-    pub deadline: Option<Duration>,
     /// The options for cameras that fail. They require [`Pace::Live`]. If `None`, the states of the cameras are
-    /// unknown, and all cameras stay in the panorama. If set, the default of `deadline` is 50 ms.
+    /// unknown, sets wait for every camera, and a set that lacks a frame is dropped.
     pub failure: Option<FailureOptions>,
-    /// The clocks of the cameras' timestamps. [`Clocks::Estimate`] requires [`Pace::Live`].
-    pub clocks: Clocks,
-    /// The nanoseconds that are added to the timestamps of each camera, for instance to correct different latencies.
-    pub offsets: [i64; MAX_CAMERAS],
 }
 
 impl Default for LiveOptions {
@@ -170,13 +132,8 @@ impl Default for LiveOptions {
             download: true,
             pace: Pace::default(),
             slots: 4,
-            held_limit: Duration::from_secs(30),
-            tolerance: Duration::from_millis(16),
             reference: 0,
-            deadline: None,
             failure: None,
-            clocks: Clocks::default(),
-            offsets: [0; MAX_CAMERAS],
         }
     }
 }
@@ -184,61 +141,35 @@ impl Default for LiveOptions {
 impl LiveOptions {
     /// Checks that all options are valid.
     pub(super) fn check(&self, cameras: usize) -> Result<(), LiveError> {
-        if !(2..=MAX_SLOTS).contains(&self.slots) {
-            return Err(LiveError::Options("`slots` must be 2 to 256; the default is 4"));
-        }
-        let area = |size: UVec2| u64::from(size.x) * u64::from(size.y);
-        if self.size.is_some_and(|size| area(size) > MAX_CANVAS_AREA) {
-            return Err(LiveError::Options("`size` must have at most 2²⁶ pixels"));
-        }
-        if self.colour.every == 0 {
-            return Err(LiveError::Options("`colour.every` is 0; it must be at least 1"));
-        }
-        ColourTracker::new(self.colour.tracker)
-            .map_err(|error| LiveError::Unusable(Arc::new(error)))?;
-        if self.colour.anchor.is_some_and(|anchor| anchor >= cameras) {
-            return Err(LiveError::Options(
+        let is_large = |size: UVec2| u64::from(size.x) * u64::from(size.y) > MAX_CANVAS_AREA;
+        let checks = [
+            (!(2..=MAX_SLOTS).contains(&self.slots), "`slots` must be 2 to 256; the default is 4"),
+            (self.size.is_some_and(is_large), "`size` must have at most 2²⁶ pixels"),
+            (self.colour.every == 0, "`colour.every` is 0; it must be at least 1"),
+            (
+                self.colour.anchor.is_some_and(|anchor| anchor >= cameras),
                 "`colour.anchor` must be the index of a camera, from 0",
-            ));
+            ),
+            (self.reference >= cameras, "`reference` must be the index of a camera, from 0"),
+            (
+                self.pace == Pace::Wait && self.failure.is_some(),
+                "`failure` requires `Pace::Live`; with `Pace::Wait`, the stitcher waits for every camera",
+            ),
+        ];
+        if let Some((_, text)) = checks.iter().find(|(is_wrong, _)| *is_wrong) {
+            return Err(LiveError::invalid(text));
         }
-        if self.reference >= cameras {
-            return Err(LiveError::Options("`reference` must be the index of a camera, from 0"));
-        }
-        if self.pace == Pace::Wait && self.clocks == Clocks::Estimate {
-            return Err(LiveError::Options(
-                "`Clocks::Estimate` requires `Pace::Live`, in which frames arrive soon after their capture",
-            ));
-        }
-        if let Some(failure) = &self.failure {
-            if self.pace == Pace::Wait {
-                return Err(LiveError::Options(
-                    "`failure` requires `Pace::Live`; with `Pace::Wait`, the stitcher waits for every camera",
-                ));
-            }
-            failure.check()?;
-        }
-        if self.pace == Pace::Wait && self.deadline.is_some() {
-            return Err(LiveError::Options(
-                "`deadline` requires `Pace::Live`; with `Pace::Wait`, the stitcher waits for every camera",
-            ));
-        }
+        ColourTracker::new(self.colour.tracker).map_err(LiveError::invalid)?;
+        self.failure.as_ref().map_or(Ok(()), FailureOptions::check)?;
         Ok(self.stitch.check(cameras)?)
-    }
-
-    /// Returns the time by which a camera's frames may lag behind. If it is set, sets may lack frames.
-    pub(super) fn deadline(&self) -> Option<Duration> {
-        self.deadline.or(self.failure.map(|_| DEADLINE))
     }
 
     /// Returns the options for pairing frames.
     pub(super) fn pairing(&self) -> PairingOptions {
         PairingOptions {
-            tolerance: self.tolerance,
             most: self.slots - 1,
-            deadline: self.deadline(),
+            deadline: self.failure.map(|failure| failure.deadline),
             reference: self.reference,
-            clocks: self.clocks,
-            offsets: self.offsets.to_vec(),
         }
     }
 

@@ -1,18 +1,15 @@
-//! Readers of the panoramas: a blocking iterator, a stream for any `async` runtime, and a callback.
+//! Readers of the panoramas: a blocking iterator, and a stream for any `async` runtime.
 
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::AcqRel;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, JoinHandle, Thread};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use async_channel::{Receiver, TryRecvError};
+use async_channel::Receiver;
 use futures_core::Stream;
 
 use super::panorama::StitchedFrame;
-use super::shared::Shared;
 
 /// A reader of a stitcher's panoramas, in the order of the frames. It is a blocking [`Iterator`] and an `async`
 /// [`Stream`]. The reader ends when the stitcher was closed or has failed. To distinguish the two, call
@@ -24,32 +21,11 @@ use super::shared::Shared;
 #[derive(Debug)]
 pub struct StitchedFrames {
     receiver: Pin<Box<Receiver<StitchedFrame>>>,
-    shared: Arc<Shared>,
-    /// The number of this reader in [`Wakers`](super::wakers::Wakers).
-    number: u64,
 }
 
 impl StitchedFrames {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        shared.readers.fetch_add(1, AcqRel);
-        let (receiver, number) = (Box::pin(shared.finished.clone()), shared.wakers.number());
-        Self { receiver, shared, number }
-    }
-
-    /// Returns the next panorama if there is one. Otherwise, registers the waker.
-    fn poll(&self, context: &Context<'_>) -> Poll<Option<StitchedFrame>> {
-        let next = || match self.receiver.try_recv() {
-            Ok(panorama) => Poll::Ready(Some(panorama)),
-            Err(TryRecvError::Closed) => Poll::Ready(None),
-            Err(TryRecvError::Empty) => Poll::Pending,
-        };
-        let first = next();
-        if first.is_ready() {
-            return first;
-        }
-        self.shared.wakers.register(self.number, context.waker().clone());
-        // A panorama that was sent before the waker was registered did not call it.
-        next()
+    pub(super) fn new(receiver: Receiver<StitchedFrame>) -> Self {
+        Self { receiver: Box::pin(receiver) }
     }
 
     /// Waits at most `timeout` for the next panorama. Returns `Poll::Pending` after this time, and `Poll::Ready(None)`
@@ -57,26 +33,16 @@ impl StitchedFrames {
     pub fn next_timeout(&mut self, timeout: Duration) -> Poll<Option<StitchedFrame>> {
         let end = Instant::now().checked_add(timeout);
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        let context = Context::from_waker(&waker);
+        let mut context = Context::from_waker(&waker);
         loop {
-            let next = self.poll(&context);
+            let next = self.receiver.as_mut().poll_next(&mut context);
             let left =
                 end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
             if next.is_ready() || left.is_zero() {
-                self.shared.wakers.remove(self.number);
                 return next;
             }
             thread::park_timeout(left);
         }
-    }
-
-    /// Starts a thread that calls `reader` with each panorama. The thread ends after the last panorama.
-    pub fn for_each_on_thread(
-        self,
-        mut reader: impl FnMut(StitchedFrame) + Send + 'static,
-    ) -> io::Result<JoinHandle<()>> {
-        let name = "panoweave-reader".to_owned();
-        thread::Builder::new().name(name).spawn(move || self.for_each(&mut reader))
     }
 }
 
@@ -93,30 +59,17 @@ impl Iterator for StitchedFrames {
     type Item = StitchedFrame;
 
     fn next(&mut self) -> Option<StitchedFrame> {
-        loop {
-            if let Poll::Ready(next) = self.next_timeout(Duration::MAX) {
-                return next;
-            }
-        }
+        self.receiver.recv_blocking().ok()
     }
 }
 
 impl Stream for StitchedFrames {
     type Item = StitchedFrame;
 
-    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<StitchedFrame>> {
-        let next = self.poll(context);
-        if next.is_ready() {
-            self.shared.wakers.remove(self.number);
-        }
-        next
-    }
-}
-
-impl Drop for StitchedFrames {
-    fn drop(&mut self) {
-        self.shared.wakers.remove(self.number);
-        self.shared.readers.fetch_sub(1, AcqRel);
-        self.shared.outputs.nudge();
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<StitchedFrame>> {
+        self.receiver.as_mut().poll_next(context)
     }
 }

@@ -4,7 +4,6 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire};
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
 
 use async_channel::Receiver;
 
@@ -14,14 +13,12 @@ use super::colour_state::ColourState;
 use super::counters::Tally;
 use super::error::LiveError;
 use super::live_warp::FrameSettings;
-use super::options::{LiveOptions, Pace};
+use super::options::LiveOptions;
 use super::panorama::StitchedFrame;
 use super::pool::Pool;
-use super::wakers::Wakers;
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::frame::FrameFormat;
 use crate::lock::lock;
-use crate::ops::seam::Blend;
 
 /// The formats of a stitcher's input frames, one per camera, and of its output.
 #[derive(Clone, Debug)]
@@ -56,8 +53,7 @@ impl Streams {
 pub(super) struct Shared {
     pub(super) device: Device,
     pub(super) formats: Formats,
-    pub(super) pace: Pace,
-    pub(super) blend: Blend,
+    pub(super) options: LiveOptions,
     pub(super) streams: Streams,
     pub(super) inputs: Vec<Pool<InputBuffer>>,
     pub(super) outputs: Pool<OutputBuffer>,
@@ -68,21 +64,12 @@ pub(super) struct Shared {
     pub(super) colour: Mutex<ColourState>,
     /// The states of the cameras, if cameras that fail are detected.
     cameras: Option<Mutex<Cameras>>,
-    /// The time of creation, from which the times of the cameras' states count.
-    begun: Instant,
     pub(super) failure: Mutex<Option<LiveError>>,
     /// The receiving end of the channel of finished panoramas that no reader has received yet.
     pub(super) finished: Receiver<StitchedFrame>,
-    /// The wakers of readers that wait for a panorama or for the end.
-    pub(super) wakers: Wakers,
     pub(super) in_flight: AtomicUsize,
-    pub(super) readers: AtomicUsize,
     /// Whether a reader was ever created.
     pub(super) read: AtomicBool,
-    /// Whether the stitcher accepts no more frames.
-    pub(super) closed: AtomicBool,
-    pub(super) slots: usize,
-    pub(super) held_limit: Duration,
 }
 
 impl Shared {
@@ -106,38 +93,26 @@ impl Shared {
         let (follow, seek) = (options.colour.follow, options.blend.seam().is_some());
         Ok(Self {
             device: device.clone(),
-            pace: options.pace,
-            blend: options.blend,
+            options: *options,
             streams: Streams::new(device)?,
             inputs: formats.inputs.iter().map(inputs).collect::<Result<_, _>>()?,
             outputs,
             tokens: Pool::new(vec![(); sets]),
-            colour: Mutex::new(ColourState::new(follow, seek, current.colours())),
+            colour: Mutex::new(ColourState::new(follow, seek, current.stitch.colours)),
             current: Mutex::new(current),
-            tally: Mutex::new(Tally::new(cameras)),
+            tally: Mutex::new(Tally::new()),
             cameras: options.failure.map(|failure| Mutex::new(Cameras::new(cameras, failure))),
-            begun: Instant::now(),
             failure: Mutex::default(),
             finished,
-            wakers: Wakers::default(),
             formats,
             in_flight: AtomicUsize::new(0),
-            readers: AtomicUsize::new(0),
             read: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
-            slots: options.slots,
-            held_limit: options.held_limit,
         })
     }
 
-    /// Calls `body` with the states of the cameras and the time since the creation of the stitcher. Returns `None` if
-    /// cameras that fail are not detected.
-    pub(super) fn with_cameras<R>(
-        &self,
-        body: impl FnOnce(&mut Cameras, Duration) -> R,
-    ) -> Option<R> {
-        let mut cameras = lock(self.cameras.as_ref()?);
-        Some(body(&mut cameras, self.begun.elapsed()))
+    /// Calls `body` with the states of the cameras. Returns `None` if cameras that fail are not detected.
+    pub(super) fn with_cameras<R>(&self, body: impl FnOnce(&mut Cameras) -> R) -> Option<R> {
+        Some(body(&mut lock(self.cameras.as_ref()?)))
     }
 
     /// Returns the number of cameras.
@@ -160,12 +135,8 @@ impl Shared {
     /// Returns whether readers were created and all of them were dropped. Nobody can read the panoramas then, so they
     /// may be discarded.
     pub(super) fn is_abandoned(&self) -> bool {
-        self.read.load(Acquire) && self.readers.load(Acquire) == 0
-    }
-
-    /// Returns whether a caller depends on the next panorama: a reader waits for it, or the stitcher was closed.
-    pub(super) fn is_awaited(&self) -> bool {
-        self.wakers.are_registered() || self.closed.load(Acquire)
+        // One receiver is `self.finished`.
+        self.read.load(Acquire) && self.finished.receiver_count() == 1
     }
 
     /// Counts sets that will not be finished because the stitcher has failed or is being dropped.
@@ -182,7 +153,6 @@ impl Shared {
         lock(&self.failure).get_or_insert(error);
         self.close_pools();
         self.finished.close();
-        self.wakers.wake_elsewhere();
     }
 
     /// Stops the stitcher because of an error with a set, and counts the set as unfinished.

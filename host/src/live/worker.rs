@@ -19,32 +19,29 @@ use std::time::{Duration, Instant};
 use glam::Vec3;
 use shared_types::Rgba8;
 
-use super::buffers::{FrameSet, OutputBuffer};
+use super::buffers::{FrameSet, InputBuffer, Memory, OutputBuffer, SharedFrame, views};
+use super::cameras::Shares;
 use super::error::LiveError;
-use super::faded::Followed;
-use super::failure::FailureOptions;
 use super::follow::Follower;
 use super::live_warp::{FrameSettings, LiveWarp};
-use super::options::{ColourOptions, LOOK_AGAIN, Pace};
+use super::options::{LOOK_AGAIN, Pace};
 use super::panorama::StitchedFrame;
-use super::pool::Pooled;
-use super::presence::Presence;
+use super::pool::{Pool, Pooled};
 use super::shared::{Shared, Streams};
+use super::weights::any_absent;
 use crate::device::{DeviceError, insist};
 use crate::lock::lock;
 use crate::ops::colour::{Colours, GammaTable};
 use crate::ops::stitch::{Covers, Lookup, Power, StitchOptions, stitch, stitch_with_table};
 use crate::ops::view::{ViewPath, ViewPose};
 
-/// The time within which a reader that still waits registers its waker again after it was called.
-const ANSWER: Duration = Duration::from_secs(1);
-
 /// The maximum number of attempts to submit a set to the device.
 const ATTEMPTS: u32 = 3;
 
-/// A complete set that was not submitted to the device yet.
+/// A complete set that was not submitted to the device yet. `None` stands for the last frame of a camera.
 pub(super) struct Job {
-    pub(super) set: FrameSet,
+    pub(super) frames: Vec<Option<SharedFrame>>,
+    pub(super) token: Pooled<()>,
     pub(super) timestamp: Duration,
     pub(super) complete: Instant,
 }
@@ -57,7 +54,7 @@ pub(super) struct Flight {
     warp: Arc<LiveWarp>,
     output: Pooled<OutputBuffer>,
     colours: Colours,
-    presence: Option<Presence>,
+    shares: Option<Shares>,
     timestamp: Duration,
     complete: Instant,
 }
@@ -76,14 +73,6 @@ fn panics(body: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(body)).is_err()
 }
 
-/// The reason why no output buffer is available.
-enum NoOutput {
-    /// The readers hold all panorama buffers.
-    Reader,
-    /// The stitcher is being dropped or has failed.
-    Closed,
-}
-
 pub(super) struct Worker {
     shared: Arc<Shared>,
     follower: Follower,
@@ -93,37 +82,33 @@ pub(super) struct Worker {
     path: Option<ViewPath>,
     /// The last valid pose of the virtual camera.
     view: ViewPose,
-    /// Whether the last pose was invalid. A series of invalid poses is logged only once.
-    view_stays: bool,
-    /// The number of sets from one analysis of the pictures to the next, if cameras that fail are detected.
-    every: Option<u32>,
-    /// The colour that covers cameras that have failed.
-    cover: Vec3,
-    /// The number of sets since the last analysis of the pictures.
+    /// The number of sets.
     sets: u32,
+    /// The last frame of each camera, which replaces frames that a set lacks. Black before the first frame. Empty if no
+    /// set lacks frames.
+    last: Vec<SharedFrame>,
     flights: SyncSender<Flight>,
 }
 
 impl Worker {
     pub(super) fn new(
         shared: &Arc<Shared>,
-        colour: ColourOptions,
-        failure: Option<FailureOptions>,
         path: Option<ViewPath>,
         flights: SyncSender<Flight>,
     ) -> Result<Self, DeviceError> {
+        let lacks = shared.options.failure.is_some();
+        let black = |pool: &Pool<InputBuffer>| {
+            let mut buffer = pool.try_take().filter(|_| lacks)?;
+            buffer.fill_black();
+            Some(SharedFrame::new(Memory::Host(buffer)))
+        };
         Ok(Self {
-            every: failure.map(|failure| failure.every),
-            cover: failure.map_or(Vec3::ZERO, |failure| {
-                let Rgba8 { r, g, b, .. } = failure.colour;
-                Vec3::from([r, g, b].map(f32::from)) / 255.0
-            }),
+            last: shared.inputs.iter().filter_map(black).collect(),
             sets: 0,
-            follower: Follower::new(shared, colour)?,
+            follower: Follower::new(shared)?,
             table: None,
             path,
             view: ViewPose::default(),
-            view_stays: false,
             shared: Arc::clone(shared),
             flights,
         })
@@ -140,6 +125,9 @@ impl Worker {
                 self.shared.fail_with_set(LiveError::Panicked);
             }
         }
+        if panics(|| self.last.clear()) {
+            self.shared.fail(LiveError::Panicked);
+        }
         // Close the channel to the collecting thread first. Otherwise that thread would not end if the colour and seam
         // analysis never ended.
         drop(self.flights);
@@ -154,52 +142,33 @@ impl Worker {
     /// that the caller can leak them after a panic.
     fn stitch(&mut self, job: Job, held: &mut Option<Flight>) {
         let shared = Arc::clone(&self.shared);
-        let output = match self.output() {
-            Ok(output) => output,
-            Err(reason) => {
-                drop(job);
-                return match reason {
-                    NoOutput::Reader => shared.tally().counters.dropped.reader += 1,
-                    NoOutput::Closed => shared.count_unfinished(1),
-                };
-            }
-        };
+        let Some(output) = self.output() else { return };
         let begin = Instant::now();
         let current = shared.current();
         let colours = match self.follower.next(&shared, &current) {
             Ok(colours) => colours,
             Err(error) => return shared.fail_with_set(error.into()),
         };
-        let cameras = shared.with_cameras(|cameras, now| (cameras.next(now), cameras.suspects()));
-        let (presence, suspects) = cameras.unzip();
-        if let Some(seam) = &current.warp.seam {
-            lock(seam).advance();
+        let cameras = shared.with_cameras(|cameras| (cameras.next(), cameras.suspects()));
+        if let Some(weights) = &current.warp.weights {
+            lock(weights).advance();
         }
         if let Some(path) = &self.path {
             let view = path(job.timestamp);
             match view.check() {
-                Ok(()) => (self.view, self.view_stays) = (view, false),
-                Err(error) if !self.view_stays => {
+                Ok(()) => self.view = view,
+                Err(error) => {
                     tracing::warn!("the virtual camera keeps its last valid pose: {error}");
-                    self.view_stays = true;
                 }
-                Err(_) => {}
             }
         }
-        let Job { set, timestamp, complete } = job;
-        let (set, warp) = (Arc::new(set), Arc::clone(&current.warp));
-        let compared = self.follower.compared(&set, timestamp, presence.as_ref(), suspects);
-        let analysed = self.analysed(&set);
-        let flight = held.insert(Flight {
-            set,
-            analysed,
-            warp,
-            output,
-            colours,
-            presence,
-            timestamp,
-            complete,
-        });
+        let Job { frames, token, timestamp, complete } = job;
+        let set = Arc::new(FrameSet { frames: self.frames(frames), _token: token });
+        let (analysed, warp) = (self.analysed(&set), Arc::clone(&current.warp));
+        let compared = self.follower.compared(&shared, cameras.as_ref());
+        let shares = cameras.map(|(shares, _)| shares);
+        let flight = Flight { set, analysed, warp, output, colours, shares, timestamp, complete };
+        let flight = held.insert(flight);
         let mut attempt = 1;
         while let Err(error) = self.submit(flight, &current) {
             // The device may still use the buffers, because a part of the set's work was already submitted. Wait until
@@ -222,8 +191,8 @@ impl Worker {
             attempt += 1;
         }
         let Flight { set, warp, output, .. } = &*flight;
-        if let Some(seam) = &warp.seam {
-            lock(seam).submitted();
+        if let Some(weights) = &warp.weights {
+            lock(weights).submitted();
         }
         shared.tally().counters.submitting += begin.elapsed().as_secs_f64();
         let stitched = &output.stitched;
@@ -240,22 +209,30 @@ impl Worker {
         }
     }
 
+    /// Returns the frames of a set, with the last frame of each camera whose frame the set lacks.
+    fn frames(&mut self, frames: Vec<Option<SharedFrame>>) -> Vec<SharedFrame> {
+        if self.last.is_empty() {
+            return frames.into_iter().flatten().collect();
+        }
+        for (last, frame) in self.last.iter_mut().zip(frames) {
+            *last = frame.unwrap_or_else(|| last.clone());
+        }
+        self.last.clone()
+    }
+
     /// Returns the cameras of a set with new frames, if an analysis of the pictures is due.
     fn analysed(&mut self, set: &FrameSet) -> Vec<usize> {
-        let Some(every) = self.every else { return Vec::new() };
-        self.sets += 1;
-        if self.sets < every {
-            return Vec::new();
-        }
-        self.sets = 0;
-        let frames = set.frames.iter().enumerate();
-        frames.filter(|(_, frame)| frame.is_new()).map(|(camera, _)| camera).collect()
+        self.sets = self.sets.wrapping_add(1);
+        let failure = self.shared.options.failure;
+        let is_due = failure.is_some_and(|failure| self.sets.is_multiple_of(failure.every));
+        let is_new = |camera: &usize| is_due && set.frames[*camera].is_new();
+        (0..set.frames.len()).filter(is_new).collect()
     }
 
     /// Submits the upload, the stitch and the download of a set to their streams.
     fn submit(&mut self, flight: &mut Flight, current: &FrameSettings) -> Result<(), LiveError> {
         let Streams { upload, compute, download } = &self.shared.streams;
-        let Flight { set, analysed, warp, output, colours, presence, .. } = flight;
+        let Flight { set, analysed, warp, output, colours, shares, .. } = flight;
         for input in &set.frames {
             // SAFETY: the buffers of `input` are not changed during the upload. They are dropped only after the
             // panorama of this set is done or the streams are drained.
@@ -266,34 +243,34 @@ impl Worker {
         for input in &set.frames {
             input.await_ready(compute)?;
         }
-        let covers = match presence {
-            Some(Presence { cover, .. }) => Covers { colour: self.cover, parts: *cover },
-            None => Covers::NONE,
+        let covers = match (shares.as_ref(), self.shared.options.failure) {
+            (Some(Shares { cover, .. }), Some(failure)) => {
+                let Rgba8 { r, g, b, .. } = failure.colour;
+                let colour = Vec3::from([r, g, b].map(f32::from)) / 255.0;
+                Covers { colour, parts: *cover }
+            }
+            _ => Covers::NONE,
         };
         let options = StitchOptions { colours: *colours, covers, ..current.stitch };
         let frames = set.lock();
-        let frames = frames.views();
-        if let Some(vitals) = output.vitals.as_mut().filter(|_| !analysed.is_empty()) {
+        let frames = views(&frames);
+        if let Some((sampler, _)) = output.vitals.as_mut().filter(|_| !analysed.is_empty()) {
             // SAFETY: the frames stay valid and unchanged until the panorama of this set is done. The work of earlier
             // sets on this output buffer is done.
-            unsafe { vitals.sampler.submit(compute, &frames)? };
+            unsafe { sampler.submit(compute, &frames)? };
         }
-        let presences = presence.as_ref().unwrap_or(&Presence::FULL).presence;
-        let (mut seam, mut faded) = (warp.seam.as_ref().map(lock), warp.faded.as_ref().map(lock));
+        let presences = shares.as_ref().unwrap_or(&Shares::FULL).presence;
+        let mut weights = warp.weights.as_ref().map(lock);
         let (viewer, multiband) = (warp.viewer.as_ref(), warp.multiband.as_ref());
         let by_mesh = viewer.is_none() && options.lookup == Lookup::Mesh;
-        let followed = Followed { presences: &presences, by_mesh };
-        let (warp, weights) = match (&mut seam, &mut faded) {
-            (Some(seam), _) => {
-                let seamed = seam.warp(compute, &warp.warp, followed)?;
-                (seamed, Some(seamed))
+        let (warp, weights) = match &mut weights {
+            Some(weights) => {
+                // A view of present cameras without seams is feathered without the weights of the warp.
+                let is_used = weights.has_seams() || any_absent(&presences);
+                let warp = weights.write(compute, &warp.warp, &presences, by_mesh)?;
+                (warp, is_used.then_some(warp))
             }
-            (None, Some(faded)) => {
-                let faded = faded.follow(compute, &warp.warp, followed, false, |_| Ok(()))?;
-                // A view of present cameras is feathered without the weights of the warp.
-                (faded, followed.any_absent().then_some(faded))
-            }
-            (None, None) => (&warp.warp, None),
+            None => (&warp.warp, None),
         };
         let out = &mut output.device;
         if let Some(viewer) = viewer {
@@ -313,10 +290,10 @@ impl Worker {
         output.stitched.record(compute)?;
         download.wait(&output.stitched)?;
         let OutputBuffer { device, host, done, vitals, .. } = &mut **output;
-        if let Some(vitals) = vitals.as_mut().filter(|_| !analysed.is_empty()) {
+        if let Some((sampler, results)) = vitals.as_mut().filter(|_| !analysed.is_empty()) {
             // SAFETY: the results are read, and `output` is dropped, only after the panorama is done or the streams are
             // drained.
-            unsafe { vitals.sampler.submit_download(download, &mut vitals.results)? };
+            unsafe { sampler.submit_download(download, results)? };
         }
         if let Some(host) = host {
             // SAFETY: the host memory of `output` is read, and `output` is dropped, only after the panorama is done or
@@ -327,66 +304,36 @@ impl Worker {
     }
 
     /// Takes a free output buffer. If no buffer is free:
-    /// - In [`Pace::Wait`], waits until a reader returns a buffer. If the readers hold all buffers and a caller depends
-    ///   on the next panorama, the stitcher fails after the time limit for held panoramas.
+    /// - In [`Pace::Wait`], waits until a reader returns a buffer.
     /// - In [`Pace::Live`], and whenever all readers were dropped, discards the oldest unread panorama to free its
     ///   buffer. If all panoramas were read but sets are in flight, waits for their panoramas. If the readers hold all
-    ///   buffers, returns [`NoOutput::Reader`].
+    ///   buffers, counts the set as dropped and returns `None`.
     ///
-    /// Returns [`NoOutput::Closed`] if the stitcher is being dropped or has failed.
-    fn output(&self) -> Result<Pooled<OutputBuffer>, NoOutput> {
+    /// Returns `None`, too, if the stitcher is being dropped or has failed.
+    fn output(&self) -> Option<Pooled<OutputBuffer>> {
         let shared = &self.shared;
-        let mut waited = false;
-        // The time since which the readers hold all buffers, and the number of changes of the pool at this time.
-        let mut held: Option<(Instant, u64)> = None;
-        // The time at which all wakers were called and removed, and the number of changes at this time. A reader that
-        // still waits registers again.
-        let mut asked: Option<(Instant, u64)> = None;
         loop {
             let seen = shared.outputs.changes();
             if let Some(output) = shared.outputs.try_take() {
-                return Ok(output);
+                return Some(output);
             }
             if shared.outputs.is_closed() {
-                return Err(NoOutput::Closed);
+                shared.count_unfinished(1);
+                return None;
             }
             // Load `in_flight` before the use of the channel. The collecting thread first sends a panorama and then
             // decrements `in_flight`. In the opposite order, this thread could find the channel empty, then find
             // `in_flight` 0, and miss a panorama that was sent in between.
             let in_flight = shared.in_flight.load(Acquire);
-            if shared.pace == Pace::Live || shared.is_abandoned() {
+            if shared.options.pace == Pace::Live || shared.is_abandoned() {
                 if shared.finished.try_recv().is_ok() {
                     shared.tally().counters.dropped.unread += 1;
                     continue;
                 }
                 if in_flight == 0 {
-                    return Err(NoOutput::Reader);
+                    shared.tally().counters.dropped.reader += 1;
+                    return None;
                 }
-            } else if in_flight == 0 && shared.finished.is_empty() && shared.is_awaited() {
-                let (slots, limit) = (shared.slots, shared.held_limit);
-                let is_same =
-                    |(since, changes): (Instant, u64)| (changes == seen).then(|| since.elapsed());
-                match (held.and_then(is_same), asked.and_then(is_same)) {
-                    // The reader has registered its waker again, so it still waits.
-                    (_, Some(since)) if since < ANSWER => {
-                        shared.fail(LiveError::Held { slots, limit });
-                        continue;
-                    }
-                    (Some(since), _) if since >= limit => {
-                        // A task that stopped waiting leaves its waker behind.
-                        shared.wakers.wake_elsewhere();
-                        (held, asked) = (None, Some((Instant::now(), seen)));
-                        continue;
-                    }
-                    (Some(_), _) => {}
-                    (None, _) => held = Some((Instant::now(), seen)),
-                }
-            } else {
-                held = None;
-            }
-            if !waited {
-                waited = true;
-                shared.tally().counters.slot_waits += 1;
             }
             shared.outputs.wait(seen, LOOK_AGAIN);
         }
@@ -406,10 +353,6 @@ pub(super) fn collect(
         shared.in_flight.fetch_sub(1, AcqRel);
         shared.outputs.nudge();
     }
-    drop(finished);
-    if panics(|| shared.wakers.wake()) {
-        shared.fail(LiveError::Panicked);
-    }
 }
 
 /// Waits for one panorama and sends it to the readers. The drop of the input frames is the last step, because it runs
@@ -423,25 +366,19 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
         return shared.fail_with_set(error.into());
     }
     let Flight { set, analysed, warp, output, colours, timestamp, complete, .. } = flight;
-    if let Some(vitals) = output.vitals.as_ref().filter(|_| !analysed.is_empty()) {
-        let vitals = analysed.iter().map(|&camera| (camera, vitals.results[camera]));
-        shared.with_cameras(|cameras, now| cameras.analysed(now, vitals));
+    if let Some((_, results)) = &output.vitals {
+        let vitals = analysed.iter().map(|&camera| (camera, results[camera]));
+        shared.with_cameras(|cameras| cameras.analysed(vitals));
     }
     let latency = complete.elapsed();
     let (buffer, format) = (output, shared.formats.output);
     let panorama = StitchedFrame { buffer, format, timestamp, latency, colours };
-    // Send and count the panorama under the lock of the tally. Then the counters always include a panorama that a
-    // reader has received, and never a panorama that was not sent.
-    let mut tally = shared.tally();
-    // The channel has room for all output buffers, so it is never full.
-    let sent = finished.try_send(panorama);
-    if sent.is_ok() {
-        tally.panorama(latency);
-    }
-    drop(tally);
-    shared.wakers.wake();
-    if sent.is_err() {
-        // The channel is closed, because the stitcher has failed in the meantime.
+    // Count the panorama first. Then the counters always include a panorama that a reader has received.
+    shared.tally().panorama(latency);
+    // The channel has room for all output buffers, so it is never full. It is closed if the stitcher has failed in the
+    // meantime.
+    if finished.try_send(panorama).is_err() {
+        shared.tally().counters.panoramas -= 1;
         shared.count_unfinished(1);
     }
     drop((set, warp));

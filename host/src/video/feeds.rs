@@ -130,7 +130,7 @@ impl Feeds {
             stitcher.swap_warp(refining.update(&self.host_frames()?)?)?;
         }
         let frames = self.feeds.iter().filter_map(Feed::frame).collect::<Result<Vec<_>, _>>()?;
-        stitcher.submit_each(frames, self.rate.time(n))?;
+        stitcher.submit(frames, self.rate.time(n))?;
         Ok(true)
     }
 

@@ -139,7 +139,7 @@ pub fn stitch_video(
     let expected: Vec<_> = sources.iter().map(VideoSource::expected).collect();
     let (output, camera) = (sink.format(), options.camera.as_ref());
     let Some(rate) = options.rate.or(sources.first().map(VideoSource::rate)) else {
-        return Err(LiveError::Cameras { found: 0, expected: warp.sources().len() }.into());
+        return Err(LiveError::cameras(0, warp.sources().len()).into());
     };
     let refining = match options.refine {
         Some(_) if camera.is_some() => return Err(RefineError::View.into()),
@@ -265,7 +265,7 @@ pub(super) fn start(
 ) -> Result<Option<Stitcher>, VideoStitchError> {
     let (found, expected) = (sources.len(), warp.sources().len());
     if found != expected {
-        return Err(LiveError::Cameras { found, expected }.into());
+        return Err(LiveError::cameras(found, expected).into());
     }
     check_depths(sources)?;
     // Wait before creating the stitcher, which allocates gigabytes for large frames.

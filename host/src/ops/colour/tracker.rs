@@ -232,12 +232,6 @@ impl ColourTracker {
         self.now
     }
 
-    /// Returns the colours to which the colours of the next frames change.
-    #[must_use]
-    pub fn target(&self) -> Colours {
-        self.target
-    }
-
     /// Discards all estimates. Until the next estimate, the colours change towards `colours` in small steps.
     ///
     /// Does nothing if a gain is not finite and at least 0, or a gamma is not finite and greater than 0.

@@ -72,15 +72,12 @@ impl Case {
 
     fn options(&self) -> LiveOptions {
         let failure = FailureOptions {
-            late: Duration::from_secs(100),
-            gone: Duration::from_secs(200),
-            frozen: Duration::from_secs(100),
-            black: Duration::from_secs(100),
+            gone: 10_000,
+            frozen: 10_000,
+            black: 10_000,
             settle: 2,
-            fade_out: 4,
-            fade_in: 5,
-            hold: if self.holds { Duration::from_secs(200) } else { Duration::ZERO },
-            fade_colour: 7,
+            fade: 5,
+            hold: if self.holds { 10_000 } else { 0 },
             colour: COLOUR,
             ..FailureOptions::default()
         };

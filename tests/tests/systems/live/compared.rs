@@ -1,27 +1,18 @@
 //! Tests that cameras which are not in the panorama, or deliver no frames, do not change the colours of the others.
 
-use std::time::Duration;
-
 use panoweave::device::Device;
 use panoweave::live::{ColourOptions, FailureOptions, LiveOptions, Stitcher};
 use panoweave_tests::live::{FRAME, STILL, frame, stamp, stitcher};
 use panoweave_tests::panoweave_devices;
 
-/// Options with times that are too long for a camera to fail by itself in a test.
-const FAILURE: FailureOptions = FailureOptions {
-    late: Duration::from_secs(100),
-    gone: Duration::from_secs(200),
-    frozen: Duration::from_secs(100),
-    black: Duration::from_secs(100),
-    every: 2,
-    fade_out: 4,
-    ..FailureOptions::DEFAULT
-};
+fn failure() -> Option<FailureOptions> {
+    Some(FailureOptions { frozen: 10_000, black: 10_000, every: 2, fade: 4, ..Default::default() })
+}
 
 const COLOUR: ColourOptions = ColourOptions { follow: true, every: 1, ..STILL };
 
-/// Calls `push` for each of `count` sets, with its number from 1, to push the frames of the set. Returns the gain of the
-/// first camera in each panorama.
+/// Calls `push` for each of `count` sets, with its number from 1, to push the frames of the set. Returns the gain of
+/// the first camera in each panorama.
 fn gains(
     device: &Device,
     options: LiveOptions,
@@ -48,7 +39,7 @@ fn gain(device: &Device, options: LiveOptions, stop: impl Fn(&Stitcher) -> bool)
         if i == 20 && stop(stitcher) {
             cameras = 1;
         }
-        // Without frames, the last one is compared for a second.
+        // Without frames, the last one is compared until the camera is gone.
         let levels = if i < 80 { [100, 100] } else { [150, 100] };
         for (camera, level) in levels.into_iter().enumerate().take(cameras) {
             stitcher.push(camera, frame(&stamp(level)), FRAME * i).unwrap();
@@ -58,16 +49,15 @@ fn gain(device: &Device, options: LiveOptions, stop: impl Fn(&Stitcher) -> bool)
     gains[gains.len() - 1]
 }
 
-/// A camera that shows one colour, such as that of a missing signal, leaves the panorama only after a while. Its colours
-/// must not stay in the corrections of the other camera.
+/// A camera that shows one colour, such as that of a missing signal, leaves the panorama only after a while. Its
+/// colours must not stay in the corrections of the other camera.
 #[test]
 fn a_picture_without_content_is_not_matched() {
     let content: Vec<u8> =
         stamp(0).iter().enumerate().map(|(i, _)| 80 + (i / 4 % 40) as u8).collect();
     let signal = stamp(200);
     for device in panoweave_devices() {
-        let options =
-            LiveOptions { colour: COLOUR, failure: Some(FAILURE), ..LiveOptions::default() };
+        let options = LiveOptions { colour: COLOUR, failure: failure(), ..LiveOptions::default() };
         let gains = gains(&device, options, 200, |stitcher, i| {
             let other = if i < 80 { &content } else { &signal };
             for (camera, bytes) in [&content, other].into_iter().enumerate() {
@@ -77,22 +67,20 @@ fn a_picture_without_content_is_not_matched() {
         let (before, most) = (gains[70], gains.iter().copied().fold(0.0, f32::max));
         let last = *gains.last().unwrap();
         assert!((before - 1.0).abs() < 0.05 && most < 1.2, "{device}: {before} {most}");
-        assert!((last - before).abs() < 0.01, "{device}: {before} {last}");
+        assert!((last - before).abs() < 0.05, "{device}: {before} {last}");
     }
 }
 
 #[test]
 fn cameras_outside_the_panorama_do_not_change_colours() {
     for device in panoweave_devices() {
-        let options = LiveOptions { colour: COLOUR, ..LiveOptions::default() };
-        let absent = LiveOptions { failure: Some(FAILURE), ..options };
-        let without = gain(&device, absent, |stitcher| {
+        let options = LiveOptions { colour: COLOUR, failure: failure(), ..LiveOptions::default() };
+        let without = gain(&device, options, |stitcher| {
             stitcher.set_present(1, false).unwrap();
             true
         });
         assert_eq!(without, 1.0, "{device}: the second camera is absent");
-        let silent = LiveOptions { deadline: Some(FRAME * 2), ..options };
-        assert_eq!(gain(&device, silent, |_| true), 1.0, "{device}: the second camera is silent");
+        assert_eq!(gain(&device, options, |_| true), 1.0, "{device}: the second camera is silent");
         let both = gain(&device, options, |_| false);
         assert!(both < 0.9, "{device}: {both}");
     }

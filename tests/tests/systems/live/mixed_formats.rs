@@ -1,14 +1,12 @@
 //! Tests of a live stitcher whose cameras deliver different pixel formats: two encodings of NV12, and RGBA. The
 //! expected pixels are computed in f64 from the planes of the warp. `view::live` tests views of such cameras.
 
-use std::time::Duration;
-
 use glam::{DMat3, DVec2, UVec2, dvec2, uvec2};
 use panoweave::device::Device;
 use panoweave::frame::{Frame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::live::{
-    CameraState, ColourOptions, FailureOptions, InputFormats, LiveError, LiveOptions, Stitcher,
+    CameraState, ColourOptions, FailureOptions, InputFormats, LiveOptions, Pace, Stitcher,
     Submitted,
 };
 use panoweave::ops::seam::{Blend, SeamOptions};
@@ -88,8 +86,13 @@ fn cameras_of_three_formats_make_the_computed_panoramas() {
             (LIMITED, Lookup::Mesh),
         ] {
             let stitch = StitchOptions { lookup, ..StitchOptions::default() };
-            let options =
-                LiveOptions { input: InputFormats::each(FORMATS), output, stitch, ..waiting() };
+            let options = LiveOptions {
+                input: InputFormats::each(FORMATS),
+                output,
+                stitch,
+                pace: Pace::Live,
+                ..waiting()
+            };
             let stitcher = Stitcher::new(&device, warp(&device), options).unwrap();
             assert_eq!(stitcher.input_formats(), FORMATS.map(format));
             let mut panoramas = stitcher.panoramas();
@@ -131,15 +134,8 @@ fn colours_and_pictures_of_three_formats_are_analysed() {
         (bytes, oracle::to_rgb(encoding, luma, [128.0; 2])[0])
     };
     let frames = [0, 1, 2].map(flat);
-    let limit = Duration::from_secs(100);
-    let failure = FailureOptions {
-        late: limit,
-        gone: 2 * limit,
-        frozen: limit,
-        black: Duration::ZERO,
-        every: 1,
-        ..FailureOptions::default()
-    };
+    let failure =
+        FailureOptions { frozen: 10_000, black: 1, every: 1, ..FailureOptions::default() };
     for device in panoweave_devices() {
         let colour = ColourOptions { follow: true, every: 1, ..STILL };
         let input = InputFormats::each(FORMATS);
@@ -190,11 +186,10 @@ fn formats_that_do_not_match_are_refused() {
     };
     let short = InputFormats::each([LIMITED, FULL]);
     let error = new(short, Blend::Feather).unwrap_err();
-    assert!(matches!(error, LiveError::InputFormats { found: 2, expected: 3 }), "{error}");
+    assert!(error.to_string().contains("2 input formats"), "{error}");
 
     let seam = Blend::Seam(SeamOptions::default());
     let error = new(InputFormats::each(FORMATS), seam).unwrap_err();
-    assert!(matches!(error, LiveError::SeamFormats { .. }), "{error}");
     let text = error.to_string();
     assert!(text.contains("first and second cameras") && text.contains("feathered"), "{text}");
     new(InputFormats::each([FULL; 3]), seam).unwrap();
@@ -202,7 +197,7 @@ fn formats_that_do_not_match_are_refused() {
     let stitcher = new(InputFormats::each(FORMATS), Blend::Feather).unwrap();
     let (bytes, _) = noise(&mut Random::new(1), FULL, None);
     let error = stitcher.push(0, Frame::tight(format(FULL), &bytes).unwrap(), FRAME).unwrap_err();
-    assert!(matches!(error, LiveError::Format { .. }), "{error}");
+    assert!(error.to_string().contains("the first camera's frame is"), "{error}");
     let buffers = [0, 1, 2].map(|camera| stitcher.buffer(camera).unwrap().unwrap().len());
     assert_eq!(buffers, FORMATS.map(|pixels| format(pixels).bytes()));
 }

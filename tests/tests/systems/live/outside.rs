@@ -29,7 +29,7 @@ use panoweave::frame::{Frame, FrameFormat};
 use panoweave::geometry::Geometry;
 use panoweave::geometry::calibrate::{CalibrateOptions, Photo, RigOptions, bundle, pair};
 use panoweave::io::picture::Picture;
-use panoweave::live::{LiveOptions, Pace, Stitcher};
+use panoweave::live::{LiveOptions, Stitcher};
 use panoweave::ops::colour::{Colours, matched_pictures};
 use panoweave::ops::matching::{MatchOptions, links};
 use panoweave::ops::seam::{Blend, SeamOptions};
@@ -260,7 +260,7 @@ impl Scene {
         let pairs = (0..cameras).flat_map(|a| (a + 1..cameras).map(move |b| [a, b]));
         let overlaps: Vec<_> = pairs.map(|pair| (pair, overlap(&planes, pair))).collect();
 
-        let options = LiveOptions { pace: Pace::Wait, blend, ..LiveOptions::default() };
+        let options = LiveOptions { blend, ..LiveOptions::default() };
         let stitcher = Stitcher::new(&device, warp(), options).unwrap();
         let mut panoramas = stitcher.panoramas();
         let mut last: Option<Colours> = None;

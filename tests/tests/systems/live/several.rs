@@ -69,14 +69,15 @@ impl One {
         })
     }
 
-    /// Pushes [`PAIRS`] frames of one camera to the stitcher.
-    fn film(&self, camera: usize) {
-        let format = self.stitcher.input_formats()[camera];
+    /// Submits [`PAIRS`] pairs of frames to the stitcher, and closes it.
+    fn film(&self) {
+        let format = self.stitcher.input_formats()[0];
         for i in 0..PAIRS {
-            let bytes = &self.frames[i as usize % 3][camera];
-            let frame = Frame::tight(format, bytes).unwrap();
-            self.stitcher.push(camera, frame, FRAME * i).unwrap();
+            let frames = self.frames[i as usize % 3].each_ref();
+            let frames = frames.map(|bytes| Frame::tight(format, bytes).unwrap());
+            self.stitcher.submit(frames, FRAME * i).unwrap();
         }
+        self.stitcher.close();
     }
 }
 
@@ -104,13 +105,7 @@ fn stitchers_at_once_do_not_mix() {
     }
     thread::scope(|scope| {
         for (one, expected) in all.iter().zip(&expected) {
-            let cameras = [0, 1].map(|camera| scope.spawn(move || one.film(camera)));
-            scope.spawn(move || {
-                for camera in cameras {
-                    camera.join().unwrap();
-                }
-                one.stitcher.close();
-            });
+            scope.spawn(move || one.film());
             scope.spawn(move || {
                 let mut seen = 0;
                 for panorama in one.stitcher.panoramas() {

@@ -219,13 +219,13 @@ fn viewers_are_swapped_between_frames() {
         assert!(said.contains("is 90×47 pixels, but the canvas is 101×47"), "{said}");
         let warp = device_warp(&device, 0.0);
         let said = stitcher.swap_warp(warp).unwrap_err();
-        assert!(matches!(said, LiveError::Options(_)), "{said}");
+        assert!(matches!(said, LiveError::Invalid(_)), "{said}");
         assert!(said.to_string().contains("use `swap_viewer`"), "{said}");
         let mut other = rig(20.0, 101);
         other.cameras[0].size[0] -= 1;
         let (other, warp) = viewer(&device, &other);
         let refused = stitcher.swap_viewer(warp, other.clone()).unwrap_err();
-        assert!(matches!(refused, LiveError::Sources { .. }), "{refused}");
+        assert!(matches!(refused, LiveError::Invalid(_)), "{refused}");
         let (_, warp) = viewer(&device, &rig(20.0, 101));
         let said = stitcher.swap_viewer(warp, other).unwrap_err().to_string();
         assert!(said.contains("the left picture is 65×47 pixels"), "{said}");
@@ -239,7 +239,7 @@ fn a_stitcher_of_panoramas_takes_no_viewer() {
         let stitcher = stitcher(&device, waiting());
         let (viewer, warp) = viewer(&device, &rig(15.0, 101));
         let refused = stitcher.swap_viewer(warp, viewer).unwrap_err();
-        assert!(matches!(refused, LiveError::Options(_)), "{refused}");
+        assert!(matches!(refused, LiveError::Invalid(_)), "{refused}");
         assert!(refused.to_string().contains("use `swap_warp`"), "{refused}");
         stitcher.swap_warp(device_warp(&device, 1.0)).unwrap();
     }
@@ -256,7 +256,7 @@ fn a_warp_of_another_geometry_is_refused() {
         let (first, _) = viewer(&device, &rig(15.0, 101));
         let (_, warp) = viewer(&device, &rig(15.0, 102));
         let error = start(first.clone(), warp);
-        assert!(matches!(error, LiveError::Unusable(_)), "{error}");
+        assert!(matches!(error, LiveError::Invalid(_)), "{error}");
         assert!(
             error.to_string().contains("is 102×47 pixels, but the canvas is 101×47"),
             "{error}"
@@ -265,7 +265,7 @@ fn a_warp_of_another_geometry_is_refused() {
         other.cameras[1].size[1] += 1;
         let (_, warp) = viewer(&device, &other);
         let error = start(first, warp);
-        assert!(matches!(error, LiveError::Unusable(_)), "{error}");
+        assert!(matches!(error, LiveError::Invalid(_)), "{error}");
         assert!(error.to_string().contains("the right picture is 65×48 pixels"), "{error}");
     }
 }
