@@ -18,7 +18,6 @@ use panoweave::io::video::VideoError;
 use panoweave::live::LiveError;
 use panoweave::ops::features::FeatureError;
 use panoweave::ops::matching::MatchError;
-use panoweave::ops::refine::RefineError;
 use panoweave::ops::stitch::StitchError;
 use panoweave::ops::trajectory::TrajectoryError;
 use panoweave::ops::view::{TrackError, ViewError};
@@ -93,10 +92,6 @@ pub(crate) enum Failure {
     )]
     Anchor { anchor: usize, cameras: usize },
     #[error(
-        "--refine takes its value after an equals sign: --refine={value}; after a space, {value} would be an input file"
-    )]
-    RefineValue { value: String },
-    #[error(
         "{}: the mask is {}×{} pixels, but the picture {} is {}×{} pixels; give a mask of the size of the picture",
         mask.display(), found.x, found.y, picture.display(), expected.x, expected.y
     )]
@@ -163,8 +158,6 @@ pub(crate) enum Failure {
     Stitch(StitchError),
     #[error(transparent)]
     Panorama(PanoramaError),
-    #[error(transparent)]
-    Refine(RefineError),
     #[error(transparent)]
     Features(FeatureError),
     #[error(transparent)]
@@ -266,7 +259,6 @@ impl Failure {
             | Self::ColourCount { .. }
             | Self::OutputNumbers { .. }
             | Self::Anchor { .. }
-            | Self::RefineValue { .. }
             | Self::Gate { .. } => Kind::Usage,
             Self::OutputIsInput { .. }
             | Self::OutputIsFolder { .. }
@@ -300,7 +292,6 @@ impl Failure {
             | Self::Render(_)
             | Self::Stitch(_)
             | Self::Panorama(_)
-            | Self::Refine(_)
             | Self::Features(_)
             | Self::Matching(_)
             | Self::Kinds { .. }

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use glam::{DVec2, DVec3, UVec2, uvec2};
 use panoweave::device::Stream;
 use panoweave::geometry::calibrate::{
-    Bundle, CalibrateOptions, LeftOutReason, Photo, RigOptions, bundle,
+    CalibrateOptions, Calibration, LeftOutReason, Photo, RigOptions, bundle,
 };
 use panoweave::io::picture::Picture;
 use panoweave::ops::matching::{MatchOptions, links, recalibrate};
@@ -153,7 +153,7 @@ impl Set {
 
     /// Returns the largest error in pixels of the calibrated pairs that overlap by a tenth or more: the mean distance
     /// between the mapped and the true positions of grid points.
-    fn worst(&self, found: &Bundle) -> f64 {
+    fn worst(&self, found: &Calibration) -> f64 {
         let mut worst = 0.0_f64;
         for (l, &left) in found.indices.iter().enumerate() {
             for (r, &right) in found.indices.iter().enumerate().skip(l + 1) {

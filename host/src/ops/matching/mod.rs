@@ -25,7 +25,7 @@ use crate::ops::features::FeatureError;
 pub use describer::{Described, Describer, Keypoint};
 pub use links::links;
 pub use pairs::pairs;
-pub use relocate::{recalibrate, recalibrate_pair, relocate};
+pub use relocate::{recalibrate, relocate};
 
 /// The default of [`MatchOptions::pixels`].
 const PIXELS: u64 = 2_200_000;

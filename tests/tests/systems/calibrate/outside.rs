@@ -53,7 +53,8 @@ fn homographies_of_real_pairs_are_found_again() {
                 .unwrap_or_else(|refusal| panic!("{line}: {refusal}"));
             let off = distance(&found, truth);
             assert!(off < most * scale, "{line}: {model:?} off by {off} px");
-            assert!((found.overlap[0] - share).abs() < 0.05, "{line}: {:?}", found.overlap);
+            let overlap = found.pairs[0].overlap;
+            assert!((overlap[0] - share).abs() < 0.05, "{line}: {overlap:?}");
         }
         many += 1;
     }
@@ -87,13 +88,7 @@ fn matches_of_a_real_matcher_give_the_annotated_homography() {
         match pair(&points, [&left, &right], &CalibrateOptions::default()) {
             Ok(found) => {
                 let off = distance(&found, truth);
-                println!(
-                    "{name}: off by {off:.2} px, {} of {} agree, rms {:.2}, seam {:.2}",
-                    found.inliers.len(),
-                    found.matches,
-                    found.rms_px,
-                    found.seam_error_px
-                );
+                println!("{name}: off by {off:.2} px, {:?}", found.quality());
                 assert!(off < allowed, "{name}: off by {off} px");
             }
             Err(refusal) => panic!("{name}: {refusal}"),

@@ -24,12 +24,7 @@ fn refusal(correspondences: &[Correspondence], options: &CalibrateOptions) -> Re
             assert!(!message.contains('\n') && message.len() > 40, "{message}");
             refusal
         }
-        Ok(found) => panic!(
-            "{} of {} agree, off by {} px: accepted",
-            found.inliers.len(),
-            found.matches,
-            found.seam_error_px
-        ),
+        Ok(found) => panic!("accepted: {:?}", found.quality()),
     }
 }
 
@@ -97,6 +92,7 @@ proptest! {
         ] {
             let options = CalibrateOptions { model, most_noise_px, ..CalibrateOptions::default() };
             if let Ok(found) = pair(&points, [left, right], &options) {
+                let found = &found.pairs[0];
                 prop_assert!(found.seam_error_px.is_finite() && found.rms_px.is_finite());
             }
         }

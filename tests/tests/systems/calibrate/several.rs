@@ -3,8 +3,8 @@
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
-    Bundle, CalibrateOptions, LeftOutReason, ModelChoice, Photo, PhotoPair, Refusal, RigOptions,
-    Views, bundle,
+    CalibrateOptions, Calibration, LeftOutReason, ModelChoice, Photo, PhotoPair, Refusal,
+    RigOptions, Views, bundle,
 };
 use panoweave::geometry::rig::{ModelName, ProjectionName, Rig};
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ fn pairs(cameras: &[Pinhole], matcher: Matcher) -> Vec<PhotoPair> {
 
 /// Returns the largest error over all pairs of overlapping cameras. The error of a pair is the mean distance in pixels
 /// between the mapped and the true positions of grid points.
-fn worst(found: &Bundle, cameras: &[Pinhole]) -> f64 {
+fn worst(found: &Calibration, cameras: &[Pinhole]) -> f64 {
     let off = |left: usize, right: usize| {
         let truth = between(cameras[left], cameras[right]);
         let map = |p| found.views.map(left, right, p);

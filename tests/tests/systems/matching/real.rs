@@ -99,17 +99,13 @@ fn real_pairs_are_calibrated_as_others_did() {
                 Ok(found) => {
                     let sizes = [found.pictures[0].size, found.pictures[1].size];
                     let truth = flat(case.truth);
-                    let off = grid_distance(sizes, &truth, &flat(found.homography_right_to_left)).0;
+                    let off = grid_distance(sizes, &truth, &flat(found.views.homography(0, 1))).0;
                     // Also compare the calibrated camera model, which may include lens distortion, with the homography.
                     let bent = grid_distance(sizes, &truth, &|p| found.views.map(0, 1, p)).0;
                     println!(
-                        "  {:?}: {off:.2} px off, {bent:.2} px with the lenses, {} inliers, {:.2}, rms {:.2}, seam {:.2}, overlap {:.2}",
+                        "  {:?}: {off:.2} px off, {bent:.2} px with the lenses, {:?}",
                         found.views.name(),
-                        found.inliers.len(),
-                        found.inlier_ratio,
-                        found.rms_px,
-                        found.seam_error_px,
-                        found.overlap[0]
+                        found.quality()
                     );
                     if off > case.allowed || bent > case.allowed + LENS {
                         failed.push(format!("{}: {off:.2} px off, {bent:.2} px", case.name));
