@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use glam::UVec2;
 use panoweave::device::DeviceError;
+use panoweave::geometry::MAX_CANVAS_AREA;
 use panoweave::geometry::calibrate::Refusal;
 use panoweave::geometry::homography::HomographyError;
 use panoweave::geometry::intrinsics::IntrinsicsError;
 use panoweave::geometry::rig::RigError;
-use panoweave::geometry::{MAX_CANVAS_AREA, OverlapError};
 use panoweave::io::picture::PictureError;
 use panoweave::io::video::VideoError;
 use panoweave::live::LiveError;
@@ -140,8 +140,6 @@ pub(crate) enum Failure {
     Stdout(#[from] io::Error),
     #[error(transparent)]
     Rig(#[from] RigError),
-    #[error(transparent)]
-    Overlap(#[from] OverlapError),
     #[error(transparent)]
     Homography(#[from] HomographyError),
     #[error(transparent)]
@@ -283,7 +281,6 @@ impl Failure {
             | Self::MaskAll { .. }
             | Self::HomographyCount { .. }
             | Self::Rig(_)
-            | Self::Overlap(_)
             | Self::Homography(_)
             | Self::Lens(_)
             | Self::Warp(_)

@@ -21,7 +21,7 @@ pub use canvas::{Geometry, MAX_CANVAS_AREA};
 pub(crate) use crop::{rectangle_of_cells, seen};
 pub(crate) use lens::{border, pinhole_slope, unproject};
 pub(crate) use overlap::is_full_circle;
-pub use overlap::{CameraArea, CanvasBox, Meeting, OverlapError, Overlaps, PairOverlap};
+pub use overlap::{CameraArea, CanvasBox, Meeting, Overlaps, PairOverlap};
 pub use shared_types::warp::{Camera, Canvas};
 pub use vignetting::Vignetting;
 pub(crate) use vignetting::{MIDDLE, to_corner};

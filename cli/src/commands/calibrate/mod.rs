@@ -201,7 +201,7 @@ fn worst(
     if let Some(drift) = worst.filter(|drift| drift.drifted) {
         return Ok(drift);
     }
-    let overlaps = rig.geometry()?.overlaps()?;
+    let overlaps = rig.geometry()?.overlaps();
     let unchecked = overlaps.pairs.iter().find(|pair| {
         let overlap = pair.pictures[0].max(pair.pictures[1]);
         overlap >= options.least_overlap && pair.cameras.iter().any(|&camera| !is_checked[camera])
