@@ -1,16 +1,16 @@
 //! Stitches a made-up case with the library and judges the panorama: the whole path from pictures to scores, without
 //! other programs.
 
+use crate::case::Case;
+use crate::classes::{Background, CLASSES, Class};
+use crate::grid;
+use crate::judge::{Scores, judge};
 use panoweave::device::Device;
 use panoweave::geometry::calibrate::{CalibrateOptions, Photo, RigOptions, pair};
 use panoweave::io::picture::Picture;
 use panoweave::ops::matching::{MatchOptions, links};
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::panorama::{PanoramaOptions, stitch_geometry};
-use quality_bench::case::Case;
-use quality_bench::classes::{Background, CLASSES, Class};
-use quality_bench::grid;
-use quality_bench::judge::{Scores, judge};
 
 /// Stitches two cameras of different exposure and judges the panorama.
 fn scores(match_colour: bool) -> Scores {
