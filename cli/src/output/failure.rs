@@ -269,7 +269,7 @@ impl Failure {
             | Self::Stdout(_)
             | Self::Warp(WarpError::Unwritable { .. })
             | Self::Trajectory(TrajectoryError::Unwritable { .. } | TrajectoryError::Output(_))
-            | Self::Rig(RigError::Unsaved { .. } | RigError::Unwritable { .. })
+            | Self::Rig(RigError::Unsaved { .. })
             | Self::Picture(
                 PictureError::Extension { .. }
                 | PictureError::Unencodable { .. }

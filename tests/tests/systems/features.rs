@@ -3,14 +3,14 @@
 
 use glam::{UVec2, uvec2};
 use panoweave::device::{Device, Image, Stream};
-use panoweave::ops::features::{
-    Detector, Feature, FeatureError, FeatureOptions, good_features, select,
-};
+use panoweave::ops::features::{Detector, Feature, FeatureOptions, good_features, select};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::upload_plane;
 use panoweave_tests::{data, panoweave_devices};
 use proptest::prelude::*;
 use shared_types::Rgba8;
+
+use crate::malformed::assert_says;
 
 /// A greyscale picture.
 struct Grey {
@@ -389,26 +389,23 @@ fn the_choice_ends_with_the_values() {
 fn what_cannot_be_is_refused_by_name() {
     let stream = Device::simulator().stream().unwrap();
     let new = |options: &FeatureOptions| Detector::new(&stream, uvec2(20, 20), options);
+    let fine = FeatureOptions::default();
     for window in [0, 1, 2, 6, 32, 33, u32::MAX] {
-        let options = FeatureOptions { window, ..FeatureOptions::default() };
-        assert!(matches!(new(&options), Err(FeatureError::Window { .. })), "{window}");
+        let error = new(&FeatureOptions { window, ..fine.clone() }).unwrap_err();
+        assert_says(error, "it must be odd and 3 to 31");
     }
-    let options = FeatureOptions { min_eigenvalue: f32::NAN, ..FeatureOptions::default() };
-    assert!(matches!(new(&options), Err(FeatureError::MinEigenvalue { .. })));
+    let error = new(&FeatureOptions { min_eigenvalue: f32::NAN, ..fine.clone() }).unwrap_err();
+    assert_says(error, "the minimum eigenvalue is NaN");
     for gradient_sigma in [-1.0, 33.0, f32::NAN] {
-        let options = FeatureOptions { gradient_sigma, ..FeatureOptions::default() };
-        assert!(matches!(new(&options), Err(FeatureError::GradientSigma { .. })));
+        let error = new(&FeatureOptions { gradient_sigma, ..fine.clone() }).unwrap_err();
+        assert_says(error, "it must be 0.1 to 32");
     }
-    let options = FeatureOptions::default();
-    let huge = Detector::new(&stream, UVec2::splat(70_000), &options);
-    assert!(matches!(huge, Err(FeatureError::TooLarge { .. })));
-    let mut detector = new(&options).unwrap();
+    let huge = Detector::new(&stream, UVec2::splat(70_000), &fine).unwrap_err();
+    assert_says(huge, "fewer than 2³² pixels");
+    let mut detector = new(&fine).unwrap();
     let picture = Image::<Rgba8>::new(stream.device(), 21, 20).unwrap();
     let error = detector.submit(&stream, picture.view()).unwrap_err();
-    assert!(
-        error.to_string().contains("21×20 pixels, but the detector was created for 20×20"),
-        "{error}"
-    );
+    assert_says(error, "21×20 pixels, but the detector was created for 20×20");
     let luma = Image::<f32>::new(stream.device(), 20, 19).unwrap();
-    assert!(matches!(detector.submit_luma(&stream, luma.view()), Err(FeatureError::Size { .. })));
+    assert_says(detector.submit_luma(&stream, luma.view()).unwrap_err(), "the picture is 20×19");
 }

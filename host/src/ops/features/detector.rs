@@ -49,7 +49,10 @@ impl Detector {
     ) -> Result<Self, FeatureError> {
         options.check()?;
         if size.x.checked_mul(size.y).is_none() {
-            return Err(FeatureError::TooLarge { size });
+            let UVec2 { x, y } = size;
+            return Err(FeatureError::Invalid(format!(
+                "a picture of {x}×{y} pixels is too large; use one with fewer than 2³² pixels"
+            )));
         }
         let image = || Image::new(stream.device(), size.x, size.y);
         let smoothing = if options.smooth {
@@ -104,7 +107,7 @@ impl Detector {
     /// Submits the computation of luma, smoothing, gradients and eigenvalues of a picture, without waiting.
     ///
     /// # Errors
-    /// Returns [`FeatureError::Size`] if the picture does not have the detector's size, or [`FeatureError::Device`].
+    /// Returns [`FeatureError`] if the picture does not have the detector's size, or the device fails.
     #[track_caller]
     pub fn submit(
         &mut self,
@@ -121,7 +124,7 @@ impl Detector {
     /// without waiting.
     ///
     /// # Errors
-    /// Returns [`FeatureError::Size`] if the picture does not have the detector's size, or [`FeatureError::Device`].
+    /// Returns [`FeatureError`] if the picture does not have the detector's size, or the device fails.
     #[track_caller]
     pub fn submit_luma(
         &mut self,
@@ -141,8 +144,13 @@ impl Detector {
     }
 
     fn check_size(&self, (width, height): (u32, u32)) -> Result<(), FeatureError> {
-        let (found, expected) = (UVec2::new(width, height), self.size);
-        if found == expected { Ok(()) } else { Err(FeatureError::Size { found, expected }) }
+        if UVec2::new(width, height) == self.size {
+            return Ok(());
+        }
+        Err(FeatureError::Invalid(format!(
+            "the picture is {width}×{height} pixels, but the detector was created for {}×{}",
+            self.size.x, self.size.y
+        )))
     }
 }
 

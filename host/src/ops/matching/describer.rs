@@ -158,7 +158,12 @@ impl Describer {
         let (width, height) = picture.size();
         let found = UVec2::new(width, height);
         if found != self.size {
-            return Err(MatchError::Size { found, expected: self.size });
+            let (UVec2 { x, y }, size) = (found, self.size);
+            let reason = format!(
+                "the picture is {x}×{y} pixels, but the describer was created for {}×{}",
+                size.x, size.y
+            );
+            return Err(MatchError::Invalid(reason));
         }
         self.submit_levels(stream, picture)?;
         let peaks = self.chosen(stream)?;

@@ -16,7 +16,6 @@ mod pairs;
 mod relocate;
 mod spread;
 
-use glam::UVec2;
 use thiserror::Error;
 
 use crate::device::DeviceError;
@@ -56,19 +55,22 @@ impl MatchOptions {
     /// Checks that all options are in range.
     ///
     /// # Errors
-    /// Returns [`MatchError::Points`], [`MatchError::Pixels`] or [`MatchError::Ratio`] for the first option out of
-    /// range.
+    /// Returns [`MatchError`] for the first option out of range.
     pub fn check(&self) -> Result<(), MatchError> {
         let Self { points, pixels, ratio } = *self;
-        if !(1..=MAX_POINTS).contains(&points) {
-            return Err(MatchError::Points { points });
-        }
-        if pixels == 0 {
-            return Err(MatchError::Pixels);
-        }
-        // These comparisons are false if `ratio` is NaN.
-        let fine = ratio > 0.0 && ratio <= 1.0;
-        if fine { Ok(()) } else { Err(MatchError::Ratio { ratio }) }
+        let reason = if !(1..=MAX_POINTS).contains(&points) {
+            format!("the number of points per picture is {points}; it must be 1 to {MAX_POINTS}")
+        } else if pixels == 0 {
+            "the maximum number of pixels of the first pyramid level is 0; it must be at least 1"
+                .into()
+        } else if ratio > 0.0 && ratio <= 1.0 {
+            return Ok(());
+        } else {
+            format!(
+                "the maximum ratio of descriptor distances is {ratio}; it must be greater than 0 and at most 1"
+            )
+        };
+        Err(MatchError::Invalid(reason))
     }
 }
 
@@ -76,35 +78,9 @@ impl MatchOptions {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MatchError {
-    /// [`MatchOptions::points`] is 0 or greater than 1,000,000.
-    #[error("matching: the number of points per picture is {points}; it must be 1 to {MAX_POINTS}")]
-    Points {
-        /// The value of the option.
-        points: usize,
-    },
-    /// [`MatchOptions::pixels`] is 0.
-    #[error(
-        "matching: the maximum number of pixels of the first pyramid level is 0; it must be at least 1"
-    )]
-    Pixels,
-    /// [`MatchOptions::ratio`] is out of range: it must be greater than 0 and at most 1.
-    #[error(
-        "matching: the maximum ratio of descriptor distances is {ratio}; it must be greater than 0 and at most 1"
-    )]
-    Ratio {
-        /// The value of the option.
-        ratio: f32,
-    },
-    /// The picture does not have the describer's size.
-    #[error(
-        "matching: the picture is {}×{} pixels, but the describer was created for {}×{}", found.x, found.y, expected.x, expected.y
-    )]
-    Size {
-        /// The picture's size.
-        found: UVec2,
-        /// The describer's size.
-        expected: UVec2,
-    },
+    /// An option is out of range, or a picture does not have the describer's size.
+    #[error("matching: {0}")]
+    Invalid(String),
     /// The eigenvalues of a pyramid level could not be computed.
     #[error(transparent)]
     Features(#[from] FeatureError),
