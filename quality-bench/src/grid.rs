@@ -3,11 +3,11 @@
 //! Pixel `(0, 0)` has its centre at the coordinates `(0, 0)`. Colours are RGB levels from 0 to 255 as `f32`.
 
 use std::path::Path;
-use std::sync::Mutex;
 
 use glam::DVec2;
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture as File;
+use rayon::prelude::*;
 
 use crate::Result;
 
@@ -37,17 +37,8 @@ impl<T: Copy + Default + Send + Sync> Grid<T> {
         fill: impl Fn(usize, &mut [T]) + Sync,
     ) -> Self {
         let mut data = vec![T::default(); width * height];
-        let rows = Mutex::new(data.chunks_mut(width.max(1)).enumerate());
-        let next = || rows.lock().ok().and_then(|mut rows| rows.next());
-        std::thread::scope(|scope| {
-            for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-                scope.spawn(|| {
-                    while let Some((y, row)) = next() {
-                        fill(y, row);
-                    }
-                });
-            }
-        });
+        let rows = data.par_chunks_mut(width.max(1)).enumerate();
+        rows.for_each(|(y, row)| fill(y, row));
         Self { width, height, data }
     }
 

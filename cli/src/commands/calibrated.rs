@@ -10,7 +10,7 @@ use panoweave::geometry::calibrate::{
 use panoweave::geometry::intrinsics::Intrinsics;
 use panoweave::geometry::rig::{LensName, MAX_CAMERAS, ModelName, Rig};
 use panoweave::io::picture::Picture;
-use panoweave::ops::matching::{MatchOptions, links, recalibrate};
+use panoweave::ops::matching::{links, recalibrate};
 use serde_json::{Value, json};
 
 use crate::output::failure::Failure;
@@ -110,8 +110,7 @@ pub(crate) fn matched(
     stream: &Stream,
     pictures: &[Picture],
 ) -> Result<Vec<PhotoPair>, Failure> {
-    let options = MatchOptions::default();
-    stages.run("match", "matching", || Ok(links(stream, pictures, &options)?))
+    stages.run("match", "matching", || Ok(links(stream, pictures)?))
 }
 
 impl Calibrated {
@@ -213,7 +212,7 @@ impl Calibrated {
             "left_out": left_out.iter().map(|one| json!({
                 "picture": one.index + 1,
                 "name": files[one.index].to_string_lossy(),
-                "reason": one.reason.to_string(),
+                "reason": one.reason,
             })).collect::<Vec<_>>(),
             "warnings": self.warnings,
         })

@@ -11,6 +11,9 @@ use super::Geometry;
 /// Maximum number of columns or rows of the search grid.
 const GRID: u32 = 1024;
 
+/// The number of times that [`covered`] halves the sides of a cell. The smallest part is 1/64 of a cell wide.
+const HALVINGS: u32 = 6;
+
 /// Returns whether a camera sees a canvas position. As in the stitch kernels, the source position must be inside the
 /// camera's picture. The kernels compute it from a moved canvas and round it to f32, which can move it across the edge
 /// of the picture. So the distance to the edge must be at least one rounding error.
@@ -57,8 +60,24 @@ pub(crate) fn rectangle_of_cells(geometry: &Geometry, step: u32) -> Option<(UVec
     (best.0 > 0).then(|| (best.1 * step, best.2 * step + 1))
 }
 
-/// Returns the rows of cells of a canvas, and whether each is covered: one camera sees its four corners, or the cameras
-/// together see all of its pixels, including those at its sides.
+/// Returns whether the cameras cover all of a cell, from `low` to `high`. If no camera sees all four corners, the
+/// quarters of the cell must be covered, and so on until `halvings` is 0. So a gap between two pictures is found, and a
+/// hole between three.
+fn covered(geometry: &Geometry, low: DVec2, high: DVec2, halvings: u32) -> bool {
+    let Geometry { canvas, cameras } = geometry;
+    let corners = [low, DVec2::new(high.x, low.y), DVec2::new(low.x, high.y), high];
+    if cameras.iter().any(|camera| corners.iter().all(|at| sees(camera, canvas, *at))) {
+        return true;
+    }
+    let middle = low.midpoint(high);
+    corners.iter().all(|at| seen(geometry, *at))
+        && (halvings == 0
+            || corners.iter().all(|&corner| {
+                covered(geometry, corner.min(middle), corner.max(middle), halvings - 1)
+            }))
+}
+
+/// Returns the rows of cells of a canvas, and whether each is [`covered`].
 fn cells(geometry: &Geometry, step: u32) -> Vec<Vec<bool>> {
     let Geometry { canvas, cameras } = geometry;
     let many = canvas.size.saturating_sub(UVec2::ONE) / step;
@@ -74,12 +93,9 @@ fn cells(geometry: &Geometry, step: u32) -> Vec<Vec<bool>> {
         let covered = |x: u32| {
             let i = x as usize;
             let corners = [above[i], above[i + 1], below[i], below[i + 1]];
-            let pixel =
-                |i: u32| UVec2::new(x, y) * step + UVec2::new(i % (step + 1), i / (step + 1));
-            let all_seen =
-                || (0..(step + 1) * (step + 1)).all(|i| seen(geometry, pixel(i).as_dvec2()));
+            let low = (UVec2::new(x, y) * step).as_dvec2();
             corners.iter().fold(u64::MAX, |all, corner| all & corner) != 0
-                || !corners.contains(&0) && all_seen()
+                || !corners.contains(&0) && covered(geometry, low, low + f64::from(step), HALVINGS)
         };
         (0..many.x).map(covered).collect()
     };
@@ -170,17 +186,8 @@ mod tests {
         let size = UVec2::new(95, 70);
         for focal in (0..300).map(|i| 70.0 + 0.37 * f64::from(i)) {
             let camera = |x: f64| {
-                let from_ray = DMat3::from_cols_array(&[
-                    focal,
-                    0.0,
-                    0.0,
-                    0.0,
-                    focal,
-                    0.0,
-                    47.3 - x,
-                    34.7,
-                    1.0,
-                ]);
+                let scale = DMat3::from_scale(DVec2::splat(focal));
+                let from_ray = DMat3::from_translation(dvec2(47.3 - x, 34.7)) * scale;
                 Camera::from_matrix(from_ray, size)
             };
             let canvas = Canvas {

@@ -1,7 +1,6 @@
 //! Measures which part of the canvas each camera covers, and where cameras overlap, from a [`Geometry`] alone.
 //!
-//! The canvas is divided into cells: at most 2048 along the longer side, 1024 with more than 16 cameras, and none smaller
-//! than a pixel. The cameras that see the centre of a cell have the whole cell. So the border of an area is off by at
+//! The canvas is divided into cells: 2048 along the longer side, or 1024 with more than 16 cameras. The cameras that see the centre of a cell have the whole cell. So the border of an area is off by at
 //! most half a cell, and an area at least 100 cells wide and high is within 1 % of its value. An overlap that is
 //! narrower than a cell may be missed.
 //!
@@ -141,9 +140,9 @@ struct Grid<'a> {
 impl<'a> Grid<'a> {
     fn new(geometry: &'a Geometry) -> Self {
         let size = geometry.canvas.size;
-        let most = if geometry.cameras.len() > 16 { 1024 } else { 2048 };
-        let edge = size.max_element().div_ceil(most).max(1);
-        let cells = UVec2::new(size.x.div_ceil(edge), size.y.div_ceil(edge));
+        let most = if geometry.cameras.len() > 16 { 1024.0 } else { 2048.0 };
+        let per_pixel = most / f64::from(size.max_element()).max(1.0);
+        let cells = (size.as_dvec2() * per_pixel).ceil().as_uvec2();
         Self { geometry, cells, step: size.as_dvec2() / cells.max(UVec2::ONE).as_dvec2() }
     }
 

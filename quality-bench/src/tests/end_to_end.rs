@@ -8,7 +8,7 @@ use crate::judge::{Scores, judge};
 use panoweave::device::Device;
 use panoweave::geometry::calibrate::{CalibrateOptions, Photo, RigOptions, pair};
 use panoweave::io::picture::Picture;
-use panoweave::ops::matching::{MatchOptions, links};
+use panoweave::ops::matching::links;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::panorama::{PanoramaOptions, stitch_geometry};
 
@@ -27,7 +27,7 @@ fn scores(match_colour: bool) -> Scores {
         .collect();
     let device = Device::cpu();
     let stream = device.stream().expect("a stream");
-    let found = links(&stream, &pictures, &MatchOptions::default()).expect("matches");
+    let found = links(&stream, &pictures).expect("matches");
     let photos = [0, 1].map(|i| Photo::new(format!("{i}"), pictures[i].size()));
     let calibration =
         pair(&found[0].correspondences, [&photos[0], &photos[1]], &CalibrateOptions::default())

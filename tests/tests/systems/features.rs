@@ -235,30 +235,6 @@ fn luma_is_that_of_bt709() {
     }
 }
 
-#[test]
-fn a_detector_serves_picture_after_picture() {
-    let mut random = Random::new(3);
-    let size = uvec2(200, 150);
-    let options = FeatureOptions { count: 30, border: 5, ..FeatureOptions::default() };
-    for device in panoweave_devices() {
-        let stream = device.stream().unwrap();
-        let mut detector = Detector::new(&stream, size, &options).unwrap();
-        for _ in 0..3 {
-            let grey = Grey { size, levels: random_levels(&mut random, size) };
-            let image = grey.upload(&stream);
-            let alone = good_features(&stream, image.view(), &options).unwrap();
-            detector.submit(&stream, image.view()).unwrap();
-            assert_eq!(detector.features(&stream).unwrap(), alone);
-            // The detector returns the same features for a luma plane with the same levels.
-            let levels: Vec<_> = grey.levels.iter().copied().map(f32::from).collect();
-            let luma = upload_plane(&stream, size, &levels, 0);
-            detector.submit_luma(&stream, luma.view()).unwrap();
-            assert_eq!(detector.features(&stream).unwrap(), alone);
-            assert_eq!(alone.len(), 30);
-        }
-    }
-}
-
 /// The gradients near the edge of a picture must not count as features, whatever the border.
 #[test]
 fn the_edge_of_a_flat_picture_is_no_feature() {
@@ -278,30 +254,6 @@ fn the_edge_of_a_flat_picture_is_no_feature() {
             assert_eq!(found, [], "{options:?}");
         }
     }
-}
-
-#[test]
-fn corners_of_a_square_and_nothing_along_its_edges() {
-    let size = uvec2(160, 140);
-    let inside = |x: u32, y: u32| (60..100).contains(&x) && (50..90).contains(&y);
-    let levels: Vec<_> = (0..size.element_product())
-        .map(|i| if inside(i % size.x, i / size.x) { 220 } else { 40 })
-        .collect();
-    let grey = Grey { size, levels };
-    let stream = Device::simulator().stream().unwrap();
-    let options = FeatureOptions { min_eigenvalue: 10.0, ..FeatureOptions::default() };
-    let found = good_features(&stream, grey.upload(&stream).view(), &options).unwrap();
-    assert_eq!(found.len(), 4, "{found:?}");
-    for corner in [[59.5, 49.5], [99.5, 49.5], [59.5, 89.5], [99.5, 89.5]] {
-        let near = |f: &&Feature| {
-            (f.x as f32 - corner[0]).abs() <= 3.5 && (f.y as f32 - corner[1]).abs() <= 3.5
-        };
-        assert_eq!(found.iter().filter(near).count(), 1, "{corner:?}: {found:?}");
-    }
-    // Without smoothing, the gradients are steeper and the eigenvalues are larger.
-    let rough = FeatureOptions { smooth: false, ..options };
-    let steeper = good_features(&stream, grey.upload(&stream).view(), &rough).unwrap();
-    assert!(steeper.len() == 4 && steeper[0].value > found[0].value, "{steeper:?}");
 }
 
 /// Selects the same features as [`select`], but with the simplest algorithm: sorts all candidates, and compares each

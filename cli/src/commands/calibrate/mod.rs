@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use panoweave::device::DeviceName;
-use panoweave::geometry::calibrate::{CalibrateOptions, Drift, PhotoPair, Refusal, check};
+use panoweave::geometry::calibrate::{
+    CalibrateOptions, Drift, LEAST_OVERLAP, PhotoPair, Refusal, check,
+};
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::{Picture, PictureFormat};
 use panoweave::panorama::vignetting;
@@ -204,7 +206,7 @@ fn worst(
     let overlaps = rig.geometry()?.overlaps();
     let unchecked = overlaps.pairs.iter().find(|pair| {
         let overlap = pair.pictures[0].max(pair.pictures[1]);
-        overlap >= options.least_overlap && pair.cameras.iter().any(|&camera| !is_checked[camera])
+        overlap >= LEAST_OVERLAP && pair.cameras.iter().any(|&camera| !is_checked[camera])
     });
     if let Some(pair) = unchecked {
         let is_pair =

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::bundle_adjustment::Common;
 use super::conflict::{Agreed, agreed};
-use super::left_out::{FalsePair, LeftOut, LeftOutReason};
+use super::left_out::{FalsePair, LeftOut};
 use super::matches::check_picture;
 use super::planes::stretched;
 use super::tree::{Edge, tree};
@@ -71,6 +71,10 @@ pub fn bundle(
     }
 }
 
+/// The reason why a picture of a plane is left out.
+const STRETCHED: &str =
+    "the pictures show one plane, and this one looks along it: a flat panorama cannot show it";
+
 /// A pair that cannot be calibrated or does not fit the other pairs, and the reason.
 struct Refused {
     link: [usize; 2],
@@ -110,7 +114,7 @@ impl Set<'_> {
     }
 
     /// Returns why the picture with this index does not fit the pictures `kept`.
-    fn reason(&self, index: usize, kept: &[usize]) -> LeftOutReason {
+    fn reason(&self, index: usize, kept: &[usize]) -> String {
         let other = |link: &[usize; 2]| {
             let at = link.iter().position(|&i| i == index)?;
             Some(link[1 - at])
@@ -120,22 +124,23 @@ impl Set<'_> {
         if let Some(edge) = own.max_by_key(|edge| edge.inliers.len()) {
             let pictures = self.group(index);
             let other = self.name(other(&edge.link).unwrap_or(index));
-            return LeftOutReason::OtherGroup { other, pictures };
+            return format!(
+                "it overlaps {other}, but its group of {pictures} pictures is not connected to the larger group"
+            );
         }
         let own = self.refused.iter().filter_map(|one| Some((other(&one.link)?, &one.refusal)));
         let mut own: Vec<_> = own.filter(|(other, _)| kept.contains(other)).collect();
         own.sort_by_key(|(_, refusal)| told_first(refusal));
-        match own.first() {
-            Some((_, Refusal::Chance { inliers, .. })) => {
-                LeftOutReason::Foreign { inliers: *inliers }
-            }
-            Some((_, Refusal::TooFew { .. } | Refusal::Implausible { .. })) | None => {
-                LeftOutReason::Foreign { inliers: 0 }
-            }
+        let inliers = match own.first() {
+            Some((_, Refusal::Chance { inliers, .. })) => *inliers,
+            Some((_, Refusal::TooFew { .. } | Refusal::Implausible { .. })) | None => 0,
             Some((other, refusal)) => {
-                LeftOutReason::Pair { other: self.name(*other), refusal: refusal.to_string() }
+                return format!("it does not fit {}: {refusal}", self.name(*other));
             }
-        }
+        };
+        format!(
+            "no other picture shows the same scene: at most {inliers} correspondences agree, no more than by chance"
+        )
     }
 
     /// Returns the number of pictures that edges connect to a picture, including this picture.
@@ -179,7 +184,7 @@ impl Set<'_> {
                 {
                     let lost = self.members.remove(picture);
                     self.edges.retain(|edge| !edge.link.contains(&lost));
-                    let (name, reason) = (self.name(lost), LeftOutReason::Stretched);
+                    let (name, reason) = (self.name(lost), STRETCHED.to_owned());
                     self.left_out.push(LeftOut { index: lost, name, reason });
                     return Ok(None);
                 }
@@ -194,7 +199,7 @@ impl Set<'_> {
 
     /// Returns the error if fewer than two pictures fit together. It lists the most informative reasons first.
     fn disconnected(&self) -> Refusal {
-        if let Some(one) = self.left_out.iter().find(|one| one.reason == LeftOutReason::Stretched) {
+        if let Some(one) = self.left_out.iter().find(|one| one.reason == STRETCHED) {
             return Refusal::Stretched { name: one.name.clone() };
         }
         let mut told: Vec<&Refused> = self.refused.iter().collect();
@@ -263,7 +268,7 @@ fn edge(
         _ => ModelChoice::Auto,
     };
     // Two pictures of the same view are useful in a larger set: each of them connects to the others.
-    let options = CalibrateOptions { model, same_view: true, ..options.clone() };
+    let options = CalibrateOptions { model, same_view: true, ..*options };
     match Edge::new(correspondences, both, &options) {
         Ok(edge) => Ok(Ok(edge.linked([left, right]))),
         Err(malformed @ Refusal::Correspondence { .. }) => Err(malformed),

@@ -56,7 +56,7 @@ pub(super) fn common(
         kept.iter().flat_map(|&e| some(&edges[e].inliers, each)).copied().collect();
     let all: Vec<&Match> = matches.iter().collect();
     let sizes: Vec<UVec2> = pictures.iter().map(|picture| picture.size).collect();
-    let most = most_noise(options, &sizes);
+    let most = most_noise(&sizes);
 
     let plane = |options: &CalibrateOptions| {
         let rotation = options.model == ModelChoice::Rotation;
@@ -88,7 +88,7 @@ fn figures<M: Model>(
 ) -> Vec<Result<PairFigures, Refusal>> {
     // Uses the correspondences of all pairs, because those of a single pair may not determine all parameters.
     let fit = covariance(&fitted.model, matches);
-    let options = CalibrateOptions { same_view: true, ..options.clone() };
+    let options = CalibrateOptions { same_view: true, ..*options };
     let one = |edge: &Edge| {
         let sizes = edge.link.map(|i| pictures[i].size);
         judge(&fitted.model, &edge.matches, fitted.noise, sizes, &options, fit.as_ref())
@@ -142,9 +142,8 @@ fn rotation(
         return Err("all agreeing correspondences lie in one direction".to_owned());
     };
     let kinds = [(first, false), (first, true), (Focal::Each, false), (Focal::Each, true)];
-    let kinds = kinds.into_par_iter().filter(|(_, radial)| !radial || options.radial);
     let settled = |(focal, radial)| settle(rough.model.freed(focal, radial), &all, most);
-    most_plausible(kinds.map(settled).collect(), matches, &all)
+    most_plausible(kinds.into_par_iter().map(settled).collect(), matches, &all)
 }
 
 /// Returns the focal lengths to start from, as fractions of the picture's larger side: the median of the pairs that

@@ -18,8 +18,8 @@
 //! 5. `quality` measures overlap, coverage and the expected misalignment at the seam, and rejects inaccurate models.
 //! 6. `horizon` and `compose` level the cameras, and build the rig and its canvas.
 //!
-//! This module does not read pixels. All arithmetic is f64 with the functions of `libm`, and the options contain the
-//! seed of the random numbers, so the same input gives the same result on every machine. Cost: about 10 ms for a pair
+//! This module does not read pixels. All arithmetic is f64 with the functions of `libm`, and the
+//! random numbers have a fixed seed, so the same input gives the same result on every machine. Cost: about 10 ms for a pair
 //! with 2000 correspondences.
 
 mod bundle;
@@ -49,7 +49,8 @@ use shared_types::warp::Camera;
 pub use bundle::bundle;
 pub use compose::RigOptions;
 pub use drift::{Drift, check};
-pub use left_out::{FalsePair, LeftOut, LeftOutReason};
+pub use left_out::{FalsePair, LeftOut};
+pub use quality::LEAST_OVERLAP;
 pub use refusal::Refusal;
 
 use crate::geometry::rig::{CameraMatrix, LensName, ModelName, Quality, Rig};
@@ -115,36 +116,13 @@ pub enum ModelChoice {
 }
 
 /// Options of a calibration.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CalibrateOptions {
     /// The kind of model that the calibration searches for.
     pub model: ModelChoice,
-    /// Whether the calibration may estimate one radial distortion coefficient, k1, for unknown lenses.
-    pub radial: bool,
-    /// Maximum noise of a correct correspondence, as a standard deviation in pixels. `None` means 3 for pictures with
-    /// sides of up to 2000 pixels, and proportionally more for larger pictures.
-    pub most_noise_px: Option<f64>,
-    /// Minimum overlap, from 0 to 1. The overlap of a picture is the fraction of it that the other picture also shows;
-    /// at least one of the two pictures must reach the minimum.
-    pub least_overlap: f64,
     /// Whether two pictures of the same view are accepted, for instance two exposures from a tripod. They do not
     /// determine a focal length, and a rig of them is rarely useful.
     pub same_view: bool,
-    /// Seed of the random numbers.
-    pub seed: u64,
-}
-
-impl Default for CalibrateOptions {
-    fn default() -> Self {
-        Self {
-            model: ModelChoice::Auto,
-            radial: true,
-            most_noise_px: None,
-            least_overlap: quality::LEAST_OVERLAP,
-            same_view: false,
-            seed: 1,
-        }
-    }
 }
 
 /// The geometric model that relates pictures to each other.

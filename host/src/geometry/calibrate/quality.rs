@@ -23,9 +23,9 @@ const LOG10_CHANCE: f64 = -6.0;
 /// chance, about a hundredth of this fraction agrees.
 const LEAST_SHARE: f64 = 0.05;
 
-/// Default minimum overlap: the fraction of one picture that the other picture also shows, for the picture with the
+/// Minimum overlap: the fraction of one picture that the other picture also shows, for the picture with the
 /// larger fraction. With less overlap, all inliers lie in a narrow strip, and the map outside this strip is inaccurate.
-pub(super) const LEAST_OVERLAP: f64 = 0.03;
+pub const LEAST_OVERLAP: f64 = 0.03;
 
 /// Minimum fraction of the cells in the overlap that must contain inliers. If fewer cells do, all inliers may lie on
 /// one moving object or poster.
@@ -188,7 +188,6 @@ pub(super) fn judge<M: Model>(
     options: &CalibrateOptions,
     fit: Option<&DMatrix<f64>>,
 ) -> Result<PairFigures, Refusal> {
-    let least_overlap = options.least_overlap;
     let (agree, in_overlap) = check_chance(model, matches, noise, sizes)?;
     let Some(link) = matches.first().map(|one| one.link) else {
         return Err(Refusal::TooFew { found: 0 });
@@ -198,8 +197,8 @@ pub(super) fn judge<M: Model>(
 
     let shares = overlap.shares;
     let largest = shares[0].max(shares[1]);
-    if overlap.seen.is_empty() || largest < least_overlap {
-        return Err(Refusal::Overlap { overlap: largest, least: least_overlap });
+    if overlap.seen.is_empty() || largest < LEAST_OVERLAP {
+        return Err(Refusal::Overlap { overlap: largest, least: LEAST_OVERLAP });
     }
     // Two pictures of different size are the same view if one is a smaller copy of the other, so compare scaled
     // positions.

@@ -55,7 +55,7 @@ const NEARLY_IF_STRAINED: f64 = 0.6;
 /// is turned by 30°, with a field of view of 60°, is stretched by a factor of 8 at its outer edge.
 const STRAINED: f64 = 4.0;
 
-/// Default maximum noise, in pixels, for sides of up to 2000 pixels. The maximum grows in proportion to larger sides,
+/// Maximum noise of a correct correspondence, as a standard deviation in pixels, for sides of up to 2000 pixels. The maximum grows in proportion to larger sides,
 /// because the features of larger pictures are detected on downscaled copies.
 const MOST_NOISE: f64 = 3.0;
 
@@ -115,7 +115,7 @@ impl Choice {
         let width = f64::from(sizes[0].x) - 1.0;
         let flipped = |s: &Match| Match { left: DVec2::new(width - s.left.x, s.left.y), ..*s };
         let flipped: Vec<Match> = matches.iter().map(flipped).collect();
-        let options = CalibrateOptions { model: ModelChoice::Homography, ..options.clone() };
+        let options = CalibrateOptions { model: ModelChoice::Homography, ..*options };
         if let Ok(Self::Planes(own)) = choose(&flipped, pictures, &options)
             && let Ok(found) = judge(&own.model, &flipped, own.noise, sizes, &options, None)
             && found.inliers.len() as f64 >= MIRRORED * flipped.len() as f64
@@ -128,11 +128,9 @@ impl Choice {
 }
 
 /// Returns the maximum noise in pixels for pictures of these sizes.
-pub(super) fn most_noise(options: &CalibrateOptions, sizes: &[UVec2]) -> f64 {
+pub(super) fn most_noise(sizes: &[UVec2]) -> f64 {
     let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
-    let most = options.most_noise_px.unwrap_or(MOST_NOISE * (f64::from(side) / 2000.0).max(1.0));
-    // The limit of a tenth of the larger side keeps the noise finite even if the option is infinite.
-    most.max(LEAST_NOISE).min(0.1 * f64::from(side).max(10.0))
+    MOST_NOISE * (f64::from(side) / 2000.0).max(1.0)
 }
 
 /// Returns the standard deviation of the noise of the agreeing correspondences, in pixels.
@@ -191,7 +189,7 @@ pub(super) fn choose(
     options: &CalibrateOptions,
 ) -> Result<Choice, Refusal> {
     let sizes = pictures.map(|picture| picture.size);
-    let most = most_noise(options, &sizes);
+    let most = most_noise(&sizes);
     let loss = Loss::new(most);
     let nothing = || Refusal::Chance { matches: matches.len(), inliers: 0 };
     let all: Vec<&Match> = matches.iter().collect();
@@ -208,22 +206,22 @@ pub(super) fn choose(
             let fits = (apart(0) - apart(1)).abs() < slack && apart(0) > slack;
             Some(start.turned(1, rotation_between(pairs)?.transpose())).filter(|_| fits)
         };
-        let found = search(matches, solve, &loss, options.seed).ok_or_else(nothing)?;
+        let found = search(matches, solve, &loss).ok_or_else(nothing)?;
         let rotation = settle(found.model, &all, most);
         // If rotating cameras are not required and explain fewer than about half of the correspondences, compare them
         // with a homography: the cameras may have different positions and show a flat scene.
         if options.model == ModelChoice::Rotation || found.cost < 0.5 * matches.len() as f64 {
             return Ok(Choice::Cameras(rotation));
         }
-        let plane = plane(matches, sizes, &loss, options.seed).ok_or_else(nothing)?;
+        let plane = plane(matches, sizes, &loss).ok_or_else(nothing)?;
         let plane = settle(plane, &all, most);
         return Ok(better(plane, rotation, matches, &sizes));
     }
 
-    let plane = plane(matches, sizes, &loss, options.seed).ok_or_else(nothing)?;
+    let plane = plane(matches, sizes, &loss).ok_or_else(nothing)?;
     let plane = settle(plane, &some(matches, FEW.max(matches.len() / 2)), most);
     if options.model != ModelChoice::Homography {
-        let rotation = rotation(&plane, matches, pictures, options, most);
+        let rotation = rotation(&plane, matches, pictures, most);
         match rotation {
             Ok(rotation) => {
                 let agree = matches.iter().filter(|one| {
@@ -279,13 +277,13 @@ pub(super) fn better(
 }
 
 /// Finds the homography with the lowest robust cost.
-fn plane(matches: &[Match], sizes: [UVec2; 2], loss: &Loss, seed: u64) -> Option<Planes> {
+fn plane(matches: &[Match], sizes: [UVec2; 2], loss: &Loss) -> Option<Planes> {
     let start = Planes::new(&sizes, 0, vec![DMat3::IDENTITY; 2]);
     let solve = |sample: &[Match; 4]| {
         let matrix = of_four(sample)?;
         Some(start.replaced(vec![DMat3::IDENTITY, matrix]))
     };
-    search(matches, solve, loss, seed).map(|found| found.model)
+    search(matches, solve, loss).map(|found| found.model)
 }
 
 /// Returns cameras that look in the same direction. A camera without a known lens has the focal length `focal` in
@@ -315,7 +313,6 @@ fn rotation(
     plane: &Fitted<Planes>,
     matches: &[Match],
     pictures: [&Photo; 2],
-    options: &CalibrateOptions,
     most: f64,
 ) -> Result<Fitted<Cameras>, String> {
     /// The number of steps of the focal length grid, over the range of [`FOCALS`].
@@ -357,7 +354,7 @@ fn rotation(
     // Each fit starts from the result of an earlier fit with fewer free parameters. `starts[0]` is the start for fits
     // without k1, and `starts[1]` for fits with k1.
     let mut starts = [start.clone(), start];
-    for (focal, radial) in kinds(pictures, options) {
+    for (focal, radial) in kinds(pictures) {
         let fitted = settle(starts[usize::from(radial)].freed(focal, radial), &few, most);
         if !radial {
             starts[0] = fitted.model.clone();
@@ -394,7 +391,7 @@ pub(super) fn most_plausible(
 
 /// Returns the sets of free lens parameters to try, the smallest first. Each set states which focal lengths are free,
 /// and whether k1 is free.
-fn kinds(pictures: [&Photo; 2], options: &CalibrateOptions) -> Vec<(Focal, bool)> {
+fn kinds(pictures: [&Photo; 2]) -> Vec<(Focal, bool)> {
     let unknown = pictures.iter().filter(|picture| picture.lens.is_none()).count();
     let mut focals = Vec::new();
     if unknown == 1 || pictures[0].size == pictures[1].size {
@@ -403,8 +400,7 @@ fn kinds(pictures: [&Photo; 2], options: &CalibrateOptions) -> Vec<(Focal, bool)
     if unknown == 2 {
         focals.push(Focal::Each);
     }
-    let radial: &[bool] = if options.radial { &[false, true] } else { &[false] };
-    focals.into_iter().flat_map(|focal| radial.iter().map(move |&r| (focal, r))).collect()
+    focals.into_iter().flat_map(|focal| [(focal, false), (focal, true)]).collect()
 }
 
 /// Checks that the focal lengths are in range and certain, and that the distortion does not fold a picture. Returns the

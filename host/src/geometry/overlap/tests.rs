@@ -98,7 +98,7 @@ fn random_rectangles_have_their_exact_areas() {
         let common = |set: u64| -> f64 {
             exact.iter().filter(|(seen, _)| *seen & set == set).map(|(_, area)| area).sum()
         };
-        // An edge is off by at most half a cell of 1 pixel, so the area is off by at most half of its perimeter.
+        // An edge is off by at most half a cell, which is smaller than a pixel, so the area is off by at most half of its perimeter.
         let perimeter = 2.0 * 1500.0;
         let close = |share: f64, area: f64| {
             assert!((share * total - area).abs() <= perimeter / 2.0, "{share} of {total}: {area}");

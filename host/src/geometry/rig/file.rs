@@ -25,7 +25,7 @@ struct RigTable {
 #[serde(deny_unknown_fields)]
 struct CameraTable {
     name: String,
-    size: Option<[u32; 2]>,
+    size: Option<Vec<u32>>,
     lens: Option<LensName>,
     matrix: Option<CameraMatrix>,
     opencv: Option<PathBuf>,
@@ -34,8 +34,8 @@ struct CameraTable {
     yaw: Option<f64>,
     pitch: Option<f64>,
     roll: Option<f64>,
-    homography: Option<[f64; 9]>,
-    vignetting: Option<Vignetting>,
+    homography: Option<Vec<f64>>,
+    vignetting: Option<Vec<f64>>,
 }
 
 /// Returns the TOML of a checked rig.
@@ -43,8 +43,9 @@ pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
     let camera = |camera: &RigCamera| {
         let table = CameraTable {
             name: camera.name.clone(),
-            size: Some(camera.size),
-            vignetting: (camera.vignetting != Vignetting::NONE).then_some(camera.vignetting),
+            size: Some(camera.size.to_vec()),
+            vignetting: (camera.vignetting != Vignetting::NONE)
+                .then(|| camera.vignetting.0.to_vec()),
             ..CameraTable::default()
         };
         match &camera.view {
@@ -57,9 +58,10 @@ pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
                 roll: Some(mount.roll),
                 ..table
             },
-            CameraPose::Homography(matrix) => {
-                CameraTable { homography: Some(matrix.transpose().to_cols_array()), ..table }
-            }
+            CameraPose::Homography(matrix) => CameraTable {
+                homography: Some(matrix.transpose().to_cols_array().to_vec()),
+                ..table
+            },
         }
     };
     let camera = rig.cameras.iter().map(camera).collect();
@@ -108,7 +110,13 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
 /// reason why it cannot.
 fn complete(table: CameraTable, folder: &Path) -> Result<RigCamera, String> {
     let field = |name: &str, reason: &str| format!("{name} of camera {:?} {reason}", table.name);
-    let (size, view) = if let Some(rows) = table.homography {
+    let stated = exactly(&table.size, || field("size", "must be two numbers, width and height"))?;
+    let vignetting = exactly(&table.vignetting, || {
+        field("vignetting", "must be three numbers, the coefficients of r², r⁴ and r⁶")
+    })?;
+    let rows =
+        exactly(&table.homography, || field("homography", "must be nine numbers, 3 rows of 3"))?;
+    let (size, view) = if let Some(rows) = rows {
         let others = [
             ("lens", table.lens.is_some()),
             ("matrix", table.matrix.is_some()),
@@ -124,12 +132,12 @@ fn complete(table: CameraTable, folder: &Path) -> Result<RigCamera, String> {
         }
         let missing = || field("size", "is missing; give size = [width, height]");
         let matrix = DMat3::from_cols_array(&rows).transpose();
-        (table.size.ok_or_else(missing)?, CameraPose::Homography(matrix))
+        (stated.ok_or_else(missing)?, CameraPose::Homography(matrix))
     } else {
         let missing = || field("lens", "is missing; give \"pinhole\" or \"fisheye\"");
         let lens = table.lens.ok_or_else(missing)?;
         let (matrix, distortion, calibrated) = calibration(&table, folder)?;
-        let size = match (table.size, calibrated) {
+        let size = match (stated, calibrated) {
             (Some([width, height]), Some([w, h])) if [width, height] != [w, h] => {
                 return Err(field(
                     "size",
@@ -150,8 +158,17 @@ fn complete(table: CameraTable, folder: &Path) -> Result<RigCamera, String> {
             [table.yaw, table.pitch, table.roll].map(Option::unwrap_or_default);
         (size, CameraPose::Mount(Mount { lens, matrix, distortion, yaw, pitch, roll }))
     };
-    let vignetting = table.vignetting.unwrap_or_default();
+    let vignetting = vignetting.map_or(Vignetting::NONE, Vignetting);
     Ok(RigCamera { name: table.name, size, view, vignetting })
+}
+
+/// Returns the numbers of a list that must have `N` of them, if it is given.
+fn exactly<T: Copy, const N: usize>(
+    list: &Option<Vec<T>>,
+    wrong: impl Fn() -> String,
+) -> Result<Option<[T; N]>, String> {
+    let list = list.as_deref().map(<[T; N]>::try_from).transpose();
+    list.map_err(|_| wrong())
 }
 
 /// The camera matrix and the distortion coefficients of a camera, and the picture size if a calibration file states it.

@@ -73,12 +73,6 @@ impl Detector {
         Ok(Self { options: options.clone(), size, luma: image()?, maps })
     }
 
-    /// Returns the options that were passed to [`new`](Self::new).
-    #[must_use]
-    pub fn options(&self) -> &FeatureOptions {
-        &self.options
-    }
-
     /// Returns the luma of the picture of the last [`submit`](Self::submit), in levels from 0 to 255.
     #[must_use]
     pub fn luma(&self) -> &Image<f32> {

@@ -16,6 +16,7 @@ mod pairs;
 mod relocate;
 mod spread;
 
+use glam::UVec2;
 use thiserror::Error;
 
 use crate::device::DeviceError;
@@ -26,61 +27,19 @@ pub use links::links;
 pub use pairs::pairs;
 pub use relocate::{recalibrate, relocate};
 
-/// The default of [`MatchOptions::pixels`].
+/// The maximum number of pixels of the first pyramid level. Larger pictures are downscaled first.
 const PIXELS: u64 = 2_200_000;
 
-/// The maximum value of [`MatchOptions::points`].
-const MAX_POINTS: usize = 1_000_000;
-
-/// Options for finding and matching points.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MatchOptions {
-    /// The maximum number of points per picture: 1 to 1,000,000.
-    pub points: usize,
-    /// The maximum number of pixels of the first pyramid level, at least 1. Larger pictures are downscaled first.
-    pub pixels: u64,
-    /// The ratio test: the descriptor distance of a match, divided by that of the best candidate at another position,
-    /// must be at most this number. The number must be greater than 0 and at most 1. Larger values accept more
-    /// ambiguous matches.
-    pub ratio: f32,
-}
-
-impl Default for MatchOptions {
-    fn default() -> Self {
-        Self { points: 2000, pixels: PIXELS, ratio: 0.9 }
-    }
-}
-
-impl MatchOptions {
-    /// Checks that all options are in range.
-    ///
-    /// # Errors
-    /// Returns [`MatchError`] for the first option out of range.
-    pub fn check(&self) -> Result<(), MatchError> {
-        let Self { points, pixels, ratio } = *self;
-        let reason = if !(1..=MAX_POINTS).contains(&points) {
-            format!("the number of points per picture is {points}; it must be 1 to {MAX_POINTS}")
-        } else if pixels == 0 {
-            "the maximum number of pixels of the first pyramid level is 0; it must be at least 1"
-                .into()
-        } else if ratio > 0.0 && ratio <= 1.0 {
-            return Ok(());
-        } else {
-            format!(
-                "the maximum ratio of descriptor distances is {ratio}; it must be greater than 0 and at most 1"
-            )
-        };
-        Err(MatchError::Invalid(reason))
-    }
-}
-
-/// The error if an option or the size of a picture is invalid, or the device failed.
+/// The error if a picture has another size than the describer, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MatchError {
-    /// An option is out of range, or a picture does not have the describer's size.
-    #[error("matching: {0}")]
-    Invalid(String),
+    /// The picture does not have the describer's size.
+    #[error(
+        "matching: the picture is {}×{} pixels, but the describer was created for {}×{}", found.x, found.y, expected.x, expected.y
+    )]
+    #[expect(missing_docs, reason = "the message explains the fields")]
+    Size { found: UVec2, expected: UVec2 },
     /// The eigenvalues of a pyramid level could not be computed.
     #[error(transparent)]
     Features(#[from] FeatureError),

@@ -102,7 +102,7 @@ pub fn recalibrate<P: Pixel>(
         Views::Planes(_) => ModelChoice::Homography,
         Views::Cameras(_) => ModelChoice::Rotation,
     };
-    match bundle(photos, &relocated, &CalibrateOptions { model, ..options.clone() }) {
+    match bundle(photos, &relocated, &CalibrateOptions { model, ..*options }) {
         Ok(again) if alike(&again) => {
             let Calibration { left_out, mut false_pairs, .. } = found;
             false_pairs.extend(again.false_pairs);

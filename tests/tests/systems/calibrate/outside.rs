@@ -10,13 +10,7 @@ use panoweave::geometry::calibrate::{
 };
 use panoweave_tests::data;
 
-use panoweave_tests::made_up::{Matcher, flat, grid_distance};
-
-/// Parses the nine numbers of a 3 × 3 matrix, which are listed row by row.
-fn matrix(text: &str) -> DMat3 {
-    let numbers: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
-    DMat3::from_cols_array(&numbers.try_into().unwrap()).transpose()
-}
+use panoweave_tests::made_up::{Matcher, flat, grid_distance, matrix};
 
 fn picture(path: &std::path::Path) -> Photo {
     let (width, height) = image_dimensions(path).unwrap();

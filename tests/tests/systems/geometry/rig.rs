@@ -153,7 +153,7 @@ fn every_impossible_number_has_its_error() {
         ("roll = 90.0", &["roll = nan"], "roll of camera \"left\" is "),
         ("\"right\"", &["\"left\"", "\"\""], "name of camera 2 is "),
         ("size = [3840, 2160]", &[""], "give size = [width, height], or a calibration file"),
-        ("size = [3840, 2160]", &["size = [1, 2, 3]"], "expected an array of length 2"),
+        ("size = [3840, 2160]", &["size = [1, 2, 3]"], "must be two numbers"),
         ("lens = \"fisheye\"", &[""], "lens of camera \"right\" is missing"),
         (matrix, &[""], "has neither of matrix and opencv"),
         (
@@ -162,7 +162,7 @@ fn every_impossible_number_has_its_error() {
             "has both of matrix and opencv",
         ),
         ("roll = 90.0", &["opencv_camera = 2"], "only allowed with opencv"),
-        ("yaw = -35", &["vignetting = [-0.3]"], "expected an array of length 3"),
+        ("yaw = -35", &["vignetting = [-0.3]"], "must be three numbers"),
         (
             "yaw = -35",
             &["vignetting = [-0.3, 0.0, nan]", "vignetting = [-4.0, 3.5, 0.5]"],
@@ -275,7 +275,7 @@ fn what_a_homography_camera_and_figures_may_not_be() {
         (numbers, &*with("lens = \"pinhole\""), "lens of camera \"third\" cannot be combined"),
         (numbers, &with("yaw = 3.0"), "yaw of camera \"third\" cannot be combined"),
         (numbers, &with("distortion = [0.1]"), "distortion of camera \"third\" cannot be combined"),
-        (numbers, "[1.0, 0.0]", "expected an array of length 9"),
+        (numbers, "[1.0, 0.0]", "must be nine numbers"),
         (numbers, "[1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 0.0, 0.0, 1.0]", "is singular"),
         ("239.5, 0.1", "239.5, nan", "must be nine finite numbers"),
         ("size = [640, 480]", "", "size of camera \"third\" is missing"),
