@@ -1,8 +1,8 @@
 //! Measures which part of the canvas each camera covers, and where cameras overlap, from a [`Geometry`] alone.
 //!
-//! The canvas is divided into cells: 2048 along the longer side, or 1024 with more than 16 cameras. The cameras that see the centre of a cell have the whole cell. So the border of an area is off by at
-//! most half a cell, and an area at least 100 cells wide and high is within 1 % of its value. An overlap that is
-//! narrower than a cell may be missed.
+//! The canvas is divided into cells: 2048 along the longer side, or 1024 with more than 16 cameras. The cameras that see
+//! the centre of a cell have the whole cell. So the border of an area is off by at most half a cell, and an area at least
+//! 100 cells wide and high is within 1 % of its value. An overlap that is narrower than a cell may be missed.
 //!
 //! All results come from one table: the region of each distinct set of cameras. A camera, a pair and the uncovered part
 //! are sums over the sets that match. As in the stitch kernels, a camera sees a point if the source position is at least
