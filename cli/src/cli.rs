@@ -8,7 +8,6 @@ use crate::commands::{
     calibrate, compare, completions, features, info, man, quality, rig, stitch, trajectory, video,
     warp,
 };
-use crate::options::refine;
 use crate::output::interrupt::{self, Interrupt};
 use crate::output::{log, report};
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
@@ -70,9 +69,6 @@ enum Command {
 /// Parses the command line, runs the subcommand, and returns the program's exit code.
 pub(crate) fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    if let Err(failure) = refine::check(&arguments) {
-        return report::failure(&failure, asks_for_json());
-    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return report::usage(&error, asks_for_json()),

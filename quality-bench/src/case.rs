@@ -6,8 +6,8 @@ use std::sync::Arc;
 use fastrand::Rng;
 use glam::{DMat3, DVec2, DVec3};
 
+use crate::Result;
 use crate::classes::{Background, Class};
-use crate::error::Result;
 use crate::grid::{self, Grid, Mask, Picture, Rgb};
 use crate::projection::{Projection, Surface};
 use crate::rig::{self, Camera, level};
@@ -15,36 +15,32 @@ use crate::scene::{Board, Scene, Texture};
 
 /// A scene and the cameras that look at it.
 #[derive(Clone, Debug)]
-pub struct Case {
-    /// The class's name.
-    pub class: &'static str,
-    /// The seed.
-    pub seed: u64,
-    /// The scene.
-    pub scene: Scene,
-    /// The cameras.
-    pub cameras: Vec<Camera>,
+pub(crate) struct Case {
+    pub(crate) class: &'static str,
+    pub(crate) seed: u64,
+    pub(crate) scene: Scene,
+    pub(crate) cameras: Vec<Camera>,
 }
 
 /// The truth of a case: the scene as an ideal camera sees it, on a canvas with the cameras' resolution.
 #[derive(Clone, Debug)]
-pub struct Truth {
+pub(crate) struct Truth {
     /// The mapping of directions to pixels of the canvas.
-    pub projection: Projection,
+    pub(crate) projection: Projection,
     /// The picture: each pixel as the first camera that sees it would show it.
-    pub picture: Picture,
+    pub(crate) picture: Picture,
     /// Number of cameras that see each pixel.
-    pub seen: Grid<u8>,
+    pub(crate) seen: Grid<u8>,
     /// The pixels at which objects hide different things from different cameras.
-    pub ambiguous: Mask,
+    pub(crate) ambiguous: Mask,
     /// The picture as each camera sees it, if the case has objects in front of the background. A camera's picture is
     /// black where it sees nothing.
-    pub views: Vec<Picture>,
+    pub(crate) views: Vec<Picture>,
 }
 
 /// The photographs of the outside data that can be backgrounds, relative to the data's folder. They have at least 1300
 /// columns.
-pub const PHOTOS: [&str; 5] = [
+pub(crate) const PHOTOS: [&str; 5] = [
     "homography/magsac/Brussels/BrusselsA.jpg",
     "scenes/s/s2.jpg",
     "scenes/weir/weir_2.jpg",
@@ -55,7 +51,7 @@ pub const PHOTOS: [&str; 5] = [
 impl Case {
     /// Returns the case of a class and a seed, or `None` if its photograph is missing. `size` scales the cameras'
     /// pictures. `data` is the folder of the outside data.
-    pub fn new(class: &Class, seed: u64, size: f64, data: &Path) -> Result<Option<Self>> {
+    pub(crate) fn new(class: &Class, seed: u64, size: f64, data: &Path) -> Result<Option<Self>> {
         let name = class.name.bytes().fold(7, |h: u64, b| h.wrapping_mul(131) ^ u64::from(b));
         let mut rng = Rng::with_seed(name ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut cameras = rig::random(class, &mut rng);
@@ -94,8 +90,7 @@ impl Case {
     }
 
     /// Renders the picture of a camera.
-    #[must_use]
-    pub fn photograph(&self, index: usize) -> Picture {
+    pub(crate) fn photograph(&self, index: usize) -> Picture {
         let camera = &self.cameras[index];
         let [width, height] = camera.size;
         let light = Grid::from_fn(width, height, |x, y| {
@@ -125,8 +120,7 @@ impl Case {
     }
 
     /// Renders the truth.
-    #[must_use]
-    pub fn truth(&self) -> Truth {
+    pub(crate) fn truth(&self) -> Truth {
         let (projection, width, height) = self.canvas();
         let first = |x, y| {
             let direction = projection.direction(DVec2::new(x as f64, y as f64));
@@ -201,26 +195,6 @@ impl Case {
         let centre = DVec2::new(if size.x > 0.9 * most { most / 2.0 } else { -low.x }, -low.y);
         let width = if size.x > 0.9 * most { most } else { size.x };
         (Projection { centre, ..whole }, width as usize, size.y as usize)
-    }
-}
-
-impl Truth {
-    /// Returns a picture file as truth, for pictures without a known projection. It counts as a flat picture; the
-    /// judge's smooth residual absorbs what another projection changes.
-    pub fn open(file: &Path) -> Result<Self> {
-        let (picture, mask) = grid::open(file)?;
-        let (width, height) = (picture.width, picture.height);
-        let centre = (DVec2::new(width as f64, height as f64) - 1.0) / 2.0;
-        let focal = width.max(height) as f64;
-        let turn = DMat3::IDENTITY;
-        Ok(Self {
-            projection: Projection { surface: Surface::Plane, focal, centre, turn },
-            picture,
-            // Everything counts as overlap, because the overlaps are not known.
-            seen: mask.map(|shown| if shown { 2 } else { 0 }),
-            ambiguous: Grid { width, height, data: vec![false; width * height] },
-            views: Vec::new(),
-        })
     }
 }
 

@@ -1,17 +1,12 @@
 //! The classes of scenes as data: what each class changes about a plain rig.
 
-/// The backgrounds of a class. Its seeds use them in turn.
+/// The backgrounds of a class, one for each [`Texture`](crate::scene::Texture). Its seeds use them in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Background {
-    /// [`crate::scene::Texture::Noise`]
+pub(crate) enum Background {
     Noise,
-    /// [`crate::scene::Texture::City`]
     City,
-    /// [`crate::scene::Texture::Text`]
     Text,
-    /// [`crate::scene::Texture::Sky`]
     Sky,
-    /// [`crate::scene::Texture::Foliage`]
     Foliage,
     /// A photograph of the outside data, selected by the seed.
     Photo,
@@ -21,51 +16,49 @@ use Background::{City, Foliage, Noise, Photo, Sky, Text};
 
 /// A class: ranges from which the seed draws a rig. Ranges are `(smallest, largest)`.
 #[derive(Clone, Copy, Debug)]
-pub struct Class {
-    /// The name in results.
-    pub name: &'static str,
+pub(crate) struct Class {
+    pub(crate) name: &'static str,
     /// The difficulty, for the report.
-    pub what: &'static str,
-    /// The backgrounds.
-    pub backgrounds: &'static [Background],
+    pub(crate) what: &'static str,
+    pub(crate) backgrounds: &'static [Background],
     /// Number of seeds of a full run.
-    pub seeds: u64,
+    pub(crate) seeds: u64,
     /// Number of cameras of a row.
-    pub cameras: (usize, usize),
+    pub(crate) cameras: (usize, usize),
     /// Number of rows.
-    pub rows: usize,
+    pub(crate) rows: usize,
     /// Whether the row closes around the full circle.
-    pub full_turn: bool,
+    pub(crate) full_turn: bool,
     /// Horizontal field of view of a camera, in degrees.
-    pub view: (f64, f64),
+    pub(crate) view: (f64, f64),
     /// The part of a camera's field of view that the next camera sees too.
-    pub overlap: (f64, f64),
+    pub(crate) overlap: (f64, f64),
     /// Largest random roll of a camera, in degrees.
-    pub roll: f64,
+    pub(crate) roll: f64,
     /// Largest random change of yaw and pitch of a camera, in degrees.
-    pub jitter: f64,
+    pub(crate) jitter: f64,
     /// Largest exposure difference from the truth, in stops (factors of 2).
-    pub stops: f64,
+    pub(crate) stops: f64,
     /// Largest gain of the red and blue channels of a camera, relative to green, as `ln`.
-    pub white: f64,
+    pub(crate) white: f64,
     /// Light lost in the corners.
-    pub vignette: (f64, f64),
+    pub(crate) vignette: (f64, f64),
     /// Largest part of the light that haze adds at its middle, which is at another place in each picture.
-    pub haze: f64,
+    pub(crate) haze: f64,
     /// Strength of the S-shaped response of all cameras, from 0 to 1.
-    pub response: f64,
+    pub(crate) response: f64,
     /// Standard deviation of the noise at white, as a part of white.
-    pub noise: f64,
+    pub(crate) noise: f64,
     /// Standard deviation of the blur in pixels. Each camera has its own.
-    pub blur: (f64, f64),
+    pub(crate) blur: (f64, f64),
     /// Radial distortion: the change at half the picture's width, as a part of it.
-    pub distortion: (f64, f64),
+    pub(crate) distortion: (f64, f64),
     /// Radius of the ball that contains the cameras, in metres.
-    pub baseline: f64,
+    pub(crate) baseline: f64,
     /// Number of near objects at rest.
-    pub near: usize,
+    pub(crate) near: usize,
     /// Number of moving objects.
-    pub moving: usize,
+    pub(crate) moving: usize,
 }
 
 /// Cameras that differ in nothing but their direction.
@@ -95,7 +88,7 @@ const PLAIN: Class = Class {
 };
 
 /// All classes, in the order of the report.
-pub const CLASSES: [Class; 16] = [
+pub(crate) const CLASSES: [Class; 16] = [
     Class { seeds: 4, ..PLAIN },
     Class {
         name: "exposure",
@@ -206,7 +199,7 @@ pub const CLASSES: [Class; 16] = [
 ];
 
 /// The class of the sequences: cameras with noise and slightly different exposures, and objects that move.
-pub const VIDEO: Class = Class {
+pub(crate) const VIDEO: Class = Class {
     name: "video",
     what: "20 frames; noise, exposures that drift by ±0.25 stops, moving objects",
     backgrounds: &[City, Foliage],

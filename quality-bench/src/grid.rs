@@ -3,87 +3,83 @@
 //! Pixel `(0, 0)` has its centre at the coordinates `(0, 0)`. Colours are RGB levels from 0 to 255 as `f32`.
 
 use std::path::Path;
-use std::sync::Mutex;
 
 use glam::DVec2;
-use image::{ImageReader, Rgba, RgbaImage};
+use panoweave::frame::Rgba8;
+use panoweave::io::picture::Picture as File;
+use rayon::prelude::*;
 
-use crate::error::{Error, Result};
+use crate::Result;
 
 /// An RGB colour. In a picture, levels from 0 to 255.
-pub type Rgb = [f32; 3];
+pub(crate) type Rgb = [f32; 3];
 
-/// A rectangle of values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Grid<T> {
-    /// Number of columns.
-    pub width: usize,
-    /// Number of rows.
-    pub height: usize,
+pub(crate) struct Grid<T> {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
     /// The values, row by row.
-    pub data: Vec<T>,
+    pub(crate) data: Vec<T>,
 }
 
 /// A colour picture.
-pub type Picture = Grid<Rgb>;
+pub(crate) type Picture = Grid<Rgb>;
 /// One channel of a picture.
-pub type Plane = Grid<f32>;
+pub(crate) type Plane = Grid<f32>;
 /// The pixels that count.
-pub type Mask = Grid<bool>;
+pub(crate) type Mask = Grid<bool>;
 
 impl<T: Copy + Default + Send + Sync> Grid<T> {
     /// Fills a grid row by row, on all cores. `fill` gets the number of a row and the row with default values.
-    pub fn from_rows(width: usize, height: usize, fill: impl Fn(usize, &mut [T]) + Sync) -> Self {
+    pub(crate) fn from_rows(
+        width: usize,
+        height: usize,
+        fill: impl Fn(usize, &mut [T]) + Sync,
+    ) -> Self {
         let mut data = vec![T::default(); width * height];
-        let rows = Mutex::new(data.chunks_mut(width.max(1)).enumerate());
-        let next = || rows.lock().ok().and_then(|mut rows| rows.next());
-        std::thread::scope(|scope| {
-            for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-                scope.spawn(|| {
-                    while let Some((y, row)) = next() {
-                        fill(y, row);
-                    }
-                });
-            }
-        });
+        let rows = data.par_chunks_mut(width.max(1)).enumerate();
+        rows.for_each(|(y, row)| fill(y, row));
         Self { width, height, data }
     }
 
     /// Computes the value of each pixel from its column and row, on all cores.
-    pub fn from_fn(width: usize, height: usize, value: impl Fn(usize, usize) -> T + Sync) -> Self {
+    pub(crate) fn from_fn(
+        width: usize,
+        height: usize,
+        value: impl Fn(usize, usize) -> T + Sync,
+    ) -> Self {
         Self::from_rows(width, height, |y, row| {
             row.iter_mut().enumerate().for_each(|(x, pixel)| *pixel = value(x, y));
         })
     }
 
-    /// Returns a row.
     fn row(&self, y: usize) -> &[T] {
         &self.data[y * self.width..(y + 1) * self.width]
     }
 
     /// Returns the value at a column and row, or `None` outside.
-    #[must_use]
-    pub fn get_at(&self, x: isize, y: isize) -> Option<T> {
+    pub(crate) fn get_at(&self, x: isize, y: isize) -> Option<T> {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
         (x < self.width && y < self.height).then(|| self.data[y * self.width + x])
     }
 
     /// Returns the value at a column and row. Coordinates outside are moved to the border.
-    #[must_use]
-    pub fn at(&self, x: isize, y: isize) -> T {
+    pub(crate) fn at(&self, x: isize, y: isize) -> T {
         let x = x.clamp(0, self.width as isize - 1) as usize;
         let y = y.clamp(0, self.height as isize - 1) as usize;
         self.data[y * self.width + x]
     }
 
     /// Returns a grid of the same size with `map` applied to each value.
-    pub fn map<U: Copy + Default + Send + Sync>(&self, map: impl Fn(T) -> U + Sync) -> Grid<U> {
+    pub(crate) fn map<U: Copy + Default + Send + Sync>(
+        &self,
+        map: impl Fn(T) -> U + Sync,
+    ) -> Grid<U> {
         Grid::from_fn(self.width, self.height, |x, y| map(self.data[y * self.width + x]))
     }
 
     /// Returns whether a point lies at least `border` pixels inside the outer pixel centres.
-    #[must_use]
-    pub fn contains(&self, p: DVec2, border: f64) -> bool {
+    pub(crate) fn contains(&self, p: DVec2, border: f64) -> bool {
         let (right, bottom) = (self.width as f64 - 1.0, self.height as f64 - 1.0);
         p.x >= border && p.y >= border && p.x <= right - border && p.y <= bottom - border
     }
@@ -102,8 +98,7 @@ fn spline(t: f32) -> [f32; 4] {
 
 impl Picture {
     /// Interpolates with Catmull-Rom splines (4×4 pixels).
-    #[must_use]
-    pub fn sample(&self, p: DVec2) -> Rgb {
+    pub(crate) fn sample(&self, p: DVec2) -> Rgb {
         let (x, y) = (p.x.floor(), p.y.floor());
         let (wx, wy) = (spline((p.x - x) as f32), spline((p.y - y) as f32));
         let mut sum = [0.0; 3];
@@ -117,66 +112,45 @@ impl Picture {
     }
 
     /// Returns the brightness: the mean of the three channels with the weights of BT.601.
-    #[must_use]
-    pub fn luma(&self) -> Plane {
+    pub(crate) fn luma(&self) -> Plane {
         self.map(|[r, g, b]| 0.299 * r + 0.587 * g + 0.114 * b)
     }
 
-    /// Returns one channel.
-    #[must_use]
-    pub fn channel(&self, c: usize) -> Plane {
+    pub(crate) fn channel(&self, c: usize) -> Plane {
         self.map(|colour| colour[c])
     }
 
-    /// Writes a PNG or JPEG file, without alpha.
-    pub fn save(&self, file: &Path) -> Result<()> {
-        let bytes: Vec<u8> =
-            self.data.iter().flatten().map(|v| v.round().clamp(0.0, 255.0) as u8).collect();
-        image::save_buffer(
-            file,
-            &bytes,
-            self.width as u32,
-            self.height as u32,
-            image::ExtendedColorType::Rgb8,
-        )
-        .map_err(|source| Error::picture(file, source))
-    }
-
-    /// Returns the picture with half the width and height, or `1 / n` of them.
-    #[must_use]
-    pub fn reduced(&self, n: usize) -> Self {
-        Self::from_fn(self.width / n, self.height / n, |x, y| {
-            let mut sum = [0.0; 3];
-            for i in 0..n * n {
-                let colour = self.data[(y * n + i / n) * self.width + x * n + i % n];
-                (0..3).for_each(|c| sum[c] += colour[c] / (n * n) as f32);
-            }
-            sum
-        })
+    /// Writes a PNG file.
+    pub(crate) fn save(&self, file: &Path) -> Result<()> {
+        let pixel = |colour: &Rgb| {
+            let [r, g, b] = colour.map(|v| v.round().clamp(0.0, 255.0) as u8);
+            Rgba8::opaque(r, g, b)
+        };
+        let (width, height) = (self.width as u32, self.height as u32);
+        let pixels = self.data.iter().map(pixel).collect();
+        let picture =
+            File::from_pixels(width, height, pixels).ok_or("a grid without its values")?;
+        picture.save(file).map_err(|error| error.to_string())
     }
 }
 
 /// Reads a picture and the pixels that it shows. Transparent pixels are not shown. If the file has no transparent
 /// pixels, fully black pixels are not shown, because most stitchers fill the outside with black.
-pub fn open(file: &Path) -> Result<(Picture, Mask)> {
-    let reader = ImageReader::open(file).and_then(ImageReader::with_guessed_format);
-    let reader = reader.map_err(|source| Error::file(file, source))?;
-    let pixels: RgbaImage =
-        reader.decode().map_err(|source| Error::picture(file, source))?.into_rgba8();
-    let (width, height) = (pixels.width() as usize, pixels.height() as usize);
-    let transparent = pixels.pixels().any(|p| p[3] < 128);
-    let shown = |&Rgba([r, g, b, a]): &Rgba<u8>| {
+pub(crate) fn open(file: &Path) -> Result<(Picture, Mask)> {
+    let picture = File::open(file).map_err(|error| error.to_string())?;
+    let (width, height) = (picture.width() as usize, picture.height() as usize);
+    let transparent = picture.pixels().iter().any(|pixel| pixel.a < 128);
+    let shown = |&Rgba8 { r, g, b, a }: &Rgba8| {
         if transparent { a >= 128 } else { (r, g, b) != (0, 0, 0) }
     };
-    let mask = Grid { width, height, data: pixels.pixels().map(shown).collect() };
-    let colour = |p: &Rgba<u8>| [0, 1, 2].map(|c| f32::from(p[c]));
-    Ok((Grid { width, height, data: pixels.pixels().map(colour).collect() }, mask))
+    let mask = Grid { width, height, data: picture.pixels().iter().map(shown).collect() };
+    let colour = |&Rgba8 { r, g, b, .. }: &Rgba8| [r, g, b].map(f32::from);
+    Ok((Grid { width, height, data: picture.pixels().iter().map(colour).collect() }, mask))
 }
 
 impl Plane {
     /// Blurs with a Gaussian of `sigma` pixels. Border pixels are repeated.
-    #[must_use]
-    pub fn blurred(&self, sigma: f64) -> Self {
+    pub(crate) fn blurred(&self, sigma: f64) -> Self {
         let radius = (3.0 * sigma).ceil() as usize;
         let offset = |i: usize| i as f64 - radius as f64;
         let weight = |i: usize| (-offset(i).powi(2) / (2.0 * sigma * sigma)).exp() as f32;
@@ -203,8 +177,7 @@ impl Plane {
     }
 
     /// Interpolates between four pixels.
-    #[must_use]
-    pub fn sample(&self, p: DVec2) -> f32 {
+    pub(crate) fn sample(&self, p: DVec2) -> f32 {
         let (x, y) = (p.x.floor(), p.y.floor());
         let (fx, fy) = ((p.x - x) as f32, (p.y - y) as f32);
         let (x, y) = (x as isize, y as isize);
@@ -213,8 +186,7 @@ impl Plane {
     }
 
     /// Returns the gradient by central differences, in levels per pixel.
-    #[must_use]
-    pub fn gradient(&self) -> Grid<[f32; 2]> {
+    pub(crate) fn gradient(&self) -> Grid<[f32; 2]> {
         Grid::from_fn(self.width, self.height, |x, y| {
             let (x, y) = (x as isize, y as isize);
             [
@@ -228,14 +200,12 @@ impl Plane {
 impl Mask {
     /// Returns the pixels whose whole neighbourhood of `radius` pixels, a square, is in the mask. The outside of the
     /// picture is not in the mask.
-    #[must_use]
-    pub fn eroded(&self, radius: usize) -> Self {
+    pub(crate) fn eroded(&self, radius: usize) -> Self {
         self.map(|pixel| !pixel).grown(radius, true).map(|pixel| !pixel)
     }
 
     /// Returns the pixels within `radius` pixels, a square, of the mask.
-    #[must_use]
-    pub fn dilated(&self, radius: usize) -> Self {
+    pub(crate) fn dilated(&self, radius: usize) -> Self {
         self.grown(radius, false)
     }
 
@@ -262,15 +232,13 @@ impl Mask {
     }
 
     /// Returns the pixels in both masks.
-    #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
+    pub(crate) fn and(&self, other: &Self) -> Self {
         let data = self.data.iter().zip(&other.data).map(|(a, b)| *a && *b).collect();
         Self { data, ..*self }
     }
 
     /// Returns the number of pixels in the mask.
-    #[must_use]
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.data.iter().filter(|&&pixel| pixel).count()
     }
 }

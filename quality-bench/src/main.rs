@@ -1,25 +1,48 @@
-//! `quality-bench`: stitches made-up scenes by several programs and scores the panoramas against the truth.
+//! `quality-bench`: stitches made-up scenes by several programs and scores the panoramas against the exact truth.
+//!
+//! Scenes by formula (`scene`) and random rigs (`rig`) of each class (`classes`) give pictures and truth (`case`). Each
+//! stitcher runs as a program on the same files (`stitchers`). The judge (`judge`) registers each panorama with the
+//! truth and scores it. `report` writes tables. `README.md` explains the scores.
 
-use std::path::PathBuf;
+mod case;
+mod classes;
+mod grid;
+mod judge;
+mod projection;
+mod report;
+mod rig;
+mod scene;
+mod stitchers;
+mod video;
+
+#[cfg(test)]
+mod tests {
+    mod end_to_end;
+    mod judge;
+}
+
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use clap::Parser;
-use quality_bench::case::Case;
-use quality_bench::classes::{CLASSES, Class, VIDEO};
-use quality_bench::error::{Error, Result};
-use quality_bench::report::{Facts, Report};
-use quality_bench::run::{self, Entry, Settings};
-use quality_bench::stitchers::{self, Stitcher, VideoWay};
-use quality_bench::video;
+
+use case::Case;
+use classes::{CLASSES, VIDEO};
+use judge::judge;
+use report::{Entry, Report};
+use stitchers::{Runs, Stitcher, VideoWay};
+
+/// The result of an operation of the bench, or the reason why the bench cannot go on.
+type Result<T> = std::result::Result<T, String>;
 
 /// Stitches made-up scenes by panoweave, OpenCV and Hugin, and scores the panoramas against the truth.
 ///
-/// Writes report.md, report.json and index.html. A stitcher that is not installed is left out.
+/// Writes report.md. A stitcher that is not installed is left out.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {
-    /// Folder for pictures, panoramas and reports.
+    /// Folder for pictures, panoramas and the report.
     #[arg(long, default_value = "target/quality-bench")]
     out: PathBuf,
     /// The program panoweave. Default: the file beside this program.
@@ -43,58 +66,54 @@ struct Args {
     /// Runs one seed per class with small pictures.
     #[arg(long)]
     quick: bool,
-    /// Judges the panoramas of an earlier run in the folder again. Stitches only what its report.json lacks, and keeps
-    /// its sequences.
-    #[arg(long)]
-    again: bool,
     /// Time limit of a stitch in seconds.
     #[arg(long, default_value_t = 120)]
     limit: u64,
     /// Folder with the photographs of the class `outside`.
     #[arg(long, default_value = "../shared/data")]
     data: PathBuf,
-    /// Stitches the pictures in each folder below this one instead of made-up scenes. A file truth.png (or .jpg) is the
-    /// truth; without one, each picture is the truth of the part that it shows.
-    #[arg(long, value_name = "DIR")]
-    folder: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{error}");
+            eprintln!("quality-bench: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
 fn run(args: &Args) -> Result<()> {
-    let start = Instant::now();
     let stitchers = stitchers(args)?;
-    let out = run::folder(&args.out)?;
-    let earlier = if args.again { Some(Report::open(&out)?) } else { None };
-    let (earlier, mut videos) = earlier.map_or_else(Default::default, |r| (r.entries, r.videos));
-    let settings = Settings { out, limit: Duration::from_secs(args.limit), earlier };
-    let entries = match &args.folder {
-        Some(folder) => run::folders(folder, &stitchers, &settings, show)?,
-        None => cases(args, &stitchers, &settings)?,
-    };
-    if args.folder.is_none() && !args.no_video && videos.is_empty() {
-        let ways = VideoWay::all(&stitchers);
-        for seed in 0..if args.quick { 1 } else { VIDEO.seeds } {
-            let found = video::sequence(seed, &ways, &settings)?;
-            found
-                .iter()
-                .for_each(|entry| println!("video-{seed} {}: {:?}", entry.way, entry.scores));
-            videos.extend(found);
+    let runs = Runs { out: folder(&args.out)?, limit: args.limit };
+    let names = &args.classes;
+    if let Some(name) = names.iter().find(|name| CLASSES.iter().all(|class| class.name != **name)) {
+        let all = CLASSES.map(|class| class.name).join(", ");
+        return Err(format!("there is no class {name}; the classes are {all}"));
+    }
+    let mut report = Report::new(&stitchers);
+    let is_selected = |name: &str| names.is_empty() || names.iter().any(|other| other == name);
+    for class in CLASSES.iter().filter(|class| is_selected(class.name)) {
+        let size = if args.quick { 0.6 } else { 1.0 };
+        let seeds = if args.quick { 1 } else { class.seeds };
+        for seed in 0..args.seeds.unwrap_or(seeds) {
+            let Some(case) = Case::new(class, seed, size, &args.data)? else {
+                println!("{}-{seed} is left out: --data has no such photograph", class.name);
+                continue;
+            };
+            report.entries.extend(stitched(&case, &stitchers, &runs)?);
         }
     }
-    let seconds = start.elapsed().as_secs_f64();
-    let options = if args.quick { ", quick" } else { "" };
-    let facts = Facts::new(&stitchers, options.to_owned(), seconds);
-    Report { facts, entries, videos }.save(&settings.out)?;
-    println!("wrote report.md, report.json and index.html in {seconds:.0} s");
+    if !args.no_video {
+        let ways = VideoWay::all(&stitchers);
+        for seed in 0..if args.quick { 1 } else { VIDEO.seeds } {
+            report.videos.extend(video::sequence(seed, &ways, &runs)?);
+        }
+    }
+    let file = runs.out.join("report.md");
+    fs::write(&file, report.markdown()).map_err(|error| cannot("write", &file, error))?;
+    println!("wrote {}", file.display());
     Ok(())
 }
 
@@ -108,63 +127,49 @@ fn stitchers(args: &Args) -> Result<Vec<Stitcher>> {
     let names = &args.stitchers;
     found.retain(|stitcher| names.is_empty() || names.iter().any(|name| name == stitcher.name));
     if found.is_empty() {
-        return Err(Error::Options(
-            "no stitcher to run; see --stitchers and --panoweave".to_owned(),
-        ));
+        return Err("no stitcher to run; see --stitchers and --panoweave".to_owned());
     }
     found.iter().for_each(|stitcher| println!("{}: {}", stitcher.name, stitcher.version));
     Ok(found)
 }
 
-/// Returns the classes to run.
-fn classes(args: &Args) -> Result<Vec<Class>> {
-    let names = &args.classes;
-    if let Some(name) = names.iter().find(|name| CLASSES.iter().all(|class| class.name != **name)) {
-        let all = CLASSES.map(|class| class.name).join(", ");
-        return Err(Error::Options(format!("there is no class {name}; the classes are {all}")));
+/// Runs all stitchers on a case and judges the panoramas.
+fn stitched(case: &Case, stitchers: &[Stitcher], runs: &Runs) -> Result<Vec<Entry>> {
+    let folder = folder(&runs.out.join("cases").join(format!("{}-{}", case.class, case.seed)))?;
+    let mut files = Vec::new();
+    for i in 0..case.cameras.len() {
+        let file = folder.join(format!("camera_{i}.png"));
+        case.photograph(i).save(&file)?;
+        files.push(file);
     }
-    let selected = |class: &Class| names.is_empty() || names.iter().any(|name| name == class.name);
-    Ok(CLASSES.into_iter().filter(selected).collect())
-}
-
-/// Runs the cases of the classes.
-fn cases(args: &Args, stitchers: &[Stitcher], settings: &Settings) -> Result<Vec<Entry>> {
+    let truth = case.truth();
+    truth.picture.save(&folder.join("truth.png"))?;
     let mut entries = Vec::new();
-    for class in classes(args)? {
-        let size = if args.quick { 0.6 } else { 1.0 };
-        let seeds = if args.quick { 1 } else { class.seeds };
-        for seed in 0..args.seeds.unwrap_or(seeds) {
-            let Some(case) = Case::new(&class, seed, size, &args.data)? else {
-                println!("{}-{seed} is left out: --data has no such photograph", class.name);
-                continue;
-            };
-            let found = run::case(&case, stitchers, settings)?;
-            found.iter().for_each(show);
-            entries.extend(found);
-        }
+    for stitcher in stitchers {
+        let place = folder.join(stitcher.name);
+        let scores = match stitcher.stitch(&files, case.cameras[0].view(), &place, runs.limit)? {
+            Ok(file) => {
+                let (panorama, mask) = grid::open(&file)?;
+                let judged = judge(&panorama, &mask, &truth);
+                judged.ok_or("the panorama does not resemble the truth".to_owned())
+            }
+            Err(reason) => Err(reason),
+        };
+        let scores = scores.map(|judged| judged.scores);
+        let (class, stitcher) = (case.class, stitcher.name);
+        println!("{class}-{} {stitcher}: {scores:?}", case.seed);
+        entries.push(Entry { class, seed: case.seed, stitcher, scores });
     }
     Ok(entries)
 }
 
-/// Prints a line about a result.
-fn show(entry: &Entry) {
-    let case = format!("{}-{}", entry.class, entry.seed);
-    match (&entry.scores, &entry.failure) {
-        (Some(s), _) => println!(
-            "{case:14} {:10} {:5.1} dB, SSIM {:.3}, coverage {:3.0} %, geometry {:.2} px, misaligned {:.2} px, ghosts {}, \
-             seam {}, colour {:.2} %, {:.1} s",
-            entry.stitcher,
-            s.psnr,
-            s.ssim,
-            100.0 * s.coverage,
-            s.geometry,
-            s.misalignment,
-            s.ghosts.map_or("–".to_owned(), |g| format!("{:.1} %", 100.0 * g)),
-            s.seam.map_or("–".to_owned(), |v| format!("{v:.3}")),
-            s.colour,
-            entry.wall
-        ),
-        (None, Some(failure)) => println!("{case:14} {:10} failed: {failure}", entry.stitcher),
-        (None, None) => println!("{case:14} {:10} no scores", entry.stitcher),
-    }
+/// Creates a folder.
+fn folder(path: &Path) -> Result<PathBuf> {
+    let created = fs::create_dir_all(path).and_then(|()| path.canonicalize());
+    created.map_err(|error| cannot("create", path, error))
+}
+
+/// Returns the text of an error.
+fn cannot(verb: &str, file: &Path, error: impl std::fmt::Display) -> String {
+    format!("cannot {verb} {}: {error}", file.display())
 }

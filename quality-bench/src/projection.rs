@@ -4,7 +4,7 @@ use glam::{DMat3, DVec2, DVec3};
 
 /// The surface on which a panorama is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Surface {
+pub(crate) enum Surface {
     /// A flat picture: straight lines stay straight.
     Plane,
     /// Columns are angles around the axis, rows are tangents of the angle to the equator.
@@ -14,37 +14,24 @@ pub enum Surface {
 }
 
 impl Surface {
-    /// All surfaces.
-    pub const ALL: [Self; 3] = [Self::Plane, Self::Cylinder, Self::Sphere];
-
-    /// Returns the name in results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Plane => "plane",
-            Self::Cylinder => "cylinder",
-            Self::Sphere => "sphere",
-        }
-    }
+    pub(crate) const ALL: [Self; 3] = [Self::Plane, Self::Cylinder, Self::Sphere];
 }
 
 /// The mapping between directions of the world and pixels of a panorama.
 #[derive(Clone, Copy, Debug)]
-pub struct Projection {
-    /// The surface.
-    pub surface: Surface,
+pub(crate) struct Projection {
+    pub(crate) surface: Surface,
     /// Pixels per radian at the middle.
-    pub focal: f64,
+    pub(crate) focal: f64,
     /// The pixel of the panorama's forward direction.
-    pub centre: DVec2,
+    pub(crate) centre: DVec2,
     /// Turns directions of the world into those of the panorama.
-    pub turn: DMat3,
+    pub(crate) turn: DMat3,
 }
 
 impl Projection {
     /// Returns the pixel of a direction, or `None` for a direction behind the plane or along the axis.
-    #[must_use]
-    pub fn pixel(&self, direction: DVec3) -> Option<DVec2> {
+    pub(crate) fn pixel(&self, direction: DVec3) -> Option<DVec2> {
         let d = self.turn * direction;
         let around = d.x.hypot(d.z);
         let q = match self.surface {
@@ -57,8 +44,7 @@ impl Projection {
     }
 
     /// Returns the direction, a unit vector, that a pixel shows.
-    #[must_use]
-    pub fn direction(&self, pixel: DVec2) -> DVec3 {
+    pub(crate) fn direction(&self, pixel: DVec2) -> DVec3 {
         let q = (pixel - self.centre) / self.focal;
         let d = match self.surface {
             Surface::Plane => q.extend(1.0),

@@ -7,38 +7,37 @@ use crate::classes::Class;
 
 /// A camera that takes one picture.
 #[derive(Clone, Debug)]
-pub struct Camera {
+pub(crate) struct Camera {
     /// Turns directions of the camera (x to the right, y down, z forward) into those of the world.
-    pub turn: DMat3,
+    pub(crate) turn: DMat3,
     /// Its place in metres.
-    pub position: DVec3,
+    pub(crate) position: DVec3,
     /// The time of the exposure.
-    pub time: f64,
+    pub(crate) time: f64,
     /// Width and height in pixels.
-    pub size: [usize; 2],
+    pub(crate) size: [usize; 2],
     /// Pixels per radian in the middle.
-    pub focal: f64,
+    pub(crate) focal: f64,
     /// Radial distortion: a point at the radius r (tangent of the angle) appears at `r (1 + k r²)`.
-    pub distortion: f64,
+    pub(crate) distortion: f64,
     /// Factors of red, green and blue light.
-    pub gain: DVec3,
+    pub(crate) gain: DVec3,
     /// The part of the light that the corners lose.
-    pub vignette: f64,
+    pub(crate) vignette: f64,
     /// The part of the light that haze adds at its middle.
-    pub haze: f64,
+    pub(crate) haze: f64,
     /// The middle of the haze in pixels.
-    pub haze_at: DVec2,
+    pub(crate) haze_at: DVec2,
     /// Strength of the S-shaped response from 0 to 1. The truth has the same.
-    pub response: f64,
+    pub(crate) response: f64,
     /// Standard deviation of the noise at white, as a part of white.
-    pub noise: f64,
+    pub(crate) noise: f64,
     /// Standard deviation of the blur in pixels.
-    pub blur: f64,
+    pub(crate) blur: f64,
 }
 
 /// Returns the level (0 to 255) of a linear light: a gamma of 2.2, then an S-shaped curve of a strength from 0 to 1.
-#[must_use]
-pub fn level(light: f64, response: f64) -> f32 {
+pub(crate) fn level(light: f64, response: f64) -> f32 {
     let v = light.clamp(0.0, 1.0).powf(1.0 / 2.2);
     let curve = v * v * (3.0 - 2.0 * v);
     (255.0 * (v + response * (curve - v))) as f32
@@ -46,21 +45,19 @@ pub fn level(light: f64, response: f64) -> f32 {
 
 impl Camera {
     /// Scales the number of pixels in each direction.
-    pub fn resize(&mut self, factor: f64) {
+    pub(crate) fn resize(&mut self, factor: f64) {
         self.size = self.size.map(|size| (size as f64 * factor).round() as usize);
         self.focal *= factor;
         self.haze_at *= factor;
     }
 
     /// Returns the horizontal field of view in radians, without the distortion.
-    #[must_use]
-    pub fn view(&self) -> f64 {
+    pub(crate) fn view(&self) -> f64 {
         2.0 * (self.size[0] as f64 / 2.0 / self.focal).atan()
     }
 
     /// Returns the factor of the light that reaches a pixel: haze adds to it, vignetting takes from it.
-    #[must_use]
-    pub fn transmission(&self, pixel: DVec2) -> f64 {
+    pub(crate) fn transmission(&self, pixel: DVec2) -> f64 {
         let centre = self.centre();
         let corner = centre.length_squared();
         let from = (pixel - self.haze_at).length_squared() / (0.4 * corner);
@@ -69,14 +66,12 @@ impl Camera {
     }
 
     /// Returns the middle of the picture.
-    #[must_use]
-    pub fn centre(&self) -> DVec2 {
+    pub(crate) fn centre(&self) -> DVec2 {
         (DVec2::new(self.size[0] as f64, self.size[1] as f64) - 1.0) / 2.0
     }
 
     /// Returns the direction in the world, a unit vector, that a pixel sees.
-    #[must_use]
-    pub fn direction(&self, pixel: DVec2) -> DVec3 {
+    pub(crate) fn direction(&self, pixel: DVec2) -> DVec3 {
         let distorted = (pixel - self.centre()) / self.focal;
         let radius = distorted.length();
         // Newton's method for r (1 + k r²) = radius.
@@ -90,8 +85,7 @@ impl Camera {
     }
 
     /// Returns the pixel that sees a direction of the world, or `None` outside the picture.
-    #[must_use]
-    pub fn pixel(&self, direction: DVec3) -> Option<DVec2> {
+    pub(crate) fn pixel(&self, direction: DVec3) -> Option<DVec2> {
         let d = self.turn.transpose() * direction;
         if d.z < 0.05 {
             return None;
@@ -118,8 +112,7 @@ fn around(rng: &mut Rng, limit: f64) -> f64 {
 }
 
 /// Returns the random rig of a class and a seed: 2 to 8 cameras, in the order of their yaw, row by row.
-#[must_use]
-pub fn random(class: &Class, rng: &mut Rng) -> Vec<Camera> {
+pub(crate) fn random(class: &Class, rng: &mut Rng) -> Vec<Camera> {
     let columns = rng.usize(class.cameras.0..=class.cameras.1);
     let overlap = between(rng, class.overlap);
     let mut view = between(rng, class.view).to_radians();

@@ -7,58 +7,62 @@
 use std::path::Path;
 
 use glam::DVec2;
-use serde::{Deserialize, Serialize};
 
+use crate::Result;
 use crate::case::{Case, Truth};
 use crate::classes::VIDEO;
-use crate::error::Result;
 use crate::grid::{self, Grid, Mask, Plane};
 use crate::judge::{Registered, Registration, fit_tone, judge, places, psnr, soft};
-use crate::run::{self, Settings};
-use crate::stitchers::VideoWay;
+use crate::stitchers::{Runs, VideoWay};
 
 /// Number of frames of a sequence.
-pub const FRAMES: usize = 20;
+pub(crate) const FRAMES: usize = 20;
 /// Time between frames. An object's speed is per unit of time.
 const STEP: f64 = 0.25;
 /// Side of the blocks whose means are compared over time, in truth pixels.
 const BLOCK: usize = 16;
 
 /// The scores of a sequence.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct Steadiness {
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Steadiness {
     /// Mean PSNR of the frames at pixels that no object touches, in dB.
-    pub psnr: f64,
+    pub(crate) psnr: f64,
     /// The change of brightness from frame to frame that differs from place to place, in percent: the root mean square,
     /// over blocks and frames, of the logarithm of the ratio of a block's means minus the frame's median of it.
-    pub flicker: f64,
+    pub(crate) flicker: f64,
     /// The change of brightness of the whole panorama from frame to frame, in percent: the root mean square of the
     /// medians.
-    pub drift: f64,
+    pub(crate) drift: f64,
     /// The change of a landmark's place from frame to frame, in truth pixels: root mean square.
-    pub motion: f64,
+    pub(crate) motion: f64,
 }
 
 /// The result of a way to stitch a sequence.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct VideoEntry {
-    /// The seed.
-    pub seed: u64,
-    /// The way.
-    pub way: String,
-    /// The scores, if there are panoramas.
-    pub scores: Option<Steadiness>,
-    /// The reason why there are none.
-    pub failure: Option<String>,
-    /// Seconds on the clock for all frames, with the estimation of the cameras.
-    pub wall: f64,
-    /// Seconds of all cores.
-    pub cpu: Option<f64>,
+#[derive(Clone, Debug)]
+pub(crate) struct VideoEntry {
+    seed: u64,
+    way: &'static str,
+    /// The scores, or the reason why there are none.
+    scores: std::result::Result<Steadiness, String>,
+}
+
+impl VideoEntry {
+    /// Returns the cells of a row in the report.
+    pub(crate) fn cells(&self) -> Vec<String> {
+        let mut cells = vec![self.seed.to_string(), self.way.to_owned()];
+        match &self.scores {
+            Ok(s) => {
+                cells.extend([s.psnr, s.flicker, s.drift].map(|score| format!("{score:.2}")));
+                cells.push(format!("{:.3}", s.motion));
+            }
+            Err(reason) => cells.push(reason.replace('|', "/")),
+        }
+        cells
+    }
 }
 
 /// Returns the case at a frame: objects have moved, exposures have drifted, and the noise is new.
-#[must_use]
-pub fn at_frame(case: &Case, frame: usize) -> Case {
+pub(crate) fn at_frame(case: &Case, frame: usize) -> Case {
     let mut now = case.clone();
     now.seed ^= (frame as u64 + 1) << 16;
     for (i, camera) in now.cameras.iter_mut().enumerate() {
@@ -70,9 +74,9 @@ pub fn at_frame(case: &Case, frame: usize) -> Case {
 }
 
 /// Renders a sequence, stitches it in each way and scores the panoramas.
-pub fn sequence(seed: u64, ways: &[VideoWay], settings: &Settings) -> Result<Vec<VideoEntry>> {
+pub(crate) fn sequence(seed: u64, ways: &[VideoWay], runs: &Runs) -> Result<Vec<VideoEntry>> {
     let Some(case) = Case::new(&VIDEO, seed, 0.75, Path::new(""))? else { return Ok(Vec::new()) };
-    let folder = run::folder(&settings.out.join("videos").join(seed.to_string()))?;
+    let folder = crate::folder(&runs.out.join("videos").join(seed.to_string()))?;
     let frames: Vec<Case> = (0..FRAMES).map(|frame| at_frame(&case, frame)).collect();
     for (number, frame) in frames.iter().enumerate() {
         for i in 0..frame.cameras.len() {
@@ -86,16 +90,13 @@ pub fn sequence(seed: u64, ways: &[VideoWay], settings: &Settings) -> Result<Vec
     let mut entries = Vec::new();
     for way in ways {
         let place = folder.join(way.name.replace(' ', "_"));
-        let (files, times) = way.stitch(&patterns, FRAMES, &place, settings.limit)?;
-        let (scores, failure) = match files {
-            Ok(files) => match steadiness(&files, &truth)? {
-                Some(scores) => (Some(scores), None),
-                None => (None, Some("a panorama does not resemble the truth".to_owned())),
-            },
-            Err(reason) => (None, Some(reason)),
+        let scores = match way.stitch(&patterns, FRAMES, &place, runs.limit)? {
+            Ok(files) => steadiness(&files, &truth)?
+                .ok_or("a panorama does not resemble the truth".to_owned()),
+            Err(reason) => Err(reason),
         };
-        let (way, wall, cpu) = (way.name.to_owned(), times.wall, times.cpu);
-        entries.push(VideoEntry { seed, way, scores, failure, wall, cpu });
+        println!("video-{seed} {}: {scores:?}", way.name);
+        entries.push(VideoEntry { seed, way: way.name, scores });
     }
     Ok(entries)
 }
@@ -115,7 +116,10 @@ fn touched(frames: &[Case], truth: &Truth) -> Mask {
 }
 
 /// Scores the panoramas of a sequence. `None` if one of them cannot be registered.
-pub fn steadiness(files: &[std::path::PathBuf], truth: &Truth) -> Result<Option<Steadiness>> {
+pub(crate) fn steadiness(
+    files: &[std::path::PathBuf],
+    truth: &Truth,
+) -> Result<Option<Steadiness>> {
     let still = truth.ambiguous.map(|touched| !touched);
     let (places, luma) = (places(truth), soft(&truth.picture));
     let mut sums = Steadiness::default();

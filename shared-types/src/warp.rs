@@ -5,7 +5,7 @@
 //! would be 1e-3 px at the right edge of a 4K picture.
 
 use bytemuck::{Pod, Zeroable};
-use cuda_std::{KernelArg, Slice, View};
+use cuda_std::{KernelArg, View};
 use glam::{DMat3, DVec2, UVec2, Vec2, vec2};
 
 /// The mapping from panorama pixels to rays. With `p = (pixel - centre) / scale`:
@@ -198,20 +198,6 @@ impl CameraPlanes {
         // SAFETY: the caller guarantees that `(x, y)` is within the bounds of the plane `weight`.
         unsafe { self.weight.load(x, y) }
     }
-}
-
-/// Displacements of a camera on a coarse grid over the panorama, in panorama pixels. Node (`x`, `y`) is at the panorama
-/// position `(x, y) · spacing`.
-#[derive(Clone, Copy, Debug, KernelArg)]
-pub struct ShiftGrid {
-    /// The displacements, row by row.
-    pub shifts: Slice<Vec2>,
-    /// The number of columns.
-    pub columns: u32,
-    /// The number of rows.
-    pub rows: u32,
-    /// The distance between nodes in panorama pixels.
-    pub spacing: f32,
 }
 
 /// Threads per block in x and y for the warp kernels.

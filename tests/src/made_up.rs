@@ -171,3 +171,13 @@ pub fn grid_distance(sizes: [UVec2; 2], truth: Map<'_>, found: Map<'_>) -> (f64,
     }
     (sum / many.max(1) as f64, many)
 }
+
+/// Parses the nine numbers of a 3 × 3 matrix, which are listed row by row.
+///
+/// # Panics
+/// Panics if the text is no such list.
+#[must_use]
+pub fn matrix(text: &str) -> DMat3 {
+    let numbers: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    DMat3::from_cols_array(&numbers.try_into().unwrap()).transpose()
+}

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use panoweave::device::Stream;
 use panoweave::geometry::calibrate::{
-    self, Bundle, CalibrateOptions, Calibration, KnownLens, PhotoPair, Refusal, RigOptions, Views,
-    bundle, pair,
+    self, CalibrateOptions, Calibration, KnownLens, PhotoPair, Refusal, RigOptions, bundle,
 };
 use panoweave::geometry::intrinsics::Intrinsics;
 use panoweave::geometry::rig::{LensName, MAX_CAMERAS, ModelName, Rig};
 use panoweave::io::picture::Picture;
-use panoweave::ops::matching::{MatchOptions, links, recalibrate, recalibrate_pair};
+use panoweave::ops::matching::{links, recalibrate};
 use serde_json::{Value, json};
 
 use crate::output::failure::Failure;
@@ -92,18 +91,10 @@ pub(crate) fn open(files: &[&Path]) -> Result<Vec<Picture>, Failure> {
 /// The result of a calibration: the rig, the correspondences from which it was computed, and quality measurements.
 pub(crate) struct Calibrated {
     pub(crate) rig: Rig,
+    pub(crate) calibration: Calibration,
     /// The pairs of calibrated pictures. Their indices count the calibrated pictures only.
-    pub(crate) links: Vec<PhotoPair>,
-    /// The index, among all pictures, of each calibrated picture.
-    pub(crate) indices: Vec<usize>,
-    figures: Figures,
+    links: Vec<PhotoPair>,
     warnings: Vec<String>,
-}
-
-/// The quality measurements of a calibration, which differ for two pictures and for more than two.
-enum Figures {
-    Pair(Box<Calibration>),
-    Bundle(Bundle),
 }
 
 /// A pair of overlapping pictures with its correspondences.
@@ -119,8 +110,7 @@ pub(crate) fn matched(
     stream: &Stream,
     pictures: &[Picture],
 ) -> Result<Vec<PhotoPair>, Failure> {
-    let options = MatchOptions::default();
-    stages.run("match", "matching", || Ok(links(stream, pictures, &options)?))
+    stages.run("match", "matching", || Ok(links(stream, pictures)?))
 }
 
 impl Calibrated {
@@ -141,45 +131,30 @@ impl Calibrated {
             let found = pictures.len();
             return Err(Failure::refused(files, Refusal::Pictures { found }));
         }
-        let mut links = matched(stages, stream, pictures)?;
+        let links = matched(stages, stream, pictures)?;
         let mut named = named(files, pictures);
         named.iter_mut().zip(lenses).for_each(|(picture, lens)| picture.lens = lens);
         let refused = |refusal| Failure::refused(files, refusal);
         stages.run("fit", "calibrating", || {
-            if let [one] = &mut links[..] {
-                let photos = [&named[0], &named[1]];
-                let first = pair(&one.correspondences, photos, options).map_err(refused)?;
-                let given = std::mem::take(&mut one.correspondences);
-                let (found, refined) =
-                    recalibrate_pair([&pictures[0], &pictures[1]], given, first, options);
-                one.correspondences = refined;
-                let rig = found.rig(rig).map_err(refused)?;
-                let warnings =
-                    found.misaligned.then(|| misaligned(["left", "right"], found.seam_error_px));
-                let warnings = warnings.into_iter().chain(unused(&rig, has_lenses)).collect();
-                let figures = Figures::Pair(Box::new(found));
-                return Ok(Self { rig, links, indices: vec![0, 1], figures, warnings });
-            }
             let found = bundle(&named, &links, options).map_err(refused)?;
             let (found, links) = recalibrate(pictures, &named, links, found, options);
             let rig = found.rig(rig).map_err(refused)?;
             let mut warnings = warnings(&found, files);
             warnings.extend(unused(&rig, has_lenses));
-            let indices = found.indices.clone();
-            let new = |old: usize| indices.iter().position(|&i| i == old);
+            let new = |old: usize| found.indices.iter().position(|&i| i == old);
             let kept = |pair: PhotoPair| {
                 let (left, right) = (new(pair.left)?, new(pair.right)?);
                 Some(PhotoPair { left, right, ..pair })
             };
             let links = links.into_iter().filter_map(kept).collect();
-            Ok(Self { rig, links, indices, figures: Figures::Bundle(found), warnings })
+            Ok(Self { rig, calibration: found, links, warnings })
         })
     }
 
     /// Returns those of all pictures that were calibrated.
     pub(crate) fn select<P>(&self, pictures: Vec<Picture<P>>) -> Vec<Picture<P>> {
         let mut all: Vec<Option<Picture<P>>> = pictures.into_iter().map(Some).collect();
-        self.indices.iter().filter_map(|&i| all[i].take()).collect()
+        self.calibration.indices.iter().filter_map(|&i| all[i].take()).collect()
     }
 
     /// Logs the pictures that were left out, and what else a user should check.
@@ -187,32 +162,15 @@ impl Calibrated {
         self.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     }
 
-    /// Returns the geometric relation of the pictures to each other, as the calibration found it.
-    pub(crate) fn views(&self) -> &Views {
-        match &self.figures {
-            Figures::Pair(found) => &found.views,
-            Figures::Bundle(found) => &found.views,
-        }
-    }
-
     /// Returns the overlapping pairs of pictures, each with the correspondences that agree with the calibration.
     pub(crate) fn overlapping(&self) -> Vec<Link<'_>> {
-        match &self.figures {
-            Figures::Pair(found) => {
-                vec![Link { pair: &self.links[0], inliers: &found.inliers }]
-            }
-            Figures::Bundle(found) => {
-                let link = |figures: &'_ calibrate::PairFigures| {
-                    let own = |pair: &&PhotoPair| {
-                        [pair.left, pair.right] == [figures.left, figures.right]
-                    };
-                    self.links.iter().find(own)
-                };
-                let with = |figures| Some((link(figures)?, figures));
-                let found = found.pairs.iter().filter_map(with);
-                found.map(|(pair, figures)| Link { pair, inliers: &figures.inliers }).collect()
-            }
-        }
+        let link = |figures: &'_ calibrate::PairFigures| {
+            let own = |pair: &&PhotoPair| [pair.left, pair.right] == [figures.left, figures.right];
+            self.links.iter().find(own)
+        };
+        let with = |figures| Some((link(figures)?, figures));
+        let found = self.calibration.pairs.iter().filter_map(with);
+        found.map(|(pair, figures)| Link { pair, inliers: &figures.inliers }).collect()
     }
 
     /// Formats the quality of the calibration as one line: the model, the number of matches that agree with it, the
@@ -230,60 +188,52 @@ impl Calibrated {
         )
     }
 
-    /// Returns the model, the number of matches, the errors and the overlap as a JSON object. For more than two
-    /// pictures, these values are listed for each overlapping pair.
+    /// Returns the model, and for each overlapping pair the homography, the number of matches, the errors and the
+    /// overlap as a JSON object.
     ///
     /// `files` are those of all pictures. A picture that was left out is listed by its file and its number from 1.
     pub(crate) fn json(&self, files: &[&Path]) -> Value {
-        match &self.figures {
-            Figures::Pair(pair) => json!({
-                "homography_right_to_left":
-                    pair.homography_right_to_left.transpose().to_cols_array(),
-                "model": pair.views.name().as_str(),
+        let Calibration { pictures, views, pairs, left_out, .. } = &self.calibration;
+        let homography = |left, right| views.homography(left, right).transpose().to_cols_array();
+        json!({
+            "model": views.name().as_str(),
+            "pictures": pictures.iter().map(|p| &p.name).collect::<Vec<_>>(),
+            "pairs": pairs.iter().map(|pair| json!({
+                "left": pair.left,
+                "right": pair.right,
+                "homography_right_to_left": homography(pair.left, pair.right),
                 "matches": pair.matches,
                 "inliers": pair.inliers.len(),
-                "inlier_ratio": pair.inlier_ratio,
                 "rms_px": pair.rms_px,
                 "overlap": pair.overlap[0],
                 "coverage": pair.coverage,
                 "seam_error_px": pair.seam_error_px,
-                "warnings": self.warnings,
-            }),
-            Figures::Bundle(bundle) => json!({
-                "model": bundle.views.name().as_str(),
-                "pictures": bundle.pictures.iter().map(|p| &p.name).collect::<Vec<_>>(),
-                "pairs": bundle.pairs.iter().map(|pair| json!({
-                    "left": pair.left,
-                    "right": pair.right,
-                    "matches": pair.matches,
-                    "inliers": pair.inliers.len(),
-                    "rms_px": pair.rms_px,
-                    "overlap": pair.overlap[0],
-                    "coverage": pair.coverage,
-                    "seam_error_px": pair.seam_error_px,
-                })).collect::<Vec<_>>(),
-                "left_out": bundle.left_out.iter().map(|one| json!({
-                    "picture": one.index + 1,
-                    "name": files[one.index].to_string_lossy(),
-                    "reason": one.reason.to_string(),
-                })).collect::<Vec<_>>(),
-                "warnings": self.warnings,
-            }),
-        }
+            })).collect::<Vec<_>>(),
+            "left_out": left_out.iter().map(|one| json!({
+                "picture": one.index + 1,
+                "name": files[one.index].to_string_lossy(),
+                "reason": one.reason,
+            })).collect::<Vec<_>>(),
+            "warnings": self.warnings,
+        })
     }
 }
 
 /// Returns a warning for each picture that was left out, each pair that was ignored, and the pair with the largest
 /// misalignment if it may be visible.
-fn warnings(found: &Bundle, files: &[&Path]) -> Vec<String> {
+fn warnings(found: &Calibration, files: &[&Path]) -> Vec<String> {
     let left_out = found
         .left_out
         .iter()
         .map(|one| format!("{} is left out: {}", files[one.index].display(), one.reason));
     let worst = found.pairs.iter().filter(|pair| pair.misaligned);
     let worst = worst.max_by(|a, b| a.seam_error_px.total_cmp(&b.seam_error_px)).map(|pair| {
-        let names = [pair.left, pair.right].map(|i| found.pictures[i].name.as_str());
-        misaligned(names, pair.seam_error_px)
+        let [left, right] = [pair.left, pair.right].map(|i| found.pictures[i].name.as_str());
+        let pixels = pair.seam_error_px;
+        format!(
+            "outlines may be broken at the seam between {left} and {right}: the expected misalignment is {pixels:.1} px, \
+             mostly because of parallax; try another --model, or retake the pictures from one position"
+        )
     });
     left_out.chain(found.false_pairs.iter().map(ToString::to_string)).chain(worst).collect()
 }
@@ -296,14 +246,6 @@ fn unused(rig: &Rig, has_lenses: bool) -> Option<String> {
          distortion; if all pictures were taken from one position, use --model rotation"
             .to_owned()
     })
-}
-
-/// Returns the warning for two pictures with a large expected misalignment in pixels.
-fn misaligned([left, right]: [&str; 2], pixels: f64) -> String {
-    format!(
-        "outlines may be broken at the seam between {left} and {right}: the expected misalignment is {pixels:.1} px, \
-         mostly because of parallax; try another --model, or retake the pictures from one position"
-    )
 }
 
 /// Returns the name and size of each picture. Two pictures are named `left` and `right`. More pictures are named after

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         rig.panorama = rig.panorama.resized(size);
     }
     let geometry = rig.geometry()?;
-    let found = geometry.overlaps()?;
+    let found = geometry.overlaps();
     let mut conversions = Conversions::default();
     if let Some(preview) = &args.preview {
         let pictures = args.open_pictures(&geometry)?;

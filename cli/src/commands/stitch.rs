@@ -18,7 +18,6 @@ use crate::commands::calibrated::{Calibrated, Lenses, Pictures};
 use crate::options::blend::Blending;
 use crate::options::mask::Masks;
 use crate::options::recipe::Recipe;
-use crate::options::refine::Refining;
 use crate::options::shape::Shape;
 use crate::options::stitching::Stitching;
 use crate::options::warp::{Plan, WarpSource};
@@ -80,8 +79,6 @@ pub(crate) struct Args {
     look: Stitching,
     #[command(flatten)]
     blending: Blending,
-    #[command(flatten)]
-    refining: Refining,
 }
 
 /// Runs `panoweave stitch`: writes the panorama and prints a summary.
@@ -209,11 +206,11 @@ impl Args {
                 )?;
                 found.warn();
                 pictures = found.select(pictures);
-                let colours = found.indices.iter().filter(|&&i| i < MAX_CAMERAS);
+                let colours = found.calibration.indices.iter().filter(|&&i| i < MAX_CAMERAS);
                 let colours = colours.map(|&i| options.stitch.colours[i]);
                 options.stitch.colours = Colours::of(colours.collect::<Vec<_>>());
                 if let Some(anchor) = options.anchor {
-                    let kept = found.indices.iter().position(|&i| i == anchor);
+                    let kept = found.calibration.indices.iter().position(|&i| i == anchor);
                     options.anchor = Some(kept.ok_or(Failure::Usage(
                         "--anchor names a picture that was left out; choose another one",
                     ))?);
@@ -232,7 +229,7 @@ impl Args {
         // The results have an element for each input, also for those that are left out.
         let inputs = Inputs {
             count: files.len(),
-            kept: calibrated.as_ref().map(|found| found.indices.clone()),
+            kept: calibrated.as_ref().map(|found| found.calibration.indices.clone()),
         };
         if as_json {
             let photometry = panorama.photometry.as_ref().map(|found| {
@@ -322,7 +319,6 @@ impl Args {
             match_colour,
             anchor: self.look.anchor(match_colour)?,
             blend: self.blending.blend(Blend::Seam(SeamOptions::default()))?,
-            refine: self.refining.options(),
             owners: false,
         })
     }

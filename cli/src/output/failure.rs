@@ -8,17 +8,16 @@ use std::time::Duration;
 
 use glam::UVec2;
 use panoweave::device::DeviceError;
+use panoweave::geometry::MAX_CANVAS_AREA;
 use panoweave::geometry::calibrate::Refusal;
 use panoweave::geometry::homography::HomographyError;
 use panoweave::geometry::intrinsics::IntrinsicsError;
 use panoweave::geometry::rig::RigError;
-use panoweave::geometry::{MAX_CANVAS_AREA, OverlapError};
 use panoweave::io::picture::PictureError;
 use panoweave::io::video::VideoError;
 use panoweave::live::LiveError;
 use panoweave::ops::features::FeatureError;
 use panoweave::ops::matching::MatchError;
-use panoweave::ops::refine::RefineError;
 use panoweave::ops::stitch::StitchError;
 use panoweave::ops::trajectory::TrajectoryError;
 use panoweave::ops::view::{TrackError, ViewError};
@@ -93,10 +92,6 @@ pub(crate) enum Failure {
     )]
     Anchor { anchor: usize, cameras: usize },
     #[error(
-        "--refine takes its value after an equals sign: --refine={value}; after a space, {value} would be an input file"
-    )]
-    RefineValue { value: String },
-    #[error(
         "{}: the mask is {}×{} pixels, but the picture {} is {}×{} pixels; give a mask of the size of the picture",
         mask.display(), found.x, found.y, picture.display(), expected.x, expected.y
     )]
@@ -146,8 +141,6 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Rig(#[from] RigError),
     #[error(transparent)]
-    Overlap(#[from] OverlapError),
-    #[error(transparent)]
     Homography(#[from] HomographyError),
     #[error(transparent)]
     Lens(#[from] IntrinsicsError),
@@ -163,8 +156,6 @@ pub(crate) enum Failure {
     Stitch(StitchError),
     #[error(transparent)]
     Panorama(PanoramaError),
-    #[error(transparent)]
-    Refine(RefineError),
     #[error(transparent)]
     Features(FeatureError),
     #[error(transparent)]
@@ -266,7 +257,6 @@ impl Failure {
             | Self::ColourCount { .. }
             | Self::OutputNumbers { .. }
             | Self::Anchor { .. }
-            | Self::RefineValue { .. }
             | Self::Gate { .. } => Kind::Usage,
             Self::OutputIsInput { .. }
             | Self::OutputIsFolder { .. }
@@ -279,7 +269,7 @@ impl Failure {
             | Self::Stdout(_)
             | Self::Warp(WarpError::Unwritable { .. })
             | Self::Trajectory(TrajectoryError::Unwritable { .. } | TrajectoryError::Output(_))
-            | Self::Rig(RigError::Unsaved { .. } | RigError::Unwritable { .. })
+            | Self::Rig(RigError::Unsaved { .. })
             | Self::Picture(
                 PictureError::Extension { .. }
                 | PictureError::Unencodable { .. }
@@ -291,7 +281,6 @@ impl Failure {
             | Self::MaskAll { .. }
             | Self::HomographyCount { .. }
             | Self::Rig(_)
-            | Self::Overlap(_)
             | Self::Homography(_)
             | Self::Lens(_)
             | Self::Warp(_)
@@ -300,7 +289,6 @@ impl Failure {
             | Self::Render(_)
             | Self::Stitch(_)
             | Self::Panorama(_)
-            | Self::Refine(_)
             | Self::Features(_)
             | Self::Matching(_)
             | Self::Kinds { .. }

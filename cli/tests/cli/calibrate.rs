@@ -52,16 +52,17 @@ fn a_shifted_scene_gives_its_shift_a_rig_and_a_preview() {
         "calibrate left.png right.png -o made.toml --preview seen.png --model homography --device cpu --json",
     );
     let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let pair = &found["pairs"][0];
     let matrix: Vec<f64> =
-        serde_json::from_value(found["homography_right_to_left"].clone()).unwrap();
+        serde_json::from_value(pair["homography_right_to_left"].clone()).unwrap();
     let expected = [1.0, 0.0, f64::from(SHIFT), 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
     for (i, (found, expected)) in matrix.iter().zip(expected).enumerate() {
         let allowed = [0.01, 0.01, 1.5, 0.01, 0.01, 1.5, 1e-4, 1e-4, 0.0][i];
         assert!((found - expected).abs() <= allowed, "{matrix:?}");
     }
     assert_eq!(found["model"], "homography");
-    assert!(found["inliers"].as_u64() > Some(20), "{found}");
-    assert!(found["rms_px"].as_f64().unwrap() < 1.0, "{found}");
+    assert!(pair["inliers"].as_u64() > Some(20), "{found}");
+    assert!(pair["rms_px"].as_f64().unwrap() < 1.0, "{found}");
     let preview = Picture::open(folder.path("seen.png")).unwrap();
     assert_eq!(preview.width(), 2 * SIZE[0]);
 
@@ -128,7 +129,7 @@ fn pictures_without_a_map_are_calibrated_first() {
     let folder = folder();
     let text = folder.quiet("stitch left.png right.png -o made.png --device cpu --json");
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert!(json["calibration"]["inliers"].as_u64() > Some(20), "{json}");
+    assert!(json["calibration"]["pairs"][0]["inliers"].as_u64() > Some(20), "{json}");
     let panorama = Picture::open(folder.path("made.png")).unwrap();
     assert_eq!(json["size"], serde_json::json!([panorama.width(), panorama.height()]));
     let off = difference(&panorama, &scene(2));

@@ -62,18 +62,6 @@ fn option_values() {
         (format!("{stitch} --rig rig.toml --gamma NaN"), "greater than 0 and at most 100"),
         (format!("{stitch} --rig rig.toml --gamma x"), "greater than 0 and at most 100"),
         (format!("{stitch} --rig rig.toml --power medium"), "possible values: exact, fast, table"),
-        (format!("{stitch} --rig rig.toml --refine=0"), "from 1 to 256"),
-        (format!("{stitch} --rig rig.toml --refine=257"), "from 1 to 256"),
-        (format!("{stitch} --rig rig.toml --refine=nan"), "from 1 to 256"),
-        (format!("{stitch} --rig rig.toml --refine=x"), "from 1 to 256"),
-        (
-            format!("{stitch} --rig rig.toml --refine 24"),
-            "--refine takes its value after an equals sign: --refine=24",
-        ),
-        (
-            "video --refine 9 a.mp4 b.mp4 -o p.mp4 --rig rig.toml".to_owned(),
-            "after a space, 9 would be an input file",
-        ),
         (
             format!("{stitch} --rig rig.toml --match-colour --anchor 3"),
             "--anchor 3: there are only 2 cameras; give a number from 1 to 2",

@@ -38,15 +38,15 @@ fn a_row_of_four_cameras() {
     panorama  5620×930 pixels, cylindrical, 4 cameras, 0.0 % uncovered
 
     camera            picture  of canvas  of picture used  area
-    1 left          1920×1080     30.8 %           89.3 %  1730×930 pixels at column 0, row 0
-    2 centre left   1920×1080     31.1 %           90.5 %  1750×930 pixels at column 1284, row 0
-    3 centre right  1920×1080     31.1 %           90.5 %  1750×930 pixels at column 2587, row 0
-    4 right         1920×1080     30.7 %           89.2 %  1729×930 pixels at column 3891, row 0
+    1 left          1920×1080     30.8 %           89.3 %  1729×930 pixels at column 0, row 0
+    2 centre left   1920×1080     31.1 %           90.6 %  1748×930 pixels at column 1284, row 0
+    3 centre right  1920×1080     31.1 %           90.6 %  1751×930 pixels at column 2588, row 0
+    4 right         1920×1080     30.8 %           89.3 %  1729×930 pixels at column 3891, row 0
 
     overlap                         of smaller     of pictures  area
-    1 left – 2 centre left              25.7 %  25.3 %, 25.3 %  447×930 pixels at column 1284, row 0
-    2 centre left – 3 centre right      25.4 %  25.3 %, 25.3 %  446×930 pixels at column 2587, row 0
-    3 centre right – 4 right            25.7 %  25.3 %, 25.3 %  446×930 pixels at column 3891, row 0
+    1 left – 2 centre left              25.7 %  25.3 %, 25.4 %  445×930 pixels at column 1284, row 0
+    2 centre left – 3 centre right      25.4 %  25.3 %, 25.4 %  445×930 pixels at column 2588, row 0
+    3 centre right – 4 right            25.7 %  25.3 %, 25.4 %  447×930 pixels at column 3891, row 0
     ");
 }
 

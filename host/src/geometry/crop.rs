@@ -1,8 +1,9 @@
 //! Finds the largest rectangle of a canvas that the cameras cover completely. A panorama cropped to it has no black
 //! pixels.
 
-use glam::{DVec2, UVec2, dvec2};
+use glam::{DVec2, UVec2};
 use kernels_gpu::warp::{project, ray};
+use rayon::prelude::*;
 use shared_types::warp::{Camera, Canvas};
 
 use super::Geometry;
@@ -16,7 +17,7 @@ const HALVINGS: u32 = 6;
 /// Returns whether a camera sees a canvas position. As in the stitch kernels, the source position must be inside the
 /// camera's picture. The kernels compute it from a moved canvas and round it to f32, which can move it across the edge
 /// of the picture. So the distance to the edge must be at least one rounding error.
-pub(super) fn sees(camera: &Camera, canvas: &Canvas, pixel: DVec2) -> bool {
+fn sees(camera: &Camera, canvas: &Canvas, pixel: DVec2) -> bool {
     let size = camera.size.as_dvec2();
     let margin = size * f64::from(f32::EPSILON);
     project(camera, camera.from_ray * ray(canvas, pixel))
@@ -28,119 +29,77 @@ pub(crate) fn seen(Geometry { canvas, cameras }: &Geometry, pixel: DVec2) -> boo
     cameras.iter().any(|camera| sees(camera, canvas, pixel))
 }
 
-/// Returns whether the cameras cover all of a cell, from `low` to `high`. If no camera sees all four corners, the
-/// quarters of the cell must be covered, and so on until `halvings` is 0. So a gap between two pictures is found, and a
-/// hole between three.
-fn covered(geometry: &Geometry, low: DVec2, high: DVec2, halvings: u32) -> bool {
-    let Geometry { canvas, cameras } = geometry;
-    let corners = [low, dvec2(high.x, low.y), dvec2(low.x, high.y), high];
-    if cameras.iter().any(|camera| corners.iter().all(|at| sees(camera, canvas, *at))) {
-        return true;
-    }
-    let half = (high - low) / 2.0;
-    let quarters = [DVec2::ZERO, dvec2(half.x, 0.0), dvec2(0.0, half.y), half].map(|at| low + at);
-    corners.iter().all(|at| seen(geometry, *at))
-        && (halvings == 0
-            || quarters.iter().all(|&from| covered(geometry, from, from + half, halvings - 1)))
-}
-
 impl Geometry {
     /// Returns the same panorama, cropped to the largest rectangle that the cameras cover completely. Its sides may be
     /// a few pixels shorter than possible. Returns `None` if there is no such rectangle.
     #[must_use]
     pub fn cropped(&self) -> Option<Self> {
-        let (first, size) = largest_rectangle(self)?;
+        let step = self.canvas.size.max_element().div_ceil(GRID).max(1);
+        let (first, size) = rectangle_of_cells(self, step)?;
         let centre = self.canvas.centre - first.as_dvec2();
         let canvas = Canvas { centre, size, ..self.canvas };
         Some(Self { canvas, cameras: self.cameras.clone() })
     }
 }
 
-/// Returns the first pixel and the size in pixels of the largest rectangle that the cameras cover completely. Its sides
-/// may be a few grid cells shorter than possible. Returns `None` if no grid cell is covered.
-fn largest_rectangle(geometry: &Geometry) -> Option<(UVec2, UVec2)> {
-    rectangle_of_cells(geometry, geometry.canvas.size.max_element().div_ceil(GRID).max(1))
-}
-
-/// Returns the largest rectangle as [`largest_rectangle`] does, from grid cells with sides of `step` pixels.
+/// Returns the first pixel and the size in pixels of the largest rectangle of covered cells, which have sides of `step`
+/// pixels. Returns `None` if no cell is covered.
 pub(crate) fn rectangle_of_cells(geometry: &Geometry, step: u32) -> Option<(UVec2, UVec2)> {
-    let mut grid = Grid::new(geometry, step);
-    loop {
-        let (first, size) = grid.largest()?;
-        // At its sides, the rectangle may be smaller by less than a cell, so search for holes inside first.
-        let inner = (first + 1, size.saturating_sub(UVec2::splat(2)));
-        if grid.remove_holes(geometry, (inner.0 * step, inner.1 * step + 1)) {
-            continue;
+    let rows = cells(geometry, step);
+    let mut heights = vec![0_u32; rows.first()?.len()];
+    let mut best = (0_u64, UVec2::ZERO, UVec2::ZERO);
+    for (row, y) in rows.iter().zip(1..) {
+        for (height, covered) in heights.iter_mut().zip(row) {
+            *height = if *covered { *height + 1 } else { 0 };
         }
-        let rectangle = shrink(geometry, first * step, size * step + 1);
-        if !grid.remove_holes(geometry, rectangle) {
-            return Some(rectangle);
+        let (area, first, width, height) = under(&heights);
+        if area > best.0 {
+            best = (area, UVec2::new(first, y - height), UVec2::new(width, height));
         }
     }
+    (best.0 > 0).then(|| (best.1 * step, best.2 * step + 1))
 }
 
-/// The cells of a canvas, and whether each one is covered.
-struct Grid {
-    /// The side of a cell in pixels.
-    step: u32,
-    /// The rows of cells.
-    rows: Vec<Vec<bool>>,
+/// Returns whether the cameras cover all of a cell, from `low` to `high`. If no camera sees all four corners, the
+/// quarters of the cell must be covered, and so on until `halvings` is 0. So a gap between two pictures is found, and a
+/// hole between three.
+fn covered(geometry: &Geometry, low: DVec2, high: DVec2, halvings: u32) -> bool {
+    let Geometry { canvas, cameras } = geometry;
+    let corners = [low, DVec2::new(high.x, low.y), DVec2::new(low.x, high.y), high];
+    if cameras.iter().any(|camera| corners.iter().all(|at| sees(camera, canvas, *at))) {
+        return true;
+    }
+    let middle = low.midpoint(high);
+    corners.iter().all(|at| seen(geometry, *at))
+        && (halvings == 0
+            || corners.iter().all(|&corner| {
+                covered(geometry, corner.min(middle), corner.max(middle), halvings - 1)
+            }))
 }
 
-impl Grid {
-    /// A cell counts as covered if the cameras see its four corners. This is an approximation: a cell may contain
-    /// uncovered pixels between covered corners. [`remove_holes`](Self::remove_holes) and [`shrink`] remove them.
-    fn new(geometry: &Geometry, step: u32) -> Self {
-        let many = geometry.canvas.size.saturating_sub(UVec2::ONE) / step;
-        let corner = |i: u32| f64::from(i * step);
-        let row = |y: u32| -> Vec<bool> {
-            (0..=many.x).map(|x| seen(geometry, dvec2(corner(x), corner(y)))).collect()
+/// Returns the rows of cells of a canvas, and whether each is [`covered`].
+fn cells(geometry: &Geometry, step: u32) -> Vec<Vec<bool>> {
+    let Geometry { canvas, cameras } = geometry;
+    let many = canvas.size.saturating_sub(UVec2::ONE) / step;
+    // The cameras that see a corner, as bits. A panorama has at most 64 cameras.
+    let set = |x: u32, y: u32| {
+        let at = (UVec2::new(x, y) * step).as_dvec2();
+        let seen = cameras.iter().map(|camera| sees(camera, canvas, at));
+        seen.zip(0..).fold(0_u64, |set, (seen, bit)| set | u64::from(seen) << bit)
+    };
+    let row = |y: u32| -> Vec<bool> {
+        let [above, below] =
+            [y, y + 1].map(|y| (0..=many.x).map(|x| set(x, y)).collect::<Vec<_>>());
+        let covered = |x: u32| {
+            let i = x as usize;
+            let corners = [above[i], above[i + 1], below[i], below[i + 1]];
+            let low = (UVec2::new(x, y) * step).as_dvec2();
+            corners.iter().fold(u64::MAX, |all, corner| all & corner) != 0
+                || !corners.contains(&0) && covered(geometry, low, low + f64::from(step), HALVINGS)
         };
-        let mut above = row(0);
-        let rows = (1..=many.y).map(|y| {
-            let below = row(y);
-            let whole = |x: usize| above[x] && above[x + 1] && below[x] && below[x + 1];
-            let cells = (0..many.x as usize).map(whole).collect();
-            above = below;
-            cells
-        });
-        Self { step, rows: rows.collect() }
-    }
-
-    /// Returns the first cell and the size in cells of the largest rectangle of covered cells, or `None` if there is
-    /// none.
-    fn largest(&self) -> Option<(UVec2, UVec2)> {
-        let mut heights = vec![0_u32; self.rows.first()?.len()];
-        let mut best = (0_u64, UVec2::ZERO, UVec2::ZERO);
-        for (row, y) in self.rows.iter().zip(1..) {
-            for (height, whole) in heights.iter_mut().zip(row) {
-                *height = if *whole { *height + 1 } else { 0 };
-            }
-            let (area, first, width, height) = under(&heights);
-            if area > best.0 {
-                best = (area, UVec2::new(first, y - height), UVec2::new(width, height));
-            }
-        }
-        (best.0 > 0).then_some((best.1, best.2))
-    }
-
-    /// Searches the cells of a rectangle of pixels for parts that no camera sees, and marks these cells as not covered.
-    /// Returns whether it found any. Ignores parts of cells outside the rectangle.
-    fn remove_holes(&mut self, geometry: &Geometry, (first, size): (UVec2, UVec2)) -> bool {
-        let last = first + size.max(UVec2::ONE) - 1;
-        let mut found = false;
-        for y in first.y / self.step..last.y.div_ceil(self.step) {
-            for x in first.x / self.step..last.x.div_ceil(self.step) {
-                let cell = UVec2::new(x, y) * self.step;
-                let (low, high) = (cell.max(first), (cell + self.step).min(last));
-                if !covered(geometry, low.as_dvec2(), high.as_dvec2(), HALVINGS) {
-                    self.rows[y as usize][x as usize] = false;
-                    found = true;
-                }
-            }
-        }
-        found
-    }
+        (0..many.x).map(covered).collect()
+    };
+    (0..many.y).into_par_iter().map(row).collect()
 }
 
 /// Returns area, first column, width and height of the largest rectangle under a histogram.
@@ -166,31 +125,9 @@ fn under(heights: &[u32]) -> (u64, u32, u32, u32) {
     best
 }
 
-/// Removes outer rows and columns of a rectangle until the cameras see all pixels of its four sides. The grid may miss
-/// uncovered pixels, because the notch between the edges of two pictures may be narrower than a cell.
-fn shrink(geometry: &Geometry, mut first: UVec2, mut size: UVec2) -> (UVec2, UVec2) {
-    let at = |x: u32, y: u32| seen(geometry, UVec2::new(x, y).as_dvec2());
-    while size.min_element() > 1 {
-        let last = first + size - 1;
-        let row = |y: u32| (first.x..=last.x).all(|x| at(x, y));
-        let column = |x: u32| (first.y..=last.y).all(|y| at(x, y));
-        let off = [!row(first.y), !row(last.y), !column(first.x), !column(last.x)];
-        if off == [false; 4] {
-            break;
-        }
-        let [top, bottom, left, right] = off.map(u32::from);
-        // An uncovered pixel in a corner makes a row and a column incomplete, but removing one of them may be enough.
-        // Remove only rows in this step, and remove columns in a later step if columns are still incomplete.
-        let (left, right) = if top + bottom > 0 { (0, 0) } else { (left, right) };
-        first += UVec2::new(left, top);
-        size = size.saturating_sub(UVec2::new(left + right, top + bottom)).max(UVec2::ONE);
-    }
-    (first, size)
-}
-
 #[cfg(test)]
 mod tests {
-    use glam::{DMat3, Vec2};
+    use glam::{DMat3, Vec2, dvec2};
     use shared_types::warp::Projection;
 
     use super::*;
@@ -235,7 +172,7 @@ mod tests {
         let homography = crate::geometry::homography::Homography::parse(shift, "h").unwrap();
         let size = UVec2::new(1000, 600);
         let geometry = homography.geometry(size, size).unwrap();
-        let (first, found) = largest_rectangle(&geometry).unwrap();
+        let (first, found) = rectangle_of_cells(&geometry, 2).unwrap();
         // Both pictures cover the rows 40 to 599, and together they span 1700 columns. The result may be off by two
         // grid cells of 2 pixels.
         assert!(first.y >= 40 && first.y <= 44 && first.x <= 4, "{first}");
@@ -249,17 +186,8 @@ mod tests {
         let size = UVec2::new(95, 70);
         for focal in (0..300).map(|i| 70.0 + 0.37 * f64::from(i)) {
             let camera = |x: f64| {
-                let from_ray = DMat3::from_cols_array(&[
-                    focal,
-                    0.0,
-                    0.0,
-                    0.0,
-                    focal,
-                    0.0,
-                    47.3 - x,
-                    34.7,
-                    1.0,
-                ]);
+                let scale = DMat3::from_scale(DVec2::splat(focal));
+                let from_ray = DMat3::from_translation(dvec2(47.3 - x, 34.7)) * scale;
                 Camera::from_matrix(from_ray, size)
             };
             let canvas = Canvas {

@@ -1,7 +1,6 @@
 //! The vignetting of a lens, as a rig states it, and its conversion for the kernels.
 
-use glam::{DVec3, UVec2, Vec2};
-use nalgebra::{DMatrix, DVector};
+use glam::{DMat3, DVec3, UVec2, Vec2};
 use serde::{Deserialize, Serialize};
 use shared_types::photometry::Vignette;
 
@@ -89,12 +88,14 @@ pub(crate) fn to_corner(size: UVec2, place: Vec2) -> f32 {
 fn polynomial(function: impl Fn(f64) -> f64) -> [f64; 3] {
     const POINTS: usize = 32;
     let point = |i: usize| (i + 1) as f64 / POINTS as f64;
-    let powers = DMatrix::from_fn(POINTS, 3, |i, power| point(i).powi(power as i32 + 1));
-    let values = DVector::from_fn(POINTS, |i, _| function(point(i)) - 1.0);
-    let terms = (powers.transpose() * &powers)
-        .cholesky()
-        .map(|square| square.solve(&(powers.transpose() * values)));
-    terms.map_or([0.0; 3], |terms| [terms[0], terms[1], terms[2]])
+    let (mut squares, mut right) = (DMat3::ZERO, DVec3::ZERO);
+    for point in (0..POINTS).map(point) {
+        let powers = DVec3::new(point, point.powi(2), point.powi(3));
+        squares += DMat3::from_cols(powers * powers.x, powers * powers.y, powers * powers.z);
+        right += powers * (function(point) - 1.0);
+    }
+    let terms = squares.inverse() * right;
+    if terms.is_finite() { terms.to_array() } else { [0.0; 3] }
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use thiserror::Error;
 use crate::device::DeviceError;
 use crate::geometry::rig::MAX_CAMERAS;
 use crate::ops::multiband::MultibandError;
-use crate::ops::refine::RefineError;
 use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::warp::{PlaneError, RenderError};
@@ -71,9 +70,6 @@ pub enum PanoramaError {
     /// The options of the seam are invalid.
     #[error(transparent)]
     Seam(SeamError),
-    /// The options of the refinement are invalid.
-    #[error(transparent)]
-    Refine(#[from] RefineError),
     /// There are too many pictures for multiband blending.
     #[error(
         "panorama: multiband blending accepts at most {MOST_COLOURS} pictures, but there are {0}; use a seam"

@@ -32,7 +32,7 @@
 //!
 //! Cost of pictures that are added one by one: the panorama is made in strips of columns, and for each strip only the
 //! planes of the pictures in it are rendered. Device memory holds the pictures of a strip, and 28 bytes per pixel of
-//! it. Host memory holds all pictures and the panorama. With a refinement, a flip or an edge boost, the strip is the
+//! it. Host memory holds all pictures and the panorama. With a flip or an edge boost, the strip is the
 //! whole panorama. Live video is in [`live`](crate::live).
 
 mod coverage;
@@ -58,13 +58,12 @@ use crate::io::picture::{Mask, Picture, Pixel};
 use crate::ops::colour::Colours;
 use crate::ops::multiband::Multiband;
 use crate::ops::photometry::Photometry;
-use crate::ops::refine::{self, RefineOptions, Source};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{Lookup, StitchOptions, Vignettes, check_images, stitch_images};
 use crate::warp::{DeviceWarp, Plane, check_size, check_source};
 use coverage::{Counts, Seen};
 use several::Several;
-use sources::{Sources, place, places_of_geometry, places_of_warp};
+use sources::{Sources, places_of_geometry, places_of_warp};
 
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,9 +83,6 @@ pub struct PanoramaOptions {
     pub anchor: Option<usize>,
     /// The kind of blending in the overlaps.
     pub blend: Blend,
-    /// How to move the pictures in their overlaps so that near objects fit together, or `None` to leave them as the
-    /// geometry places them.
-    pub refine: Option<RefineOptions>,
     /// Whether to record the camera with the largest weight at each pixel in [`Panorama::owners`].
     pub owners: bool,
 }
@@ -126,13 +122,6 @@ pub fn stitch_warp<P: Pixel>(
     let masks: Vec<_> = pictures.iter().map(|picture| Mask::of(picture)).collect();
     // `stitch_sources` refuses other pictures.
     let fits = pictures.iter().map(|picture| picture.size()).eq(warp.sources().iter().copied());
-    let refined = |refine| {
-        let grays: Vec<_> = pictures.iter().copied().map(Source::of_picture).collect();
-        let refinement = refine::measure(&grays, warp.size(), &refine, &warp.places(stream)?)?;
-        Ok::<_, PanoramaError>(warp.refined(stream, &refinement)?)
-    };
-    let refined = options.refine.filter(|_| fits).map(refined).transpose()?;
-    let warp = refined.as_ref().unwrap_or(warp);
     let masked = (fits && masks.iter().any(Option::is_some))
         .then(|| seams::reweighted(stream, warp, &sources, &masks, None));
     let masked = masked.transpose()?;
@@ -195,21 +184,11 @@ pub fn stitch_geometry<P: Pixel>(
     }
     let places = || Ok(places_of_geometry(geometry));
     let sources = Sources::new(pictures.iter().collect(), options, places)?;
-    let place = |camera: usize, at: UVec2| place(geometry, camera, at);
-    let measure = |options| {
-        let grays: Vec<_> = pictures.iter().map(Source::of_picture).collect();
-        refine::measure(&grays, canvas, &options, &place)
-    };
-    let refinement = options.refine.map(measure).transpose()?;
     let with_two = pictures.len() == 2 && options.stitch.lookup != Lookup::Cubic;
     if multiband || with_two {
         let views: Vec<_> =
             geometry.cameras.iter().map(|camera| (geometry.canvas, *camera)).collect();
         let mut warp = DeviceWarp::margins(stream, canvas, &views)?;
-        if let Some(refinement) = &refinement {
-            let cameras: Vec<_> = (0..pictures.len()).collect();
-            warp = warp.shifted(stream, refinement, &cameras)?;
-        }
         seams::mask(stream, &mut warp, &masks)?;
         let whole = OverlapBox { min: UVec2::ZERO, max: canvas };
         let (mut counts, mut seen) =
@@ -222,13 +201,7 @@ pub fn stitch_geometry<P: Pixel>(
         warp.feather(stream)?;
         return Ok((stitch_sources(stream, sources, &masks, &warp, options)?, counts.coverage()));
     }
-    let several = Several {
-        sources: &sources,
-        geometry,
-        refinement: refinement.as_ref(),
-        masks: &masks,
-        options,
-    };
+    let several = Several { sources: &sources, geometry, masks: &masks, options };
     let (picture, owners, coverage) = several.stitch(stream)?;
     Ok((sources.panorama(picture, owners), coverage))
 }
@@ -285,7 +258,6 @@ fn check<P: Pixel>(
 fn check_options(pictures: usize, options: &PanoramaOptions) -> Result<(), PanoramaError> {
     options.stitch.check(pictures)?;
     options.blend.seam().map_or(Ok(()), |seam| seam.check())?;
-    options.refine.map_or(Ok(()), |refine| refine.check())?;
     match options.anchor {
         Some(anchor) if anchor >= pictures => {
             Err(PanoramaError::Anchor { number: anchor + 1, pictures })

@@ -21,7 +21,7 @@ use crate::ops::cut::{CellGrid, Labels, SPACING};
 use crate::ops::seam::SeamOptions;
 use crate::ops::stitch::Lookup;
 use crate::ops::stitch::sum::{self, Layer};
-use crate::warp::{DeviceWarp, Plane, Refinement};
+use crate::warp::{DeviceWarp, Plane};
 
 /// The number of columns of a strip. The strips of wide panoramas then show few pictures each.
 const STRIP: u32 = 512;
@@ -30,7 +30,6 @@ const STRIP: u32 = 512;
 pub(super) struct Several<'a, P> {
     pub(super) sources: &'a Sources<'a, P>,
     pub(super) geometry: &'a Geometry,
-    pub(super) refinement: Option<&'a Refinement>,
     /// The mask of each picture.
     pub(super) masks: &'a [Option<Mask>],
     pub(super) options: &'a PanoramaOptions,
@@ -52,20 +51,12 @@ impl<P: Pixel> Several<'_, P> {
     ) -> Result<(Picture<P>, Vec<u8>, Coverage), PanoramaError> {
         let size = self.geometry.canvas.size;
         let count = self.sources.pictures.len();
-        let whole = OverlapBox { min: UVec2::ZERO, max: size };
-        let windows: Vec<_> = (0..count)
-            .map(|camera| match self.refinement {
-                // Its displacements have positions on the whole canvas.
-                Some(_) => whole,
-                None => window(self.geometry, camera),
-            })
-            .collect();
+        let windows: Vec<_> = (0..count).map(|camera| window(self.geometry, camera)).collect();
         let labels = self.options.blend.seam().map(|seam| self.labels(stream, &windows, seam));
         let labels = labels.transpose()?;
         let turned = (self.options.stitch.flip, self.options.stitch.edge_boost);
         // These depend on the size of the panorama.
-        let is_one = self.refinement.is_some() || turned != (false, false);
-        let strip = if is_one { size.x } else { STRIP };
+        let strip = if turned == (false, false) { STRIP } else { size.x };
         let mut picture = Picture::filled(size.x, size.y, P::default());
         let (mut counts, of) = (Counts::new(count), no_owners(size, self.options));
         let mut owners = Owners { largest: vec![0.0; of.len()], of, width: size.x as usize };
@@ -120,11 +111,9 @@ impl<P: Pixel> Several<'_, P> {
         let grid = CellGrid::new(self.geometry.canvas.size);
         let mut views = Vec::new();
         for (camera, (mask, place)) in self.masks.iter().zip(windows).enumerate() {
-            // The displacements of a refinement belong to the whole scale.
-            let step = if self.refinement.is_some() { 1 } else { SPACING };
-            let warp = self.margins(stream, camera, *place, step)?;
+            let warp = self.margins(stream, camera, *place, SPACING)?;
             let planes = HostPlanes::download(stream, &warp, 0, 0.0, mask.as_ref())?;
-            views.push(planes.view((place.min, step), &grid, self.sources, camera));
+            views.push(planes.view((place.min, SPACING), &grid, self.sources, camera));
         }
         Ok(Labels::find(grid, &views, seam.feather))
     }
@@ -143,11 +132,7 @@ impl<P: Pixel> Several<'_, P> {
         let size = UVec2::new(place.size().x.div_ceil(step), place.size().y.div_ceil(step));
         let (centre, step) = (canvas.centre - place.min.as_dvec2(), f64::from(step));
         let part = Canvas { centre: centre / step, scale: canvas.scale / step, size, ..*canvas };
-        let warp = DeviceWarp::margins(stream, size, &[(part, cameras[camera])])?;
-        match self.refinement {
-            Some(refinement) => warp.shifted(stream, refinement, &[camera]),
-            None => Ok(warp),
-        }
+        DeviceWarp::margins(stream, size, &[(part, cameras[camera])])
     }
 
     /// Returns a warp of one camera in a part of the panorama with its weights, which are not normalised, and the

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use crate::io::video::VideoError;
 use crate::live::LiveError;
-use crate::ops::refine::RefineError;
 
 /// The error for two videos that could not be stitched.
 #[derive(Debug, thiserror::Error)]
@@ -15,9 +14,6 @@ pub enum VideoStitchError {
     /// The live stitcher failed.
     #[error(transparent)]
     Live(#[from] LiveError),
-    /// The warp could not be refined.
-    #[error(transparent)]
-    Refine(#[from] RefineError),
     /// An input failed after the first panoramas, which were written to the output.
     #[error("{source}; {} was written, but ends after panorama {written}", output.display())]
     Incomplete {

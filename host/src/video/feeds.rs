@@ -7,7 +7,6 @@
 
 use std::time::{Duration, Instant};
 
-use super::refining::Refining;
 use super::{Offset, VideoStitchError};
 use crate::frame::{Frame, Rate};
 use crate::io::video::{VideoError, VideoFrame, VideoSource};
@@ -75,13 +74,11 @@ impl Feeds {
         Self { feeds, rate, first: Offset::first_tick(offsets, rate), waited: Duration::ZERO }
     }
 
-    /// Submits one set of frames per panorama to `stitcher`, until a video ends or `limit` sets were submitted. The
-    /// refining, if any, updates the warp first.
+    /// Submits one set of frames per panorama to `stitcher`, until a video ends or `limit` sets were submitted.
     pub(super) fn submit_all(
         &mut self,
         stitcher: &Stitcher,
         limit: u64,
-        mut refining: Option<Refining>,
     ) -> (Counts, Result<(), VideoStitchError>) {
         let mut n = 0;
         let mut is_there = true;
@@ -89,7 +86,7 @@ impl Feeds {
             if n == limit || !is_there {
                 break Ok(());
             }
-            match self.submit(stitcher, n, refining.as_mut()) {
+            match self.submit(stitcher, n) {
                 Ok(true) => n += 1,
                 Ok(false) => is_there = false,
                 Err(error) => break Err(error),
@@ -114,20 +111,12 @@ impl Feeds {
 
     /// Submits the set of frames for panorama `n`. Returns false if a video ends before the frame that this panorama
     /// needs.
-    fn submit(
-        &mut self,
-        stitcher: &Stitcher,
-        n: u64,
-        refining: Option<&mut Refining>,
-    ) -> Result<bool, VideoStitchError> {
+    fn submit(&mut self, stitcher: &Stitcher, n: u64) -> Result<bool, VideoStitchError> {
         let begin = Instant::now();
         let is_there = self.advance(n)?;
         self.waited += begin.elapsed();
         if !is_there {
             return Ok(false);
-        }
-        if let Some(refining) = refining.filter(|refining| refining.is_due(n)) {
-            stitcher.swap_warp(refining.update(&self.host_frames()?)?)?;
         }
         let frames = self.feeds.iter().filter_map(Feed::frame).collect::<Result<Vec<_>, _>>()?;
         stitcher.submit(frames, self.rate.time(n))?;

@@ -11,7 +11,6 @@ mod compare;
 mod error;
 mod feeds;
 mod measure;
-mod refining;
 mod run;
 pub mod sound;
 mod sync;

@@ -10,7 +10,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::feeds::{Counts, Feeds};
-use super::refining::Refining;
 use super::{Offset, VideoStitchError};
 use crate::device::Device;
 use crate::frame::{Frame, FrameFormat, FrameRef, Rate};
@@ -19,7 +18,6 @@ use crate::live::{
     ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, Pace, Stitcher,
 };
 use crate::ops::colour::{Colours, matched_frames};
-use crate::ops::refine::{RefineError, RefineOptions};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{StitchOptions, Vignettes};
 use crate::ops::view::VirtualCamera;
@@ -38,9 +36,6 @@ pub struct VideoOptions {
     pub blend: Blend,
     /// The virtual camera to render instead of the panorama, if any.
     pub camera: Option<VirtualCamera>,
-    /// How to move the pictures in their overlaps so that near objects fit together, once per second. `None` leaves
-    /// them as the warp places them. Not allowed with a virtual camera.
-    pub refine: Option<RefineOptions>,
     /// The number of panoramas per second, which must equal the sink's rate. `None` selects the first video's rate.
     pub rate: Option<Rate>,
     /// The offset of each video. Videos without an element start together with the first one, and elements without a
@@ -141,11 +136,6 @@ pub fn stitch_video(
     let Some(rate) = options.rate.or(sources.first().map(VideoSource::rate)) else {
         return Err(LiveError::cameras(0, warp.sources().len()).into());
     };
-    let refining = match options.refine {
-        Some(_) if camera.is_some() => return Err(RefineError::View.into()),
-        Some(refine) => Some(Refining::new(device, &warp, refine, rate)?),
-        None => None,
-    };
     let Some(stitcher) = start(device, warp, &mut sources, options, output, camera)? else {
         return Ok(Summary { expected, stopped: true, ..Summary::default() });
     };
@@ -155,7 +145,7 @@ pub fn stitch_video(
     let (fed, written) = thread::scope(|scope| {
         let feed = || {
             let _close = Close(&stitcher);
-            Feeds::new(sources, &options.offsets, rate).submit_all(&stitcher, limit, refining)
+            Feeds::new(sources, &options.offsets, rate).submit_all(&stitcher, limit)
         };
         let feeder = thread::Builder::new().name("feed".into()).spawn_scoped(scope, feed);
         let feeder = feeder.map_err(VideoError::Thread)?;

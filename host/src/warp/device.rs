@@ -7,17 +7,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 use cuda_std::DeviceTable;
 use glam::{UVec2, Vec2};
 use kernels_gpu::warp::fade::WarpFade;
-use kernels_gpu::warp::shift::WarpShift;
 use kernels_gpu::warp::{WarpAddMargin, WarpCamera, WarpFeather, WarpResize};
 use shared_types::stitch::MIN_WEIGHT;
-use shared_types::warp::{
-    BLOCK, Camera, Canvas, DeviceCameraPlanes, DeviceFadedCamera, DeviceShiftGrid,
-};
+use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes, DeviceFadedCamera};
 use thiserror::Error;
 
 use super::summing::PanoramaSums;
-use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, Refinement, Warp, check_size, check_sizes};
-use crate::device::{Buffer, DeviceError, Event, Image, LaunchConfig, Stream, Textures};
+use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, Warp, check_size, check_sizes};
+use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream, Textures};
 use crate::geometry::Geometry;
 
 /// The planes of a warp in device memory.
@@ -66,11 +63,6 @@ struct NoCamera {
     camera: usize,
     cameras: usize,
 }
-
-/// A refinement is for another panorama or another number of cameras.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the refinement was measured for another warp; measure it for this one")]
-struct OtherRefinement;
 
 impl DeviceWarp {
     /// Copies a warp to the stream's device. Also copies its mesh if the error of the mesh is at most [`MESH_ERROR`].
@@ -170,50 +162,6 @@ impl DeviceWarp {
         };
         let planes = self.sources.iter().enumerate().map(camera).collect::<Result<_, _>>()?;
         Ok(Self::filled(stream, size, self.sources.clone(), planes)?)
-    }
-
-    /// Returns a warp in which the cameras are moved by the displacements of a refinement, with a copy of the weights.
-    /// Waits for the device.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the refinement is for another panorama or another number of cameras, or if the device
-    /// fails.
-    #[track_caller]
-    pub fn refined(&self, stream: &Stream, refinement: &Refinement) -> Result<Self, DeviceError> {
-        if refinement.size() != self.size || refinement.cameras() != self.sources.len() {
-            return Err(DeviceError::refused("refining a warp", OtherRefinement));
-        }
-        let cameras: Vec<_> = (0..self.sources.len()).collect();
-        self.shifted(stream, refinement, &cameras)
-    }
-
-    /// Returns a refined copy of a warp that shows only the cameras of the refinement with the indices `cameras`; see
-    /// [`refined`](Self::refined).
-    #[track_caller]
-    pub(crate) fn shifted(
-        &self,
-        stream: &Stream,
-        refinement: &Refinement,
-        cameras: &[usize],
-    ) -> Result<Self, DeviceError> {
-        self.await_ready(stream)?;
-        let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
-        let (nodes, spacing) = (refinement.nodes(), refinement.spacing());
-        let camera = |(own, &camera): (usize, &usize)| {
-            let [mut u, mut v, mut weights] = planes(stream, self.size)?;
-            let shifts = Buffer::from_slice(stream, refinement.shifts(camera))?;
-            let grid =
-                DeviceShiftGrid { shifts: shifts.view(), columns: nodes.x, rows: nodes.y, spacing };
-            let (planes, size) = (self.planes(own)?, self.sources[own]);
-            let (columns, rows) = (u.view_mut(), v.view_mut());
-            stream.launch(&config, &WarpShift { planes, size, grid, u: columns, v: rows })?;
-            weights.copy_from(stream, &self.weights[own])?;
-            // The displacements must outlive the launch.
-            stream.synchronize()?;
-            Ok::<_, DeviceError>([u, v, weights])
-        };
-        let planes = cameras.iter().enumerate().map(camera).collect::<Result<_, _>>()?;
-        Self::filled(stream, self.size, self.sources.clone(), planes)
     }
 
     /// Creates a warp from the planes of each camera (columns, rows, weights), which earlier work in `stream` fills.

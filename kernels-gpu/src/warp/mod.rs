@@ -17,7 +17,6 @@ mod cpu;
 pub mod fade;
 pub mod lens;
 pub(crate) mod patch;
-pub mod shift;
 
 use crate::warp::camera::is_inside;
 use crate::warp::lens::bend;

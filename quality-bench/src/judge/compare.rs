@@ -10,8 +10,7 @@ const SMOOTH: f32 = 1.2;
 const SEAM_BLUR: f64 = 2.0;
 
 /// Returns the peak signal-to-noise ratio in dB over the three channels of the pixels in `mask`. At most 99.
-#[must_use]
-pub fn psnr(panorama: &Picture, truth: &Picture, mask: &Mask) -> f64 {
+pub(crate) fn psnr(panorama: &Picture, truth: &Picture, mask: &Mask) -> f64 {
     let mut sum = 0.0;
     for i in (0..mask.data.len()).filter(|&i| mask.data[i]) {
         for c in 0..3 {
@@ -24,8 +23,7 @@ pub fn psnr(panorama: &Picture, truth: &Picture, mask: &Mask) -> f64 {
 
 /// Returns the mean structural similarity of the brightness over the pixels whose window lies in `mask`: a Gaussian
 /// window of σ = 1.5 px, constants 0.01 and 0.03 (Wang et al., 2004).
-#[must_use]
-pub fn ssim(panorama: &Plane, truth: &Plane, mask: &Mask) -> f64 {
+pub(crate) fn ssim(panorama: &Plane, truth: &Plane, mask: &Mask) -> f64 {
     let product = |a: &Plane, b: &Plane| Plane {
         width: a.width,
         height: a.height,
@@ -52,8 +50,7 @@ pub fn ssim(panorama: &Plane, truth: &Plane, mask: &Mask) -> f64 {
 /// Returns the colour error in percent: the root mean square, over blocks and channels, of the logarithm of the ratio
 /// of the block's mean level in the panorama and in the truth. Only blocks of which `mask` has at least three quarters
 /// count.
-#[must_use]
-pub fn colour_error(panorama: &Picture, truth: &Picture, mask: &Mask) -> f64 {
+pub(crate) fn colour_error(panorama: &Picture, truth: &Picture, mask: &Mask) -> f64 {
     let (mut sum, mut count) = (0.0, 0usize);
     for top in (0..mask.height).step_by(COLOUR_BLOCK) {
         for left in (0..mask.width).step_by(COLOUR_BLOCK) {
@@ -85,8 +82,7 @@ pub fn colour_error(panorama: &Picture, truth: &Picture, mask: &Mask) -> f64 {
 /// Returns the seam gradient in levels per pixel: the root mean square of the difference of the gradients of the
 /// panorama and of the truth, after a blur, where the truth is smooth. A step of `s` levels across a smooth area of
 /// width `w` gives `s / sqrt(2 σ w sqrt(π))`. `None` if less than 1 % of the pixels are smooth.
-#[must_use]
-pub fn seam_gradient(panorama: &Plane, truth: &Plane, mask: &Mask) -> Option<f64> {
+pub(crate) fn seam_gradient(panorama: &Plane, truth: &Plane, mask: &Mask) -> Option<f64> {
     let (here, there) =
         (panorama.blurred(SEAM_BLUR).gradient(), truth.blurred(SEAM_BLUR).gradient());
     let busy = there.map(|[x, y]| x.hypot(y) > SMOOTH).dilated(5);

@@ -27,7 +27,6 @@ const RATIO: f32 = 0.65;
 
 /// Returns the response of a corner detector at each pixel, in squared levels: about the smaller eigenvalue of the
 /// gradients' covariance.
-#[must_use]
 pub(super) fn corners(luma: &Plane) -> Plane {
     let gradient = luma.blurred(1.0).gradient();
     let part = |f: fn([f32; 2]) -> f32| gradient.map(f).blurred(1.5);
@@ -40,7 +39,6 @@ pub(super) fn corners(luma: &Plane) -> Plane {
 }
 
 /// Returns the strongest corners in cells of `cell` pixels, at most `count` per cell, above `least`.
-#[must_use]
 pub(super) fn strongest(
     response: &Plane,
     mask: &Mask,
@@ -75,7 +73,6 @@ fn is_peak(plane: &Plane, x: usize, y: usize) -> bool {
 }
 
 /// Returns the features of a picture at the pixels of `mask`.
-#[must_use]
 pub(super) fn features(luma: &Plane, mask: &Mask) -> Vec<Feature> {
     let mut found = Vec::new();
     for scale in SCALES {
@@ -121,7 +118,6 @@ fn describe(soft: &Plane, place: DVec2, axis: DVec2) -> Option<[f32; 64]> {
 }
 
 /// Returns the pairs of places, first in `from` and then in `to`, whose patches agree and are unlike those elsewhere.
-#[must_use]
 pub(super) fn matched(from: &[Feature], to: &[Feature]) -> Vec<(DVec2, DVec2)> {
     let best = Grid::from_fn(1, from.len(), |_, i| {
         let (mut first, mut second) = ((f32::MAX, 0), f32::MAX);

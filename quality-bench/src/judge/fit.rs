@@ -17,7 +17,6 @@ pub(super) const LEAST: usize = 12;
 
 /// Returns the projection that explains most of the pairs. `size` is the panorama's width and height. `None` if fewer
 /// than [`LEAST`] pairs agree.
-#[must_use]
 pub(super) fn fit(pairs: &[Pair], size: DVec2) -> Option<Projection> {
     if pairs.len() < LEAST {
         return None;
@@ -117,7 +116,6 @@ fn start(
 type Step = SVector<f64, 6>;
 
 /// Refines a projection by weighted least squares, with a Cauchy loss of each of the `scales` in pixels in turn.
-#[must_use]
 pub(super) fn refined(start: Projection, pairs: &[Pair], scales: &[f64]) -> Projection {
     let mut best = start;
     for &scale in scales {

@@ -9,7 +9,7 @@ use crate::case::Truth;
 use crate::grid::{Grid, Mask, Picture, Plane};
 
 /// Side of a block in truth pixels.
-pub const BLOCK: usize = 24;
+pub(crate) const BLOCK: usize = 24;
 /// The largest shift at which a block is first aligned, and the shifts at which a second copy is searched.
 const ALIGN: isize = 3;
 const NEAREST: isize = 4;
@@ -24,15 +24,6 @@ const BEYOND_NEAR: f64 = 0.15;
 const TEXTURE: f64 = 7.0;
 /// The least root mean square of the rest, in levels, that is examined. Less is not visible.
 const VISIBLE: f64 = 4.0;
-
-/// The ghosts of a panorama.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Ghosts {
-    /// Number of blocks that were examined: textured, and seen by several cameras.
-    pub blocks: usize,
-    /// Number of blocks with a ghost.
-    pub ghosts: usize,
-}
 
 /// A block's pixels with the mean removed.
 type Block = [f32; BLOCK * BLOCK];
@@ -129,15 +120,15 @@ fn shifts(most: isize) -> impl Iterator<Item = (isize, isize)> {
     (-most..=most).flat_map(move |dy| (-most..=most).map(move |dx| (dx, dy)))
 }
 
-/// Examines the block at `left` and `top`. Returns the strength of the second copy, 0 without a ghost, or `None` if the
-/// block has too little texture.
-fn examine(panorama: &Plane, truths: &[&Plane], left: isize, top: isize) -> Option<f64> {
+/// Examines the block at `left` and `top`. Returns whether it is a ghost, or `None` if the block has too little
+/// texture.
+fn examine(panorama: &Plane, truths: &[&Plane], left: isize, top: isize) -> Option<bool> {
     let block_here = Explained::new(panorama, truths, left, top)?;
     if block_here.aa < TEXTURE * TEXTURE * (BLOCK * BLOCK) as f64 {
         return None;
     }
     if block_here.rest() < VISIBLE * VISIBLE {
-        return Some(0.0);
+        return Some(false);
     }
     let (truth, [x, y]) = (truths[block_here.view], block_here.place);
     let at = |(dx, dy)| {
@@ -150,15 +141,15 @@ fn examine(panorama: &Plane, truths: &[&Plane], left: isize, top: isize) -> Opti
     let views = truths.iter().enumerate().filter(|(i, _)| *i != block_here.view);
     let views = views.filter_map(|(_, truth)| Some(block_here.with(&block(truth, left, top)?)));
     let far = shifts(FARTHEST).filter(|shift| !is_near(shift)).map(at);
-    let is_ghost = |second: &Second| {
+    let is_ghost = |second: Second| {
         second.part > STRENGTH && second.explained > EXPLAINED.max(near + BEYOND_NEAR)
     };
-    Some(views.chain(far).filter(is_ghost).map(|second| second.part).fold(0.0, f64::max))
+    Some(views.chain(far).any(is_ghost))
 }
 
-/// Examines the blocks that several cameras see, or where objects hide different things from the cameras.
-#[must_use]
-pub(super) fn ghosts(panorama: &Picture, truth: &Truth, shown: &Mask) -> Ghosts {
+/// Returns the part of the textured blocks that have a ghost, of those that several cameras see. `None` if there are
+/// fewer than five such blocks.
+pub(super) fn ghosts(panorama: &Picture, truth: &Truth, shown: &Mask) -> Option<f64> {
     let luma = panorama.luma();
     let views: Vec<Plane> = if truth.views.is_empty() {
         vec![truth.picture.luma()]
@@ -185,9 +176,7 @@ pub(super) fn ghosts(panorama: &Picture, truth: &Truth, shown: &Mask) -> Ghosts 
         }
         examine(&luma, &here, left, top)
     });
-    let examined = || found.data.iter().flatten();
-    Ghosts {
-        blocks: examined().count(),
-        ghosts: examined().filter(|&&strength| strength > 0.0).count(),
-    }
+    let examined: Vec<bool> = found.data.iter().flatten().copied().collect();
+    let ghosts = examined.iter().filter(|&&is_ghost| is_ghost).count();
+    (examined.len() >= 5).then(|| ghosts as f64 / examined.len() as f64)
 }

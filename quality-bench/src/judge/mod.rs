@@ -8,90 +8,49 @@ mod register;
 mod tone;
 
 use glam::DVec2;
-use serde::{Deserialize, Serialize};
 
 use crate::case::Truth;
 use crate::grid::{Mask, Picture};
-pub use compare::{colour_error, psnr, seam_gradient, ssim};
-pub use ghost::{BLOCK, Ghosts};
-pub use register::{Landmark, REACH, Registered, Registration, places, soft};
-pub use tone::{Tone, fit as fit_tone};
+pub(crate) use compare::psnr;
+use compare::{colour_error, seam_gradient, ssim};
+use ghost::BLOCK;
+use register::{Landmark, REACH};
+pub(crate) use register::{Registered, Registration, places, soft};
+pub(crate) use tone::fit as fit_tone;
 
 /// The scores of a panorama.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Scores {
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Scores {
     /// The part of the truth that the panorama shows.
-    pub coverage: f64,
+    pub(crate) coverage: f64,
     /// Peak signal-to-noise ratio in dB.
-    pub psnr: f64,
+    pub(crate) psnr: f64,
     /// Structural similarity, up to 1.
-    pub ssim: f64,
+    pub(crate) ssim: f64,
     /// The distance, in truth pixels, of a landmark from where the best projection puts it: its median.
-    pub geometry: f64,
+    pub(crate) geometry: f64,
     /// The same distance after the smooth residual is removed: its 95th percentile. Landmarks that were not found count
     /// with the search radius. It rises with breaks at seams, doubled or missing parts.
-    pub misalignment: f64,
-    /// The part of the landmarks that were not found.
-    pub lost: f64,
+    pub(crate) misalignment: f64,
     /// Seam gradient in levels per pixel, if the truth has smooth areas.
-    pub seam: Option<f64>,
+    pub(crate) seam: Option<f64>,
     /// The part of the textured blocks in the overlaps that show two things at once, if there are such blocks.
-    pub ghosts: Option<f64>,
+    pub(crate) ghosts: Option<f64>,
     /// Colour error in percent.
-    pub colour: f64,
-    /// The panorama's surface: `plane`, `cylinder` or `sphere`.
-    pub surface: String,
-    /// Panorama pixels per truth pixel.
-    pub scale: f64,
-    /// Number of landmarks inside the panorama.
-    pub landmarks: usize,
-}
-
-impl Scores {
-    /// Returns the means of scores, or `None` if there are none. `truths` is the number of truths, of which those
-    /// without scores are not covered.
-    pub fn mean<'a>(scores: impl Iterator<Item = &'a Self>, truths: usize) -> Option<Self> {
-        let all: Vec<&Self> = scores.collect();
-        let mean = |value: fn(&Self) -> Option<f64>| {
-            let values: Vec<f64> = all.iter().filter_map(|scores| value(scores)).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
-        Some(Self {
-            coverage: mean(|s| Some(s.coverage))? * all.len() as f64 / truths.max(1) as f64,
-            psnr: mean(|s| Some(s.psnr))?,
-            ssim: mean(|s| Some(s.ssim))?,
-            geometry: mean(|s| Some(s.geometry))?,
-            misalignment: mean(|s| Some(s.misalignment))?,
-            lost: mean(|s| Some(s.lost))?,
-            seam: mean(|s| s.seam),
-            ghosts: mean(|s| s.ghosts),
-            colour: mean(|s| Some(s.colour))?,
-            surface: all.first()?.surface.clone(),
-            scale: mean(|s| Some(s.scale))?,
-            landmarks: all.iter().map(|scores| scores.landmarks).sum(),
-        })
-    }
+    pub(crate) colour: f64,
 }
 
 /// A judged panorama.
 #[derive(Clone, Debug)]
-pub struct Judged {
-    /// The scores.
-    pub scores: Scores,
-    /// The panorama on the truth's canvas, with the tone of the truth. It is black outside.
-    pub picture: Picture,
-    /// The truth to which the panorama was compared.
-    pub truth: Picture,
-    /// The pixels that were compared.
-    pub compared: Mask,
+pub(crate) struct Judged {
+    pub(crate) scores: Scores,
     /// How the panorama was registered.
-    pub registration: Registration,
+    pub(crate) registration: Registration,
 }
 
 /// Registers a panorama with the truth and scores it. `mask` has the pixels that the panorama shows. Returns `None` if
 /// the panorama cannot be registered, that is, if it does not look like the truth.
-#[must_use]
-pub fn judge(panorama: &Picture, mask: &Mask, truth: &Truth) -> Option<Judged> {
+pub(crate) fn judge(panorama: &Picture, mask: &Mask, truth: &Truth) -> Option<Judged> {
     let (registration, landmarks, drawn) = register::register(panorama, mask, truth)?;
     let seen = truth.seen.map(|count| count > 0);
     let shown = drawn.shown.and(&seen);
@@ -115,23 +74,18 @@ pub fn judge(panorama: &Picture, mask: &Mask, truth: &Truth) -> Option<Judged> {
     let best = best_views(&toned(&truth.picture, &clear), truth, &compared);
     let picture = toned(&best, &compared);
     let (here, there) = (picture.luma(), best.luma());
-    let ghosts = ghost::ghosts(&picture, truth, &compared);
-    let (geometry, misalignment, lost) = distances(&registration, &landmarks);
+    let (geometry, misalignment) = distances(&registration, &landmarks);
     let scores = Scores {
         coverage: shown.count() as f64 / seen.count().max(1) as f64,
         psnr: psnr(&picture, &best, &compared),
         ssim: ssim(&here, &there, &compared),
         geometry,
         misalignment,
-        lost,
         seam: seam_gradient(&here, &there, &compared),
-        ghosts: (ghosts.blocks >= 5).then(|| ghosts.ghosts as f64 / ghosts.blocks as f64),
+        ghosts: ghost::ghosts(&picture, truth, &compared),
         colour: colour_error(&picture, &best, &compared),
-        surface: registration.projection.surface.name().to_owned(),
-        scale: 1.0 / registration.scale(),
-        landmarks: landmarks.len(),
     };
-    Some(Judged { scores, picture, truth: best, compared, registration })
+    Some(Judged { scores, registration })
 }
 
 /// Returns the truth with, in each block that has objects, the view of the camera that the panorama resembles most.
@@ -169,9 +123,9 @@ fn best_views(panorama: &Picture, truth: &Truth, mask: &Mask) -> Picture {
     best
 }
 
-/// Returns the median distance of the landmarks from the projection, the 95th percentile of their distances from the
-/// full registration, both in truth pixels, and the part of the landmarks that were not found.
-fn distances(registration: &Registration, landmarks: &[Landmark]) -> (f64, f64, f64) {
+/// Returns the median distance of the landmarks from the projection, and the 95th percentile of their distances from the
+/// full registration, both in truth pixels.
+fn distances(registration: &Registration, landmarks: &[Landmark]) -> (f64, f64) {
     let quantile = |mut values: Vec<f64>, part: f64| {
         values.sort_by(f64::total_cmp);
         let at = ((values.len().saturating_sub(1)) as f64 * part).round() as usize;
@@ -186,7 +140,5 @@ fn distances(registration: &Registration, landmarks: &[Landmark]) -> (f64, f64, 
         Some(found) => from(found, registration.pixel(l.truth)).min(REACH as f64),
         None => REACH as f64,
     });
-    let lost = landmarks.iter().filter(|l| l.found.is_none()).count();
-    let part = lost as f64 / landmarks.len().max(1) as f64;
-    (quantile(projected.collect(), 0.5), quantile(smooth.collect(), 0.95), part)
+    (quantile(projected.collect(), 0.5), quantile(smooth.collect(), 0.95))
 }

@@ -18,24 +18,24 @@ use crate::projection::{Projection, Surface};
 /// Half the width of a landmark's patch, in truth pixels.
 const PATCH: isize = 8;
 /// How far from its expected place a landmark is searched, in truth pixels.
-pub const REACH: isize = 10;
+pub(crate) const REACH: isize = 10;
 /// The least correlation of a found landmark.
 const LEAST_CORRELATION: f32 = 0.7;
 
 /// A landmark of the truth that lies inside the panorama.
 #[derive(Clone, Copy, Debug)]
-pub struct Landmark {
+pub(crate) struct Landmark {
     /// Its pixel in the truth.
-    pub truth: DVec2,
+    pub(crate) truth: DVec2,
     /// The panorama pixel where it was found, or `None` if nothing similar is near its expected place.
-    pub found: Option<DVec2>,
+    pub(crate) found: Option<DVec2>,
 }
 
 /// Maps truth pixels to panorama pixels.
 #[derive(Clone, Debug)]
-pub struct Registration {
+pub(crate) struct Registration {
     /// The panorama's projection.
-    pub projection: Projection,
+    pub(crate) projection: Projection,
     /// The projection of the truth.
     canvas: Projection,
     /// Width and height of the truth.
@@ -48,11 +48,11 @@ pub struct Registration {
 
 /// The panorama, drawn on the truth's canvas.
 #[derive(Clone, Debug)]
-pub struct Registered {
+pub(crate) struct Registered {
     /// The colours.
-    pub picture: Picture,
+    pub(crate) picture: Picture,
     /// The pixels that the panorama shows.
-    pub shown: Mask,
+    pub(crate) shown: Mask,
 }
 
 /// Returns the terms of the cubic polynomial at a point.
@@ -63,8 +63,7 @@ fn terms(p: DVec2) -> [f64; 10] {
 
 impl Registration {
     /// Returns where the fitted projection alone puts a truth pixel.
-    #[must_use]
-    pub fn projected(&self, truth: DVec2) -> Option<DVec2> {
+    pub(crate) fn projected(&self, truth: DVec2) -> Option<DVec2> {
         let focal = self.projection.focal;
         let pixel = self.projection.pixel(self.canvas.direction(truth))?;
         // A panorama of more than a full turn, or one that starts elsewhere, shows the direction one turn further.
@@ -76,8 +75,7 @@ impl Registration {
     }
 
     /// Returns the panorama pixel of a truth pixel: the projection and the smooth residual.
-    #[must_use]
-    pub fn pixel(&self, truth: DVec2) -> Option<DVec2> {
+    pub(crate) fn pixel(&self, truth: DVec2) -> Option<DVec2> {
         Some(self.projected(truth)? + self.residual(truth))
     }
 
@@ -88,14 +86,12 @@ impl Registration {
     }
 
     /// Returns the number of truth pixels per panorama pixel.
-    #[must_use]
-    pub fn scale(&self) -> f64 {
+    pub(crate) fn scale(&self) -> f64 {
         self.canvas.focal / self.projection.focal
     }
 
     /// Draws the panorama on the truth's canvas. A panorama of a higher resolution is averaged.
-    #[must_use]
-    pub fn draw(&self, panorama: &Picture, mask: &Mask, truth: &Truth) -> Registered {
+    pub(crate) fn draw(&self, panorama: &Picture, mask: &Mask, truth: &Truth) -> Registered {
         let (width, height) = (truth.picture.width, truth.picture.height);
         let n = (1.0 / self.scale()).round().clamp(1.0, 4.0) as usize;
         let place = |x: usize, y: usize, i: usize| {
@@ -124,8 +120,7 @@ impl Registration {
 
     /// Searches the landmarks of the truth, at `places`, in the registered panorama. `luma` is the truth's brightness
     /// ([`soft`]).
-    #[must_use]
-    pub fn landmarks(
+    pub(crate) fn landmarks(
         &self,
         places: &[[usize; 2]],
         luma: &Plane,
@@ -245,14 +240,12 @@ fn correlation(a: &Plane, b: &Plane, at: [isize; 2], bt: [isize; 2]) -> f32 {
 }
 
 /// Returns the brightness in which landmarks are searched: softened, so that a blurred panorama is like a sharp truth.
-#[must_use]
-pub fn soft(picture: &Picture) -> Plane {
+pub(crate) fn soft(picture: &Picture) -> Plane {
     picture.luma().blurred(1.2)
 }
 
 /// Returns the places of landmarks in the truth: its corners, away from objects and from the border.
-#[must_use]
-pub fn places(truth: &Truth) -> Vec<[usize; 2]> {
+pub(crate) fn places(truth: &Truth) -> Vec<[usize; 2]> {
     let near = PATCH as usize + 2;
     let clear = truth.ambiguous.dilated(near).map(|near_object| !near_object);
     let usable = truth.seen.map(|count| count > 0).eroded(near).and(&clear);
@@ -261,7 +254,6 @@ pub fn places(truth: &Truth) -> Vec<[usize; 2]> {
 
 /// Registers a panorama with the truth. Returns the mapping, the landmarks, and the panorama on the truth's canvas, or
 /// `None` if no projection explains enough features.
-#[must_use]
 pub(super) fn register(
     panorama: &Picture,
     mask: &Mask,

@@ -4,19 +4,16 @@ use crate::grid::{Mask, Picture, Rgb};
 
 /// The curve `gain · (level / 255)^gamma · 255 + offset` of a channel, from panorama levels to truth levels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tone {
-    /// Factor.
-    pub gain: f64,
-    /// Exponent.
-    pub gamma: f64,
+pub(crate) struct Tone {
+    pub(crate) gain: f64,
+    pub(crate) gamma: f64,
     /// Offset in levels.
-    pub offset: f64,
+    pub(crate) offset: f64,
 }
 
 impl Tone {
     /// Returns the corrected level, from 0 to 255.
-    #[must_use]
-    pub fn apply(&self, level: f32) -> f32 {
+    pub(crate) fn apply(&self, level: f32) -> f32 {
         let v = (f64::from(level.max(0.0)) / 255.0).powf(self.gamma) * 255.0;
         (self.gain * v + self.offset).clamp(0.0, 255.0) as f32
     }
@@ -48,8 +45,7 @@ impl Tone {
 }
 
 /// Fits the tone of each channel over the pixels of `mask`.
-#[must_use]
-pub fn fit(panorama: &Picture, truth: &Picture, mask: &Mask) -> [Tone; 3] {
+pub(crate) fn fit(panorama: &Picture, truth: &Picture, mask: &Mask) -> [Tone; 3] {
     let pixels: Vec<(Rgb, Rgb)> = (0..mask.data.len())
         .filter(|&i| mask.data[i])
         .map(|i| (panorama.data[i], truth.data[i]))

@@ -4,37 +4,37 @@
 //! finite distance cause parallax between cameras at different places; objects that move appear at different places in
 //! pictures taken at different times.
 
-pub mod noise;
-pub mod texture;
+mod noise;
+mod texture;
 
 use glam::{DMat3, DVec2, DVec3};
 
-pub use texture::{Light, Texture};
+pub(crate) use texture::{Light, Texture};
 
 /// A flat object that faces the origin.
 #[derive(Clone, Debug)]
-pub struct Board {
+pub(crate) struct Board {
     /// Azimuth and elevation of its middle at the time 0, in radians.
-    pub angles: DVec2,
+    pub(crate) angles: DVec2,
     /// Distance from the origin, in metres.
-    pub distance: f64,
+    pub(crate) distance: f64,
     /// Half its width and height, in radians as seen from the origin.
-    pub half: DVec2,
+    pub(crate) half: DVec2,
     /// Radians of azimuth and elevation per unit of time.
-    pub speed: DVec2,
+    pub(crate) speed: DVec2,
     /// Selects its texture.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// A background and the objects in front of it, the nearest first.
 #[derive(Clone, Debug)]
-pub struct Scene {
+pub(crate) struct Scene {
     /// The background.
-    pub texture: Texture,
+    pub(crate) texture: Texture,
     /// Selects the details of the background.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// The objects.
-    pub boards: Vec<Board>,
+    pub(crate) boards: Vec<Board>,
 }
 
 impl Board {
@@ -68,8 +68,7 @@ impl Board {
 impl Scene {
     /// Returns the light that arrives at `from` (metres) from `direction`, a unit vector, and whether it comes from an
     /// object in front of the background.
-    #[must_use]
-    pub fn light(&self, from: DVec3, direction: DVec3, time: f64) -> (Light, bool) {
+    pub(crate) fn light(&self, from: DVec3, direction: DVec3, time: f64) -> (Light, bool) {
         let board = self.boards.iter().find_map(|board| board.light(from, direction, time));
         match board {
             Some(light) => (light, true),

@@ -3,8 +3,7 @@
 use glam::DVec3;
 
 /// Returns a number that depends on all inputs without a pattern, from 0 to 1.
-#[must_use]
-pub fn hash(x: i64, y: i64, z: i64, seed: u64) -> f64 {
+pub(crate) fn hash(x: i64, y: i64, z: i64, seed: u64) -> f64 {
     let mut h = seed ^ 0x9e37_79b9_7f4a_7c15;
     for v in [x, y, z] {
         h = (h ^ v as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -16,8 +15,7 @@ pub fn hash(x: i64, y: i64, z: i64, seed: u64) -> f64 {
 
 /// Returns smooth noise from −1 to 1: random values at integer points, joined by a quintic curve. Its band is limited
 /// to about one cycle per unit.
-#[must_use]
-pub fn smooth(p: DVec3, seed: u64) -> f64 {
+pub(crate) fn smooth(p: DVec3, seed: u64) -> f64 {
     let base = p.floor();
     let t = p - base;
     let w = t * t * t * (t * (t * 6.0 - 15.0) + 10.0);
@@ -30,8 +28,7 @@ pub fn smooth(p: DVec3, seed: u64) -> f64 {
 
 /// Returns a sum of noises from −1 to 1. The first has the frequency `lowest`, and each of the others the doubled
 /// frequency and `fall` times the strength.
-#[must_use]
-pub fn octaves(p: DVec3, lowest: f64, count: u32, fall: f64, seed: u64) -> f64 {
+pub(crate) fn octaves(p: DVec3, lowest: f64, count: u32, fall: f64, seed: u64) -> f64 {
     let (mut sum, mut total, mut strength, mut frequency) = (0.0, 0.0, 1.0, lowest);
     for i in 0..count {
         sum += strength * smooth(p * frequency, seed.wrapping_add(u64::from(i)));

@@ -11,11 +11,11 @@ use super::noise::{hash, octaves, smooth};
 use crate::grid::Picture;
 
 /// A linear colour.
-pub type Light = DVec3;
+pub(crate) type Light = DVec3;
 
 /// A background.
 #[derive(Clone, Debug)]
-pub enum Texture {
+pub(crate) enum Texture {
     /// Noise of all frequencies that a camera resolves.
     Noise,
     /// Buildings with windows in front of a sky, above a paved ground.
@@ -32,8 +32,7 @@ pub enum Texture {
 
 impl Texture {
     /// Returns the light from `direction`, a unit vector.
-    #[must_use]
-    pub fn light(&self, direction: DVec3, seed: u64) -> Light {
+    pub(crate) fn light(&self, direction: DVec3, seed: u64) -> Light {
         let angles = DVec2::new(direction.x.atan2(direction.z), -direction.y.asin());
         let light = match self {
             Self::Noise => noise(direction, seed),

@@ -18,7 +18,6 @@ mod on_cpu;
 mod panorama;
 mod photometry;
 mod quality;
-mod refine;
 mod resample;
 mod seam;
 mod sets;

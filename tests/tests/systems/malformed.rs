@@ -32,3 +32,10 @@ macro_rules! assert_variant {
     };
 }
 pub(crate) use assert_variant;
+
+/// Asserts that the message of an error contains a text.
+#[track_caller]
+pub(crate) fn assert_says(error: impl Display, text: &str) {
+    let message = error.to_string();
+    assert!(message.contains(text), "{message:?} does not contain {text:?}");
+}

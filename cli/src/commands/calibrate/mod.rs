@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use panoweave::device::DeviceName;
-use panoweave::geometry::calibrate::{CalibrateOptions, Drift, PhotoPair, Refusal, check};
+use panoweave::geometry::calibrate::{
+    CalibrateOptions, Drift, LEAST_OVERLAP, PhotoPair, Refusal, check,
+};
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::{Picture, PictureFormat};
 use panoweave::panorama::vignetting;
@@ -32,7 +34,7 @@ The pictures must overlap, ideally by a fifth to a half, and must be taken at th
 fit together are rejected, with the reason. Of three or more, pictures that do not fit the others are left out, with a
 warning. --check exits with code 5 if the rig has drifted, and with code 2 if a camera cannot be checked, for example
 because it was moved so far that it shows nothing of the other pictures. In the JSON,
-homography_right_to_left is the matrix as nine numbers, row by row.
+homography_right_to_left of a pair is the matrix as nine numbers, row by row.
 See panoweave --help for exit codes and errors as JSON.";
 
 /// Makes a rig file from overlapping photographs, or checks that a rig file still fits them.
@@ -201,10 +203,10 @@ fn worst(
     if let Some(drift) = worst.filter(|drift| drift.drifted) {
         return Ok(drift);
     }
-    let overlaps = rig.geometry()?.overlaps()?;
+    let overlaps = rig.geometry()?.overlaps();
     let unchecked = overlaps.pairs.iter().find(|pair| {
         let overlap = pair.pictures[0].max(pair.pictures[1]);
-        overlap >= options.least_overlap && pair.cameras.iter().any(|&camera| !is_checked[camera])
+        overlap >= LEAST_OVERLAP && pair.cameras.iter().any(|&camera| !is_checked[camera])
     });
     if let Some(pair) = unchecked {
         let is_pair =

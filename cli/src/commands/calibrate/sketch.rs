@@ -68,7 +68,7 @@ fn draw(pictures: &[Picture], found: &Calibrated, panorama: &Panorama) -> Pictur
     for pair in links.iter().map(|link| link.pair) {
         for (own, other) in [(pair.left, pair.right), (pair.right, pair.left)] {
             let edge = outline(sizes[other]).map(|at| {
-                let at = found.views().map(own, other, at)?;
+                let at = found.calibration.views.map(own, other, at)?;
                 let inside = at.cmpge(DVec2::ZERO).all() && at.cmple(sizes[own] - 1.0).all();
                 inside.then(|| on(own, at))
             });

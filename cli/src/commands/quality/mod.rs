@@ -219,7 +219,6 @@ impl Job<'_> {
                     match_colour: args.follows(),
                     anchor: args.look.anchor(args.follows())?,
                     blend: *blend,
-                    refine: None,
                     owners: true,
                 };
                 let pictures: Vec<_> = cameras.iter().collect();

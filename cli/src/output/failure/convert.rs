@@ -6,7 +6,6 @@ use panoweave::live::LiveError;
 use panoweave::ops::convolve::ConvolveError;
 use panoweave::ops::features::FeatureError;
 use panoweave::ops::matching::MatchError;
-use panoweave::ops::refine::RefineError;
 use panoweave::ops::resample::ResampleError;
 use panoweave::ops::stitch::StitchError;
 use panoweave::ops::trajectory::TrajectoryError;
@@ -47,17 +46,7 @@ impl From<PanoramaError> for Failure {
     fn from(error: PanoramaError) -> Self {
         match error {
             PanoramaError::Device(error) => error.into(),
-            PanoramaError::Refine(error) => error.into(),
             other => Self::Panorama(other),
-        }
-    }
-}
-
-impl From<RefineError> for Failure {
-    fn from(error: RefineError) -> Self {
-        match error {
-            RefineError::Device(error) => error.into(),
-            other => Self::Refine(other),
         }
     }
 }
@@ -133,7 +122,6 @@ impl From<VideoStitchError> for Failure {
         match error {
             VideoStitchError::Video(error) => error.into(),
             VideoStitchError::Live(error) => error.into(),
-            VideoStitchError::Refine(error) => error.into(),
             VideoStitchError::Incomplete { output, written, source } => {
                 Self::Incomplete { output, written, source: Box::new((*source).into()) }
             }

@@ -11,73 +11,19 @@ use rayon::prelude::*;
 
 use super::bundle_adjustment::Common;
 use super::conflict::{Agreed, agreed};
-use super::left_out::{FalsePair, LeftOut, LeftOutReason};
-use super::matches::{Matches, check_picture};
-use super::model::Sight;
+use super::left_out::{FalsePair, LeftOut};
+use super::matches::check_picture;
 use super::planes::stretched;
 use super::tree::{Edge, tree};
-use super::{
-    CalibrateOptions, Correspondence, ModelChoice, Photo, Refusal, RigOptions, Views, compose, pair,
-};
-use crate::geometry::calibrate::pairs::PairFigures;
-use crate::geometry::calibrate::pairs::PhotoPair;
-use crate::geometry::rig::{MAX_CAMERAS, Quality, Rig};
+use super::{CalibrateOptions, Calibration, ModelChoice, Photo, PhotoPair, Refusal, Views, pair};
+use crate::geometry::rig::MAX_CAMERAS;
 
 /// Maximum number of failed pairs whose reasons are listed in [`Refusal::Disconnected`].
 const REASONS: usize = 3;
 
-/// The result of calibrating several pictures together.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bundle {
-    /// The calibrated pictures, in the order of the input. The indices in the other fields count these pictures.
-    pub pictures: Vec<Photo>,
-    /// Index of each calibrated picture in the input.
-    pub indices: Vec<usize>,
-    /// The pictures of the input that do not fit the others, in the order of the input.
-    pub left_out: Vec<LeftOut>,
-    /// The pairs that were ignored because they contradict the others.
-    pub false_pairs: Vec<FalsePair>,
-    /// The geometric model that relates the pictures.
-    pub views: Views,
-    /// Index of the reference picture. `views` uses the coordinate frame of this picture.
-    pub reference: usize,
-    /// The quality figures of the pairs that agree with the model of all pictures, in the order of the input.
-    pub pairs: Vec<PairFigures>,
-}
-
-impl Bundle {
-    /// Returns the quality figures that a rig file stores: the sums of the matches and of the inliers over all pairs,
-    /// and the worst value of any pair for every other figure.
-    #[must_use]
-    pub fn quality(&self) -> Quality {
-        let worst =
-            |figure: fn(&PairFigures) -> f64| self.pairs.iter().map(figure).fold(0.0, f64::max);
-        let least =
-            |figure: fn(&PairFigures) -> f64| self.pairs.iter().map(figure).fold(1.0, f64::min);
-        Quality {
-            model: self.views.name(),
-            matches: self.pairs.iter().map(|pair| pair.matches as u32).sum(),
-            inliers: self.pairs.iter().map(|pair| pair.inliers.len() as u32).sum(),
-            rms_px: worst(|pair| pair.rms_px),
-            overlap: least(|pair| pair.overlap[0].max(pair.overlap[1])),
-            coverage: least(|pair| pair.coverage),
-            seam_error_px: worst(|pair| pair.seam_error_px),
-        }
-    }
-
-    /// Returns a rig with a panorama that shows all calibrated pictures.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Calibration::rig`](super::Calibration::rig), or [`Refusal::Pictures`] if `views` does not
-    /// have one view per picture.
-    pub fn rig(&self, options: &RigOptions) -> Result<Rig, Refusal> {
-        compose::rig(&self.pictures, &self.views, self.reference, self.quality(), options)
-    }
-}
-
-/// Calibrates several pictures from the correspondences of their pairs. Ignores pairs that cannot be calibrated, for
+/// Calibrates pictures from the correspondences of their pairs. Ignores pairs that cannot be calibrated, for
 /// instance because they do not overlap, and pairs that contradict the others. Leaves out pictures that do not fit the
-/// largest group of connected pictures, and lists them with the reasons in [`Bundle::left_out`].
+/// largest group of connected pictures, and lists them with the reasons in [`Calibration::left_out`].
 ///
 /// # Errors
 /// Returns a [`Refusal`] if the input is malformed, if fewer than two pictures fit together, or if rotating cameras are
@@ -86,7 +32,10 @@ pub fn bundle(
     pictures: &[Photo],
     pairs: &[PhotoPair],
     options: &CalibrateOptions,
-) -> Result<Bundle, Refusal> {
+) -> Result<Calibration, Refusal> {
+    if let ([a, b], [PhotoPair { left: 0, right: 1, correspondences }]) = (pictures, pairs) {
+        return pair(correspondences, [a, b], options);
+    }
     let many = pictures.len();
     if !(2..=MAX_CAMERAS).contains(&many) {
         return Err(Refusal::Pictures { found: many });
@@ -109,7 +58,7 @@ pub fn bundle(
         if let Some(common) = set.fit(options)? {
             set.left_out.sort_by_key(|one| one.index);
             let Common { reference, views, figures } = common;
-            return Ok(Bundle {
+            return Ok(Calibration {
                 pictures: set.members.iter().map(|&i| pictures[i].clone()).collect(),
                 indices: set.members,
                 left_out: set.left_out,
@@ -121,6 +70,10 @@ pub fn bundle(
         }
     }
 }
+
+/// The reason why a picture of a plane is left out.
+const STRETCHED: &str =
+    "the pictures show one plane, and this one looks along it: a flat panorama cannot show it";
 
 /// A pair that cannot be calibrated or does not fit the other pairs, and the reason.
 struct Refused {
@@ -161,7 +114,7 @@ impl Set<'_> {
     }
 
     /// Returns why the picture with this index does not fit the pictures `kept`.
-    fn reason(&self, index: usize, kept: &[usize]) -> LeftOutReason {
+    fn reason(&self, index: usize, kept: &[usize]) -> String {
         let other = |link: &[usize; 2]| {
             let at = link.iter().position(|&i| i == index)?;
             Some(link[1 - at])
@@ -171,22 +124,23 @@ impl Set<'_> {
         if let Some(edge) = own.max_by_key(|edge| edge.inliers.len()) {
             let pictures = self.group(index);
             let other = self.name(other(&edge.link).unwrap_or(index));
-            return LeftOutReason::OtherGroup { other, pictures };
+            return format!(
+                "it overlaps {other}, but its group of {pictures} pictures is not connected to the larger group"
+            );
         }
         let own = self.refused.iter().filter_map(|one| Some((other(&one.link)?, &one.refusal)));
         let mut own: Vec<_> = own.filter(|(other, _)| kept.contains(other)).collect();
         own.sort_by_key(|(_, refusal)| told_first(refusal));
-        match own.first() {
-            Some((_, Refusal::Chance { inliers, .. })) => {
-                LeftOutReason::Foreign { inliers: *inliers }
-            }
-            Some((_, Refusal::TooFew { .. } | Refusal::Implausible { .. })) | None => {
-                LeftOutReason::Foreign { inliers: 0 }
-            }
+        let inliers = match own.first() {
+            Some((_, Refusal::Chance { inliers, .. })) => *inliers,
+            Some((_, Refusal::TooFew { .. } | Refusal::Implausible { .. })) | None => 0,
             Some((other, refusal)) => {
-                LeftOutReason::Pair { other: self.name(*other), refusal: refusal.to_string() }
+                return format!("it does not fit {}: {refusal}", self.name(*other));
             }
-        }
+        };
+        format!(
+            "no other picture shows the same scene: at most {inliers} correspondences agree, no more than by chance"
+        )
     }
 
     /// Returns the number of pictures that edges connect to a picture, including this picture.
@@ -209,7 +163,9 @@ impl Set<'_> {
         let mut index = vec![None; self.all.len()];
         self.members.iter().enumerate().for_each(|(new, &old)| index[old] = Some(new));
         let pictures: Vec<Photo> = self.members.iter().map(|&i| self.all[i].clone()).collect();
-        let edges: Vec<Edge> = self.edges.iter().filter_map(|e| e.renumbered(&index)).collect();
+        let linked =
+            |edge: &Edge| Some(edge.clone().linked([index[edge.link[0]]?, index[edge.link[1]]?]));
+        let edges: Vec<Edge> = self.edges.iter().filter_map(linked).collect();
         let all: Vec<usize> = (0..edges.len()).collect();
         let Ok(tree) = tree(pictures.len(), &edges, &all) else { return Ok(None) };
         match agreed(&pictures, &edges, tree, options)? {
@@ -228,7 +184,7 @@ impl Set<'_> {
                 {
                     let lost = self.members.remove(picture);
                     self.edges.retain(|edge| !edge.link.contains(&lost));
-                    let (name, reason) = (self.name(lost), LeftOutReason::Stretched);
+                    let (name, reason) = (self.name(lost), STRETCHED.to_owned());
                     self.left_out.push(LeftOut { index: lost, name, reason });
                     return Ok(None);
                 }
@@ -243,7 +199,7 @@ impl Set<'_> {
 
     /// Returns the error if fewer than two pictures fit together. It lists the most informative reasons first.
     fn disconnected(&self) -> Refusal {
-        if let Some(one) = self.left_out.iter().find(|one| one.reason == LeftOutReason::Stretched) {
+        if let Some(one) = self.left_out.iter().find(|one| one.reason == STRETCHED) {
             return Refusal::Stretched { name: one.name.clone() };
         }
         let mut told: Vec<&Refused> = self.refused.iter().collect();
@@ -312,17 +268,10 @@ fn edge(
         _ => ModelChoice::Auto,
     };
     // Two pictures of the same view are useful in a larger set: each of them connects to the others.
-    let options = CalibrateOptions { model, same_view: true, ..options.clone() };
-    let calibration = match pair(correspondences, both, &options) {
-        Ok(calibration) => calibration,
-        Err(malformed @ Refusal::Correspondence { .. }) => return Err(malformed),
-        Err(refusal) => return Ok(Err(refusal)),
-    };
-    let matches = Matches::new(correspondences, [left, right], both)?;
-    let sight = |&i: &usize| {
-        let Correspondence { left: l, right: r, .. } = correspondences[i];
-        Sight { link: [left, right], left: l, right: r }
-    };
-    let inliers = calibration.inliers.iter().map(sight).collect();
-    Ok(Ok(Edge { link: [left, right], calibration, matches, inliers }))
+    let options = CalibrateOptions { model, same_view: true, ..*options };
+    match Edge::new(correspondences, both, &options) {
+        Ok(edge) => Ok(Ok(edge.linked([left, right]))),
+        Err(malformed @ Refusal::Correspondence { .. }) => Err(malformed),
+        Err(refusal) => Ok(Err(refusal)),
+    }
 }

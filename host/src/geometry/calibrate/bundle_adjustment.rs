@@ -11,15 +11,15 @@ use shared_types::warp::Camera;
 use super::cameras::{Cameras, Focal, rays, rotation_between};
 use super::fit::{covariance, squared};
 use super::loss::Loss;
-use super::model::{Model, Sight};
+use super::matches::some;
+use super::model::{Match, Model};
 use super::planes::Planes;
 use super::quality::judge;
 use super::select::{
-    FOCALS, Fitted, camera_of, cameras_explain, evidence, most_noise, plausible, settle,
+    Choice, FOCALS, Fitted, better, camera_of, most_noise, most_plausible, settle,
 };
 use super::tree::{Edge, Tree, TreeLink};
 use super::{CalibrateOptions, ModelChoice, PairFigures, Photo, Refusal, Views};
-use crate::geometry::calibrate::sample::some;
 
 /// Maximum number of correspondences that each pair contributes to the common fit.
 pub(super) const PER_PAIR: usize = 150;
@@ -52,97 +52,46 @@ pub(super) fn common(
     options: &CalibrateOptions,
 ) -> Result<Common, Refusal> {
     let each = (TOTAL / kept.len().max(1)).clamp(LEAST_PER_PAIR, PER_PAIR);
-    let sights: Vec<Sight> =
+    let matches: Vec<Match> =
         kept.iter().flat_map(|&e| some(&edges[e].inliers, each)).copied().collect();
-    let sights_of: Vec<&Sight> = sights.iter().collect();
+    let all: Vec<&Match> = matches.iter().collect();
     let sizes: Vec<UVec2> = pictures.iter().map(|picture| picture.size).collect();
-    let most = most_noise(options, &sizes);
+    let most = most_noise(&sizes);
 
     let plane = |options: &CalibrateOptions| {
         let rotation = options.model == ModelChoice::Rotation;
         let start = (!rotation).then(|| planes(&sizes, tree, edges))?;
-        Some(settle(start, &sights_of, most))
+        Some(settle(start, &all, most))
     };
-    let (plane, turning) = rayon::join(
-        || plane(options),
-        || turning(pictures, tree, edges, &sights_of, options, most),
-    );
-    let chosen = match (plane, turning) {
-        (Some(plane), Ok(turning)) => {
-            if cameras_explain(&plane, &turning, &sights, &sizes) {
-                Chosen::Cameras(turning)
-            } else {
-                Chosen::Planes(plane)
-            }
-        }
-        (Some(plane), Err(_)) => Chosen::Planes(plane),
-        (None, Ok(turning)) => Chosen::Cameras(turning),
+    let (plane, rotation) =
+        rayon::join(|| plane(options), || rotation(pictures, tree, edges, &matches, options, most));
+    let choice = match (plane, rotation) {
+        (Some(plane), Ok(rotation)) => better(plane, rotation, &matches, &sizes),
+        (Some(plane), Err(_)) => Choice::Planes(plane),
+        (None, Ok(rotation)) => Choice::Cameras(rotation),
         (None, Err(reason)) => return Err(Refusal::NotTurning { reason }),
     };
-    let figures = chosen.figures(edges, &sights_of, pictures, options);
-    Ok(Common { reference: tree.reference, views: chosen.views(), figures })
+    let figures = match &choice {
+        Choice::Planes(fitted) => figures(fitted, edges, &all, pictures, options),
+        Choice::Cameras(fitted) => figures(fitted, edges, &all, pictures, options),
+    };
+    Ok(Common { reference: tree.reference, views: choice.views(), figures })
 }
 
-/// The model that fits all pictures better: homographies or rotating cameras.
-enum Chosen {
-    Planes(Fitted<Planes>),
-    Cameras(Fitted<Cameras>),
-}
-
-impl Chosen {
-    fn views(&self) -> Views {
-        match self {
-            Self::Planes(Fitted { model, .. }) => {
-                Views::Planes((0..model.to_reference().len()).map(|i| model.normed(i)).collect())
-            }
-            Self::Cameras(fitted) => Views::Cameras(fitted.model.cameras().to_vec()),
-        }
-    }
-
-    /// Returns the quality figures of all edges. `sights` are the correspondences to which the model was fitted.
-    fn figures(
-        &self,
-        edges: &[Edge],
-        sights: &[&Sight],
-        pictures: &[Photo],
-        options: &CalibrateOptions,
-    ) -> Vec<Result<PairFigures, Refusal>> {
-        match self {
-            Self::Planes(fitted) => figures(fitted, edges, sights, pictures, options),
-            Self::Cameras(fitted) => figures(fitted, edges, sights, pictures, options),
-        }
-    }
-}
-
+/// Returns the quality figures of all edges. `matches` are the correspondences to which the model was fitted.
 fn figures<M: Model>(
     fitted: &Fitted<M>,
     edges: &[Edge],
-    sights: &[&Sight],
+    matches: &[&Match],
     pictures: &[Photo],
     options: &CalibrateOptions,
 ) -> Vec<Result<PairFigures, Refusal>> {
     // Uses the correspondences of all pairs, because those of a single pair may not determine all parameters.
-    let fit = covariance(&fitted.model, sights);
+    let fit = covariance(&fitted.model, matches);
+    let options = CalibrateOptions { same_view: true, ..*options };
     let one = |edge: &Edge| {
-        let [left, right] = edge.link;
-        let sizes = [pictures[left].size, pictures[right].size];
-        let sights = &edge.matches.sights;
-        let options = CalibrateOptions { same_view: true, ..options.clone() };
-        let found = judge(&fitted.model, sights, fitted.noise, sizes, &options, fit.as_ref())?;
-        let mut inliers: Vec<usize> =
-            found.inliers.iter().map(|&i| edge.matches.index[i]).collect();
-        inliers.sort_unstable();
-        Ok(PairFigures {
-            left,
-            right,
-            matches: sights.len(),
-            inliers,
-            rms_px: found.rms_px,
-            overlap: found.overlap,
-            coverage: found.coverage,
-            seam_error_px: found.seam_error_px,
-            misaligned: found.misaligned,
-        })
+        let sizes = edge.link.map(|i| pictures[i].size);
+        judge(&fitted.model, &edge.matches, fitted.noise, sizes, &options, fit.as_ref())
     };
     edges.par_iter().map(one).collect()
 }
@@ -151,26 +100,27 @@ fn figures<M: Model>(
 fn planes(sizes: &[UVec2], tree: &Tree, edges: &[Edge]) -> Planes {
     let mut matrices = vec![DMat3::IDENTITY; sizes.len()];
     for &TreeLink { child, parent, edge } in &tree.links {
-        let matrix = edges[edge].calibration.homography_right_to_left;
         let forward = edges[edge].link[1] == child;
-        matrices[child] = matrices[parent] * if forward { matrix } else { matrix.inverse() };
+        let [to, from] = if forward { [0, 1] } else { [1, 0] };
+        matrices[child] = matrices[parent] * edges[edge].views.homography(to, from);
     }
     Planes::new(sizes, tree.reference, matrices)
 }
 
 /// Fits rotating cameras. The fit starts from the rotations of the pairs, multiplied along the tree. Returns the reason
 /// as an error if no plausible cameras fit.
-fn turning(
+fn rotation(
     pictures: &[Photo],
     tree: &Tree,
     edges: &[Edge],
-    sights: &[&Sight],
+    matches: &[Match],
     options: &CalibrateOptions,
     most: f64,
 ) -> Result<Fitted<Cameras>, String> {
     if options.model == ModelChoice::Homography {
         return Err("a homography was requested".to_owned());
     }
+    let all: Vec<&Match> = matches.iter().collect();
     let known: Vec<bool> = pictures.iter().map(|picture| picture.lens.is_some()).collect();
     let size = pictures[tree.reference].size;
     let alike = pictures.iter().all(|picture| picture.lens.is_some() || picture.size == size);
@@ -181,9 +131,9 @@ fn turning(
     for share in focal_shares(edges, known.iter().all(|known| *known)) {
         let Some(cameras) = chained(pictures, tree, edges, share) else { continue };
         let start = Cameras::new(cameras, known.clone(), tree.reference).freed(first, false);
-        let fitted = settle(start, sights, most);
+        let fitted = settle(start, &all, most);
         let loss = Loss::new(most);
-        let cost: f64 = sights.iter().map(|sight| loss.loss(squared(&fitted.model, sight))).sum();
+        let cost: f64 = matches.iter().map(|one| loss.loss(squared(&fitted.model, one))).sum();
         if rough.as_ref().is_none_or(|(least, _)| cost < *least) {
             rough = Some((cost, fitted));
         }
@@ -191,23 +141,9 @@ fn turning(
     let Some((_, rough)) = rough else {
         return Err("all agreeing correspondences lie in one direction".to_owned());
     };
-    let owned: Vec<Sight> = sights.iter().map(|sight| **sight).collect();
-    let mut best: Option<(f64, Fitted<Cameras>)> = None;
-    let mut reason = "no focal length fits".to_owned();
     let kinds = [(first, false), (first, true), (Focal::Each, false), (Focal::Each, true)];
-    let kinds = kinds.into_par_iter().filter(|(_, radial)| !radial || options.radial);
-    let settled = |(focal, radial)| settle(rough.model.freed(focal, radial), sights, most);
-    for fitted in kinds.map(settled).collect::<Vec<_>>() {
-        let cost = evidence(&fitted.model, &owned, rough.noise.min(fitted.noise));
-        if best.as_ref().is_some_and(|(least, _)| cost >= *least) {
-            continue;
-        }
-        match plausible(&fitted, sights) {
-            Ok(()) => best = Some((cost, fitted)),
-            Err(why) => reason = why,
-        }
-    }
-    best.map(|(_, fitted)| fitted).ok_or(reason)
+    let settled = |(focal, radial)| settle(rough.model.freed(focal, radial), &all, most);
+    most_plausible(kinds.into_par_iter().map(settled).collect(), matches, &all)
 }
 
 /// Returns the focal lengths to start from, as fractions of the picture's larger side: the median of the pairs that
@@ -216,12 +152,12 @@ fn turning(
 fn focal_shares(edges: &[Edge], known: bool) -> Vec<f64> {
     /// The number of starts if no pair determines the focal length.
     const STARTS: i32 = 4;
-    let turning = edges.iter().filter_map(|edge| match &edge.calibration.views {
+    let cameras = edges.iter().filter_map(|edge| match &edge.views {
         Views::Cameras(cameras) => Some(cameras),
         Views::Planes(_) => None,
     });
     let share = |camera: &Camera| camera.focal.x / f64::from(camera.size.max_element());
-    let mut shares: Vec<f64> = turning.flatten().map(share).collect();
+    let mut shares: Vec<f64> = cameras.flatten().map(share).collect();
     shares.sort_by(f64::total_cmp);
     if let Some(share) = shares.get(shares.len() / 2) {
         return vec![*share];
@@ -240,7 +176,7 @@ fn chained(pictures: &[Photo], tree: &Tree, edges: &[Edge], share: f64) -> Optio
     let camera = |picture| camera_of(picture, share * f64::from(picture.size.max_element()));
     let mut cameras: Vec<_> = pictures.iter().map(camera).collect();
     for &TreeLink { child, parent, edge } in &tree.links {
-        let pairs = edges[edge].inliers.iter().filter_map(|sight| rays(&cameras, sight));
+        let pairs = edges[edge].inliers.iter().filter_map(|one| rays(&cameras, one));
         let right_to_left = rotation_between(pairs)?;
         // `turn` is the rotation from the parent's frame to the child's.
         let turn =

@@ -11,7 +11,7 @@ use kernels_gpu::warp::project;
 use nalgebra::Matrix3;
 use shared_types::warp::Camera;
 
-use super::model::{Link, Model, Sight};
+use super::model::{Link, Match, Model};
 use super::projection::Projection;
 use crate::geometry::rig::{CameraMatrix, LensName, lens_camera, radial_limit};
 use crate::geometry::unproject;
@@ -267,9 +267,9 @@ pub(super) fn rotation_between(rays: impl IntoIterator<Item = [DVec3; 2]>) -> Op
 }
 
 /// Returns the ray of a correspondence in the frame of its left camera, and the ray in the frame of its right camera.
-pub(super) fn rays(cameras: &[Camera], sight: &Sight) -> Option<[DVec3; 2]> {
-    let [left, right] = sight.link;
-    Some([unproject(&cameras[left], sight.left)?, unproject(&cameras[right], sight.right)?])
+pub(super) fn rays(cameras: &[Camera], one: &Match) -> Option<[DVec3; 2]> {
+    let [left, right] = one.link;
+    Some([unproject(&cameras[left], one.left)?, unproject(&cameras[right], one.right)?])
 }
 
 #[cfg(test)]

@@ -7,10 +7,9 @@
 use glam::UVec2;
 
 use super::cameras::map;
-use super::matches::{Matches, check_picture};
-use super::model::Sight;
-use super::select::{Choice, choose};
-use super::{CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, Refusal, judged};
+use super::matches::{check_picture, checked};
+use super::select::choose;
+use super::{CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, Refusal};
 use crate::geometry::rig::Rig;
 
 /// Median distance in pixels, between the inliers and the rig, above which the rig has drifted. It applies to left
@@ -73,28 +72,25 @@ pub fn check(
     for picture in pictures {
         check_picture(picture)?;
     }
-    let matches = Matches::new(correspondences, [0, 1], pictures)?;
-    let sights = &matches.sights;
+    let matches = checked(correspondences, [0, 1], pictures)?;
     // Fit the same kind of model as the rig's, with the rig's lenses: moving a camera changes its orientation, but not
     // its lens.
     let mounted = pictures.iter().all(|picture| picture.lens.is_some());
     let model = if mounted { ModelChoice::Rotation } else { ModelChoice::Homography };
-    let options = CalibrateOptions { model, ..options.clone() };
-    let fresh = match choose(&matches, pictures, &options)? {
-        Choice::Planes(f) => judged(&f.model, sights, f.noise, pictures, &options)?,
-        Choice::Cameras(f) => judged(&f.model, sights, f.noise, pictures, &options)?,
-    };
+    let options = CalibrateOptions { model, ..*options };
+    let fresh = choose(&matches, pictures, &options)?.judged(&matches, pictures, &options)?;
     let (left, right) = (&cameras[left], &cameras[right]);
     // Use the inverse instead of the transpose, because a camera may be a homography.
     let to_world = right.from_ray.inverse();
-    let off =
-        |sight: &Sight| Some((map(left, right, to_world, sight.right)? - sight.left).length());
-    let off: Vec<f64> =
-        fresh.inliers.iter().map(|&i| off(&sights[i]).unwrap_or(f64::INFINITY)).collect();
+    let off = |&i: &usize| {
+        let at = map(left, right, to_world, correspondences[i].right);
+        at.map_or(f64::INFINITY, |at| at.distance(correspondences[i].left))
+    };
+    let off: Vec<f64> = fresh.inliers.iter().map(off).collect();
     let side = f64::from(pictures[0].size.max_element());
     let expected = rig.quality.as_ref().map_or(0.0, |quality| quality.seam_error_px);
     let allowed_px = (DRIFT * (side / 2000.0).max(1.0)).max(DRIFT_EXPECTED * expected);
-    Ok(drift(off, sights.len(), allowed_px))
+    Ok(drift(off, matches.len(), allowed_px))
 }
 
 /// Computes the figures of [`Drift`] from `off`, the distance of each inlier from the rig in pixels.

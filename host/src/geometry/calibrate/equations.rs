@@ -7,7 +7,7 @@ use glam::{DMat2, DVec2};
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
-use super::model::{Link, Model, Sight};
+use super::model::{Link, Match, Model};
 
 /// The maximum number of free parameters that change the map of a pair of pictures.
 pub(super) const PER_LINK: usize = 16;
@@ -18,7 +18,7 @@ const LOST: f64 = 1e4;
 
 /// A correspondence in a round of fitting, with the matrix that whitens its residual.
 pub(super) struct Weighed<'s> {
-    pub(super) sight: &'s Sight,
+    pub(super) one: &'s Match,
     pub(super) whiten: DMat2,
 }
 
@@ -49,7 +49,7 @@ impl Equations {
             squares: 0.0,
         };
         for Sums { parameters, information, gradient, squares } in
-            each_link(weighed, |sights| Sums::new(model, sights))
+            each_link(weighed, |matches| Sums::new(model, matches))
         {
             for (i, &k) in parameters.iter().enumerate() {
                 all.gradient[k] += gradient[i];
@@ -84,12 +84,12 @@ impl Equations {
 
 /// Returns the sum of the squared residuals of a model.
 pub(super) fn squares<M: Model>(model: &M, weighed: &[Weighed<'_>]) -> f64 {
-    let one = |Weighed { sight, whiten }: &Weighed<'_>| {
-        let [to, from] = sight.link;
-        let at = model.map(to, from, sight.right);
-        at.map_or(2.0 * LOST * LOST, |at| (*whiten * (at - sight.left)).length_squared())
+    let one = |Weighed { one, whiten }: &Weighed<'_>| {
+        let [to, from] = one.link;
+        let at = model.map(to, from, one.right);
+        at.map_or(2.0 * LOST * LOST, |at| (*whiten * (at - one.left)).length_squared())
     };
-    each_link(weighed, |sights| sights.iter().map(one).sum::<f64>()).iter().sum()
+    each_link(weighed, |matches| matches.iter().map(one).sum::<f64>()).iter().sum()
 }
 
 /// Calls `work` with the correspondences of each pair of pictures, and returns the results in order. The
@@ -98,7 +98,7 @@ fn each_link<'s, R: Send>(
     weighed: &[Weighed<'s>],
     work: impl Fn(&[Weighed<'s>]) -> R + Sync,
 ) -> Vec<R> {
-    let links: Vec<_> = weighed.chunk_by(|a, b| a.sight.link == b.sight.link).collect();
+    let links: Vec<_> = weighed.chunk_by(|a, b| a.one.link == b.one.link).collect();
     // A single pair is not worth the transfer to another thread.
     match &links[..] {
         [one] => vec![work(one)],
@@ -118,19 +118,19 @@ impl Sums {
     fn new<M: Model>(model: &M, weighed: &[Weighed<'_>]) -> Self {
         let mut information = [[0.0; PER_LINK]; PER_LINK];
         let (mut gradient, mut squares) = ([0.0; PER_LINK], 0.0);
-        let Some([to, from]) = weighed.first().map(|one| one.sight.link) else {
+        let Some([to, from]) = weighed.first().map(|one| one.one.link) else {
             return Self { parameters: Vec::new(), information, gradient, squares };
         };
         let link = model.link(to, from);
         let parameters = link.parameters().to_vec();
         let count = parameters.len();
         let mut slopes = [DVec2::ZERO; PER_LINK];
-        for Weighed { sight, whiten } in weighed {
-            let Some(at) = link.slopes(sight.right, &mut slopes[..count]) else {
+        for Weighed { one, whiten } in weighed {
+            let Some(at) = link.slopes(one.right, &mut slopes[..count]) else {
                 squares += 2.0 * LOST * LOST;
                 continue;
             };
-            let off = *whiten * (at - sight.left);
+            let off = *whiten * (at - one.left);
             squares += off.length_squared();
             slopes[..count].iter_mut().for_each(|slope| *slope = *whiten * *slope);
             for i in 0..count {

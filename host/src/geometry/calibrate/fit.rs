@@ -12,14 +12,14 @@ use glam::{DMat2, DVec2};
 use nalgebra::DMatrix;
 
 use super::equations::{Equations, PER_LINK, Step, Weighed, squares};
-use super::model::{Link, Model, Sight};
+use super::model::{Link, Match, Model};
 
 /// Returns Sampson's squared residual in px², or infinity if the model does not map the point.
-pub(super) fn squared<M: Model>(model: &M, sight: &Sight) -> f64 {
-    let Some((at, jacobian)) = model.local(sight.link[0], sight.link[1], sight.right) else {
+pub(super) fn squared<M: Model>(model: &M, one: &Match) -> f64 {
+    let Some((at, jacobian)) = model.local(one.link[0], one.link[1], one.right) else {
         return f64::INFINITY;
     };
-    sampson(sight.left - at, jacobian)
+    sampson(one.left - at, jacobian)
 }
 
 /// Returns the squared Mahalanobis length of the distance `off` in the left picture, for noise of 1 px in both
@@ -36,12 +36,12 @@ fn sampson(off: DVec2, jacobian: DMat2) -> f64 {
 /// function `weight` returns the weight for a squared residual. Leaves out correspondences of weight 0.
 fn weigh<'s, M: Model>(
     model: &M,
-    sights: impl IntoIterator<Item = &'s Sight>,
+    matches: impl IntoIterator<Item = &'s Match>,
     weight: impl Fn(f64) -> f64,
 ) -> Vec<Weighed<'s>> {
-    let one = |sight: &'s Sight| {
-        let (at, jacobian) = model.local(sight.link[0], sight.link[1], sight.right)?;
-        let weight = weight(sampson(sight.left - at, jacobian));
+    let one = |one: &'s Match| {
+        let (at, jacobian) = model.local(one.link[0], one.link[1], one.right)?;
+        let weight = weight(sampson(one.left - at, jacobian));
         let [a, b, _, d] = (DMat2::IDENTITY + jacobian * jacobian.transpose()).to_cols_array();
         // `columns` is the inverse of the Cholesky factor of the variance.
         let l11 = a.sqrt();
@@ -49,9 +49,9 @@ fn weigh<'s, M: Model>(
         let l22 = (d - l21 * l21).sqrt();
         let columns = [1.0 / l11, -l21 / (l11 * l22), 0.0, 1.0 / l22];
         let whiten = DMat2::from_cols_array(&columns) * weight.sqrt();
-        (weight > 0.0 && whiten.is_finite()).then_some(Weighed { sight, whiten })
+        (weight > 0.0 && whiten.is_finite()).then_some(Weighed { one, whiten })
     };
-    sights.into_iter().filter_map(one).collect()
+    matches.into_iter().filter_map(one).collect()
 }
 
 /// Minimises the sum of the squared residuals, by Levenberg and Marquardt's method. Returns the model, and the largest
@@ -105,14 +105,14 @@ fn minimise<M: Model>(start: &M, weighed: &[Weighed<'_>]) -> Option<(M, f64)> {
 /// parameters.
 pub(super) fn fit<M: Model>(
     start: &M,
-    sights: &[&Sight],
+    matches: &[&Match],
     weight: impl Fn(f64) -> f64,
     rounds: usize,
 ) -> Option<M> {
     let freedom = start.freedom();
     let mut model = start.clone();
     for _ in 0..rounds {
-        let weighed = weigh(&model, sights.iter().copied(), &weight);
+        let weighed = weigh(&model, matches.iter().copied(), &weight);
         if 2 * weighed.len() < freedom || freedom == 0 {
             return None;
         }
@@ -127,8 +127,8 @@ pub(super) fn fit<M: Model>(
 
 /// Returns the covariance of the model's free parameters for noise of 1 px in each coordinate of both pictures, or
 /// `None` if the correspondences do not determine all free parameters.
-pub(super) fn covariance<M: Model>(model: &M, sights: &[&Sight]) -> Option<DMatrix<f64>> {
-    let weighed = weigh(model, sights.iter().copied(), |_| 1.0);
+pub(super) fn covariance<M: Model>(model: &M, matches: &[&Match]) -> Option<DMatrix<f64>> {
+    let weighed = weigh(model, matches.iter().copied(), |_| 1.0);
     Equations::new(model, &weighed).information.cholesky().map(|cholesky| cholesky.inverse())
 }
 

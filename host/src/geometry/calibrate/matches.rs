@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use glam::{DVec2, UVec2};
 
-use super::model::Sight;
+use super::model::Match;
 use super::refusal::MIN_INLIERS;
 use super::{Correspondence, Photo, Refusal};
 use crate::io::picture::MAX_SIDE;
@@ -28,51 +28,48 @@ const STATIC: f64 = 1.5;
 /// Side of the cells in which correspondences are counted, as a fraction of the picture's larger side.
 const CELL: f64 = 1.0 / 16.0;
 
-/// Checked correspondences between two pictures.
-#[derive(Clone, Debug)]
-pub(super) struct Matches {
-    /// The distinct correspondences without those on an overlay, sorted by score, best first.
-    pub(super) sights: Vec<Sight>,
-    /// For each element of `sights`, its index in the input.
-    pub(super) index: Vec<usize>,
+/// Minimum noise to assume for correct correspondences, as a standard deviation in pixels. Detectors are not more
+/// accurate, and a threshold near 0 would reject correct correspondences.
+pub(super) const LEAST_NOISE: f64 = 0.3;
+
+/// Returns at most `most` of the items, at regular intervals.
+pub(super) fn some<T>(all: &[T], most: usize) -> Vec<&T> {
+    all.iter().step_by(all.len().div_ceil(most.max(1)).max(1)).collect()
 }
 
-impl Matches {
-    /// Checks and sorts the correspondences between the pictures with the indices `link` (left, right), and removes
-    /// duplicates and overlays.
-    pub(super) fn new(
-        correspondences: &[Correspondence],
-        link: [usize; 2],
-        pictures: [&Photo; 2],
-    ) -> Result<Self, Refusal> {
-        for (index, one) in correspondences.iter().enumerate() {
-            let sides = [("left", one.left), ("right", one.right)];
-            for ((side, at), picture) in sides.into_iter().zip(pictures) {
-                let end = picture.size.as_dvec2() - 1.0 + BEYOND;
-                // The comparisons are false for NaN, so that NaN counts as outside.
-                let inside = at.cmpge(DVec2::splat(-BEYOND)).all() && at.cmple(end).all();
-                if !inside {
-                    let UVec2 { x: width, y: height } = picture.size;
-                    let (x, y) = (at.x, at.y);
-                    return Err(Refusal::Correspondence { index, side, x, y, width, height });
-                }
+/// Checks and sorts the correspondences between the pictures with the indices `link` (left, right), and removes
+/// duplicates and overlays. Returns the others, best score first.
+pub(super) fn checked(
+    correspondences: &[Correspondence],
+    link: [usize; 2],
+    pictures: [&Photo; 2],
+) -> Result<Vec<Match>, Refusal> {
+    for (index, one) in correspondences.iter().enumerate() {
+        let sides = [("left", one.left), ("right", one.right)];
+        for ((side, at), picture) in sides.into_iter().zip(pictures) {
+            let end = picture.size.as_dvec2() - 1.0 + BEYOND;
+            // The comparisons are false for NaN, so that NaN counts as outside.
+            let inside = at.cmpge(DVec2::splat(-BEYOND)).all() && at.cmple(end).all();
+            if !inside {
+                let UVec2 { x: width, y: height } = picture.size;
+                let (x, y) = (at.x, at.y);
+                return Err(Refusal::Correspondence { index, side, x, y, width, height });
             }
         }
-        let mut order: Vec<usize> = (0..correspondences.len()).collect();
-        // The sort is stable, and `total_cmp` also orders NaN, so the same input always gives the same order.
-        order.sort_by(|&a, &b| correspondences[b].score.total_cmp(&correspondences[a].score));
-        let index = first_of_each(correspondences, &order);
-        let index = without_overlay(correspondences, index, pictures);
-        let sight = |&i: &usize| {
-            let Correspondence { left, right, .. } = correspondences[i];
-            Sight { link, left, right }
-        };
-        let sights: Vec<Sight> = index.iter().map(sight).collect();
-        if sights.len() < MIN_INLIERS {
-            return Err(Refusal::TooFew { found: sights.len() });
-        }
-        Ok(Self { sights, index })
     }
+    let mut order: Vec<usize> = (0..correspondences.len()).collect();
+    // The sort is stable, and `total_cmp` also orders NaN, so the same input always gives the same order.
+    order.sort_by(|&a, &b| correspondences[b].score.total_cmp(&correspondences[a].score));
+    let index = first_of_each(correspondences, &order);
+    let index = without_overlay(correspondences, index, pictures);
+    if index.len() < MIN_INLIERS {
+        return Err(Refusal::TooFew { found: index.len() });
+    }
+    let one = |index: usize| {
+        let Correspondence { left, right, .. } = correspondences[index];
+        Match { link, left, right, index }
+    };
+    Ok(index.into_iter().map(one).collect())
 }
 
 /// Returns the indices in `order`, without those of duplicate correspondences. Keeps the first of several duplicates.
@@ -148,12 +145,12 @@ mod tests {
             Correspondence { left, right, score }
         };
         let picture = Photo::new("a", UVec2::new(100, 50));
-        let new = |all: &[Correspondence]| Matches::new(all, [0, 1], [&picture, &picture]);
+        let new = |all: &[Correspondence]| checked(all, [0, 1], [&picture, &picture]);
         let mut all: Vec<_> = (0..12).map(|i| at(f64::from(i) * 3.0, f64::from(i))).collect();
         all.push(at(33.1, 99.0));
         let matches = new(&all).unwrap();
-        assert_eq!(matches.index[..3], [12, 10, 9]);
-        assert_eq!(matches.sights.len(), 12);
+        assert_eq!([0, 1, 2].map(|i| matches[i].index), [12, 10, 9]);
+        assert_eq!(matches.len(), 12);
         assert!(matches!(new(&all[..4]), Err(Refusal::TooFew { found: 4 })));
         for bad in [f64::NAN, -2.0, 101.0, f64::INFINITY] {
             all[3] = at(bad, 0.0);

@@ -2,12 +2,12 @@
 //!
 //! A matcher supplies the correspondences, pairs of points in two pictures. Most of them may be wrong. [`pair`] finds
 //! the model of two pictures that most correspondences agree with, and measures its accuracy. If no model is accurate
-//! enough, it returns a [`Refusal`] with a reason and a remedy. [`bundle`] does the same for more pictures. The results
-//! of both functions can be converted to a [`Rig`]. [`check`] tests whether an existing rig still fits new pictures of
+//! enough, it returns a [`Refusal`] with a reason and a remedy. [`bundle`] does the same for any number of pictures.
+//! [`Calibration::rig`] converts the result to a [`Rig`], and [`check`] tests whether a rig still fits new pictures of
 //! its cameras.
 //!
 //! There are two kinds of models. *One plane* relates the pictures by homographies. *Rotating cameras* share one
-//! position and differ by rotations; this model includes the lenses. In the code, a *sight* is a correspondence
+//! position and differ by rotations; this model includes the lenses. In the code, a *match* is a correspondence
 //! together with the indices of its pictures.
 //!
 //! 1. `matches` checks the correspondences and removes duplicates.
@@ -18,8 +18,8 @@
 //! 5. `quality` measures overlap, coverage and the expected misalignment at the seam, and rejects inaccurate models.
 //! 6. `horizon` and `compose` level the cameras, and build the rig and its canvas.
 //!
-//! This module does not read pixels. All arithmetic is f64 with the functions of `libm`, and the options contain the
-//! seed of the random numbers, so the same input gives the same result on every machine. Cost: about 10 ms for a pair
+//! This module does not read pixels. All arithmetic is f64 with the functions of `libm`, and the
+//! random numbers have a fixed seed, so the same input gives the same result on every machine. Cost: about 10 ms for a pair
 //! with 2000 correspondences.
 
 mod bundle;
@@ -35,33 +35,29 @@ mod left_out;
 mod loss;
 mod matches;
 mod model;
-mod pairs;
 mod planes;
 mod projection;
 mod quality;
 mod refusal;
 mod robust;
-mod sample;
 mod select;
 mod tree;
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::warp::Camera;
 
-pub use bundle::{Bundle, bundle};
+pub use bundle::bundle;
 pub use compose::RigOptions;
 pub use drift::{Drift, check};
-pub use left_out::{FalsePair, LeftOut, LeftOutReason};
-pub use pairs::{PairFigures, PhotoPair};
+pub use left_out::{FalsePair, LeftOut};
+pub use quality::LEAST_OVERLAP;
 pub use refusal::Refusal;
 
 use crate::geometry::rig::{CameraMatrix, LensName, ModelName, Quality, Rig};
 use cameras::Cameras;
-use matches::{Matches, check_picture};
-use model::{Model, Sight};
+use matches::check_picture;
 use planes::{nearest_plane, normed};
-use quality::{Figures, judge};
-use select::{Choice, choose};
+use tree::Edge;
 
 /// A pair of points in two pictures that may show the same point of the scene. Coordinates are pixels of the full
 /// pictures, with pixel centres at integers.
@@ -120,36 +116,13 @@ pub enum ModelChoice {
 }
 
 /// Options of a calibration.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CalibrateOptions {
     /// The kind of model that the calibration searches for.
     pub model: ModelChoice,
-    /// Whether the calibration may estimate one radial distortion coefficient, k1, for unknown lenses.
-    pub radial: bool,
-    /// Maximum noise of a correct correspondence, as a standard deviation in pixels. `None` means 3 for pictures with
-    /// sides of up to 2000 pixels, and proportionally more for larger pictures.
-    pub most_noise_px: Option<f64>,
-    /// Minimum overlap, from 0 to 1. The overlap of a picture is the fraction of it that the other picture also shows;
-    /// at least one of the two pictures must reach the minimum.
-    pub least_overlap: f64,
     /// Whether two pictures of the same view are accepted, for instance two exposures from a tripod. They do not
     /// determine a focal length, and a rig of them is rarely useful.
     pub same_view: bool,
-    /// Seed of the random numbers.
-    pub seed: u64,
-}
-
-impl Default for CalibrateOptions {
-    fn default() -> Self {
-        Self {
-            model: ModelChoice::Auto,
-            radial: true,
-            most_noise_px: None,
-            least_overlap: quality::LEAST_OVERLAP,
-            same_view: false,
-            seed: 1,
-        }
-    }
 }
 
 /// The geometric model that relates pictures to each other.
@@ -190,10 +163,16 @@ impl Views {
         }
     }
 
-    /// Returns the homography of a pair, from right to left, with the sign and scale of [`normed`].
-    fn homography(&self) -> DMat3 {
+    /// Returns the homography from the pixels of picture `from` to those of picture `to`. If the lenses have distortion,
+    /// it is the one that fits the cameras best in the overlap. In the overlap, the third coordinate of the result is
+    /// positive. The last element is 1, or −1 if pixel (0, 0) of `from` is behind camera `to`.
+    ///
+    /// # Panics
+    /// Panics if a picture does not exist.
+    #[must_use]
+    pub fn homography(&self, to: usize, from: usize) -> DMat3 {
         let matrix = match self {
-            Self::Planes(matrices) => matrices[0].inverse() * matrices[1],
+            Self::Planes(matrices) => matrices[to].inverse() * matrices[from],
             Self::Cameras(cameras) => {
                 let whole = |camera: &Camera| {
                     let Camera { focal, centre, from_ray, .. } = *camera;
@@ -204,35 +183,41 @@ impl Views {
                     );
                     matrix * from_ray
                 };
+                let both = [cameras[to], cameras[from]];
                 // This homography is exact if the lenses have no distortion.
-                let start = whole(&cameras[0]) * whole(&cameras[1]).inverse();
-                let sizes = [cameras[0].size, cameras[1].size];
-                let known = vec![true; cameras.len()];
-                nearest_plane(&Cameras::new(cameras.clone(), known, 0), sizes, start)
+                let start = whole(&both[0]) * whole(&both[1]).inverse();
+                let sizes = both.map(|camera| camera.size);
+                nearest_plane(&Cameras::new(both.to_vec(), vec![true; 2], 0), sizes, start)
             }
         };
         normed(matrix)
     }
 }
 
-/// A calibrated pair of pictures.
+/// A pair of pictures, and its candidate correspondences.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Calibration {
-    /// The pictures: left, right.
-    pub pictures: [Photo; 2],
-    /// The geometric model that relates the pictures. The left picture is the reference.
-    pub views: Views,
-    /// Homography from pixels of the right picture to those of the left one. If the lenses have distortion, it is the
-    /// homography that fits `views` best in the overlap. In the overlap, the third coordinate of the result is
-    /// positive. The last element is 1, or −1 if the right picture's pixel (0, 0) is behind the left camera.
-    pub homography_right_to_left: DMat3,
+pub struct PhotoPair {
+    /// Index of the left picture.
+    pub left: usize,
+    /// Index of the right picture.
+    pub right: usize,
+    /// Points in both pictures that may show the same point of the scene.
+    pub correspondences: Vec<Correspondence>,
+}
+
+/// The quality figures of one pair of pictures. All figures in pixels are pixels of the left picture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairFigures {
+    /// Index of the left picture.
+    pub left: usize,
+    /// Index of the right picture.
+    pub right: usize,
     /// The number of distinct correspondences.
     pub matches: usize,
-    /// Indices in the input, in ascending order, of the inliers: the correspondences that agree with the model.
+    /// Indices, in [`PhotoPair::correspondences`], of the inliers in ascending order: the correspondences that agree
+    /// with the model.
     pub inliers: Vec<usize>,
-    /// Fraction of the distinct correspondences that are inliers, from 0 to 1.
-    pub inlier_ratio: f64,
-    /// Root mean square distance of the inliers from the model, in pixels of the left picture.
+    /// Root mean square distance of the inliers from the model.
     pub rms_px: f64,
     /// Fraction of the left picture that the right one also shows, then the fraction of the right picture that the left
     /// one also shows. Both are from 0 to 1.
@@ -240,40 +225,63 @@ pub struct Calibration {
     /// Fraction of the overlap that has inliers, from 0 to 1, counted in square cells. A cell's side is a twelfth of
     /// the left picture's larger side.
     pub coverage: f64,
-    /// Expected misalignment in the overlap, in pixels of the left picture. It combines the effect of noise on the fit
-    /// and the error of the model.
+    /// Expected misalignment in the overlap. It combines the effect of noise on the fit and the error of the model.
     pub seam_error_px: f64,
     /// Whether `seam_error_px` is so large that outlines may be broken at the seam, mostly because of parallax.
     pub misaligned: bool,
 }
 
+/// Calibrated pictures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibration {
+    /// The calibrated pictures, in the order of the input. The indices in the other fields count these pictures.
+    pub pictures: Vec<Photo>,
+    /// Index of each calibrated picture in the input.
+    pub indices: Vec<usize>,
+    /// The pictures of the input that do not fit the others, in the order of the input.
+    pub left_out: Vec<LeftOut>,
+    /// The pairs that were ignored because they contradict the others.
+    pub false_pairs: Vec<FalsePair>,
+    /// The geometric model that relates the pictures.
+    pub views: Views,
+    /// Index of the reference picture. `views` uses the coordinate frame of this picture.
+    pub reference: usize,
+    /// The quality figures of the pairs that agree with the model, in the order of the input.
+    pub pairs: Vec<PairFigures>,
+}
+
 impl Calibration {
-    /// Returns the quality figures that a rig file stores.
+    /// Returns the quality figures that a rig file stores: the sums of the matches and of the inliers over all pairs,
+    /// and the worst value of any pair for every other figure.
     #[must_use]
     pub fn quality(&self) -> Quality {
+        let worst =
+            |figure: fn(&PairFigures) -> f64| self.pairs.iter().map(figure).fold(0.0, f64::max);
+        let least =
+            |figure: fn(&PairFigures) -> f64| self.pairs.iter().map(figure).fold(1.0, f64::min);
         Quality {
             model: self.views.name(),
-            matches: self.matches as u32,
-            inliers: self.inliers.len() as u32,
-            rms_px: self.rms_px,
-            overlap: self.overlap[0].max(self.overlap[1]),
-            coverage: self.coverage,
-            seam_error_px: self.seam_error_px,
+            matches: self.pairs.iter().map(|pair| pair.matches as u32).sum(),
+            inliers: self.pairs.iter().map(|pair| pair.inliers.len() as u32).sum(),
+            rms_px: worst(|pair| pair.rms_px),
+            overlap: least(|pair| pair.overlap[0].max(pair.overlap[1])),
+            coverage: least(|pair| pair.coverage),
+            seam_error_px: worst(|pair| pair.seam_error_px),
         }
     }
 
-    /// Returns a rig with a panorama that shows both pictures.
+    /// Returns a rig with a panorama that shows all calibrated pictures.
     ///
     /// # Errors
-    /// Returns [`Refusal::Projection`] or [`Refusal::ProjectionOfPlane`] if the projection cannot show the view,
-    /// [`Refusal::Crop`] if the pictures cover no rectangle completely, [`Refusal::Plane`] if the panorama of a plane
-    /// would be too large, or [`Refusal::Rig`] if the rig would be invalid.
+    /// Returns a [`Refusal`] if the projection cannot show the view, the panorama would be too large or cannot be
+    /// cropped, the rig would be invalid, or `views` does not have one view per picture.
     pub fn rig(&self, options: &RigOptions) -> Result<Rig, Refusal> {
-        compose::rig(&self.pictures, &self.views, 0, self.quality(), options)
+        compose::rig(&self.pictures, &self.views, self.reference, self.quality(), options)
     }
 }
 
-/// Calibrates two pictures from correspondences. Up to nine tenths of the correspondences may be wrong.
+/// Calibrates two pictures from correspondences. Up to nine tenths of the correspondences may be wrong. The left
+/// picture is the reference.
 ///
 /// # Errors
 /// Returns a [`Refusal`] if the input is malformed, or if the correspondences do not determine an accurate model.
@@ -285,70 +293,21 @@ pub fn pair(
     for picture in pictures {
         check_picture(picture)?;
     }
-    let matches = Matches::new(correspondences, [0, 1], pictures)?;
-    let (views, figures) = match choose(&matches, pictures, options)? {
-        Choice::Planes(fitted) => {
-            let figures = judged(&fitted.model, &matches.sights, fitted.noise, pictures, options)?;
-            let matrices = fitted.model.to_reference();
-            (Views::Planes(vec![DMat3::IDENTITY, normed(matrices[1])]), figures)
-        }
-        Choice::Cameras(fitted) => {
-            let figures = judged(&fitted.model, &matches.sights, fitted.noise, pictures, options)?;
-            (Views::Cameras(fitted.model.cameras().to_vec()), figures)
-        }
-    };
-    let mut inliers: Vec<usize> = figures.inliers.iter().map(|&i| matches.index[i]).collect();
-    inliers.sort_unstable();
+    let Edge { views, figures, .. } = Edge::new(correspondences, pictures, options)?;
     Ok(Calibration {
-        pictures: pictures.map(Photo::clone),
-        homography_right_to_left: views.homography(),
+        pictures: pictures.map(Photo::clone).to_vec(),
+        indices: vec![0, 1],
+        left_out: Vec::new(),
+        false_pairs: Vec::new(),
         views,
-        matches: matches.sights.len(),
-        inlier_ratio: inliers.len() as f64 / matches.sights.len() as f64,
-        inliers,
-        rms_px: figures.rms_px,
-        overlap: figures.overlap,
-        coverage: figures.coverage,
-        seam_error_px: figures.seam_error_px,
-        misaligned: figures.misaligned,
+        reference: 0,
+        pairs: vec![figures],
     })
-}
-
-/// Minimum fraction of the correspondences that must agree after flipping a picture for it to count as mirrored. Two
-/// views of symmetric or repeated patterns may agree by less.
-const MIRRORED: f64 = 0.25;
-
-/// Calls [`judge`]. If `judge` finds no more agreement than by chance, checks whether one of the pictures is mirrored.
-fn judged<M: Model>(
-    model: &M,
-    sights: &[Sight],
-    noise: f64,
-    pictures: [&Photo; 2],
-    options: &CalibrateOptions,
-) -> Result<Figures, Refusal> {
-    let sizes = pictures.map(|picture| picture.size);
-    let refusal = match judge(model, sights, noise, sizes, options, None) {
-        Err(refusal @ Refusal::Chance { .. }) => refusal,
-        other => return other,
-    };
-    let width = f64::from(sizes[0].x) - 1.0;
-    let mirrored = |s: &Sight| Sight { left: DVec2::new(width - s.left.x, s.left.y), ..*s };
-    let sights: Vec<Sight> = sights.iter().map(mirrored).collect();
-    let matches = Matches { index: (0..sights.len()).collect(), sights };
-    let options = CalibrateOptions { model: ModelChoice::Homography, ..options.clone() };
-    if let Ok(Choice::Planes(fitted)) = choose(&matches, pictures, &options)
-        && let Ok(found) =
-            judge(&fitted.model, &matches.sights, fitted.noise, sizes, &options, None)
-        && found.inliers.len() as f64 >= MIRRORED * matches.sights.len() as f64
-    {
-        let (matches, inliers) = (matches.sights.len(), found.inliers.len());
-        return Err(Refusal::Mirrored { matches, inliers });
-    }
-    Err(refusal)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::model::Model;
     use super::planes::Planes;
     use super::*;
 
@@ -362,6 +321,6 @@ mod tests {
         assert_eq!(views.map(0, 1, pixel), Some(DVec2::new(70.0, 21.0)));
         assert_eq!(planes.map(0, 1, pixel), views.map(0, 1, pixel));
         assert_eq!(views.map(0, 2, pixel), None);
-        assert_eq!(views.homography(), shift);
+        assert_eq!(views.homography(0, 1), shift);
     }
 }

@@ -4,13 +4,15 @@ use glam::{DMat2, DVec2};
 
 /// A correspondence: a point of the scene and its pixels in two pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Sight {
+pub(super) struct Match {
     /// Indices of the left and the right picture.
     pub(super) link: [usize; 2],
     /// Pixel in the left picture.
     pub(super) left: DVec2,
     /// Pixel in the right picture.
     pub(super) right: DVec2,
+    /// Index of the correspondence in the input.
+    pub(super) index: usize,
 }
 
 /// A map from points of one picture to another.

@@ -11,9 +11,9 @@ use glam::{DMat2, DMat3, DVec2, DVec3, UVec2};
 
 use super::Photo;
 use super::fit::fit;
-use super::model::{Link, Model, Sight};
+use super::matches::some;
+use super::model::{Link, Match, Model};
 use super::quality::overlap;
-use crate::geometry::calibrate::sample::some;
 use crate::geometry::homography::corners;
 
 /// The homographies of several pictures that show one plane.
@@ -236,10 +236,10 @@ pub(super) fn nearest_plane<M: Model>(model: &M, sizes: [UVec2; 2], start: DMat3
     /// Maximum number of sample points in the overlap. Four points without noise determine a homography; more points
     /// average the lens distortion.
     const MANY: usize = 200;
-    let sight = |&[left, right]: &[DVec2; 2]| Sight { link: [0, 1], left, right };
-    let sights: Vec<Sight> = overlap(model, [0, 1], sizes).seen.iter().map(sight).collect();
+    let one = |&[left, right]: &[DVec2; 2]| Match { link: [0, 1], left, right, index: 0 };
+    let matches: Vec<Match> = overlap(model, [0, 1], sizes).seen.iter().map(one).collect();
     let start = Planes::new(&sizes, 0, vec![DMat3::IDENTITY, start]);
-    let found = fit(&start, &some(&sights, MANY), |_| 1.0, 2).unwrap_or(start);
+    let found = fit(&start, &some(&matches, MANY), |_| 1.0, 2).unwrap_or(start);
     found.to_reference()[1]
 }
 
@@ -249,9 +249,9 @@ pub(super) fn nearest_plane<M: Model>(model: &M, sizes: [UVec2; 2], start: DMat3
 /// Three points have the same orientation in both pictures if both show the plane from the same side and none of the
 /// points is behind a camera. Most samples with a wrong correspondence fail this test, which is cheaper than scoring
 /// (oriented constraints: Chum, Werner, Matas, ICPR 2004).
-pub(super) fn of_four(sample: &[Sight]) -> Option<DMat3> {
+pub(super) fn of_four(sample: &[Match]) -> Option<DMat3> {
     let [a, b, c, d] = sample else { return None };
-    let points = |side: fn(&Sight) -> DVec2| [a, b, c, d].map(side);
+    let points = |side: fn(&Match) -> DVec2| [a, b, c, d].map(side);
     let (left, right) = (points(|s| s.left), points(|s| s.right));
     let [l, r] = [turns(&left)?, turns(&right)?];
     if l.iter().zip(&r).any(|(l, r)| l * r <= 0.0) {
@@ -293,20 +293,20 @@ mod tests {
     #[test]
     fn four_points_give_their_homography() {
         let truth = DMat3::from_cols_array(&[0.9, 0.1, 1e-4, -0.05, 1.1, -2e-4, 40.0, -15.0, 1.0]);
-        let sight = |x: f64, y: f64| {
+        let one = |x: f64, y: f64| {
             let right = DVec2::new(x, y);
-            Sight { link: [0, 1], left: flat(truth * right.extend(1.0)).unwrap(), right }
+            let left = flat(truth * right.extend(1.0)).unwrap();
+            Match { link: [0, 1], left, right, index: 0 }
         };
-        let sample =
-            [sight(10.0, 20.0), sight(600.0, 35.0), sight(90.0, 400.0), sight(555.0, 470.0)];
+        let sample = [one(10.0, 20.0), one(600.0, 35.0), one(90.0, 400.0), one(555.0, 470.0)];
         let found = of_four(&sample).unwrap();
         let found = normed(found);
         assert!(found.abs_diff_eq(truth, 1e-8), "{found}");
         assert!(normed(of_four(&sample).unwrap() * -1.0).abs_diff_eq(truth, 1e-8));
         // `of_four` returns `None` for mirrored points, and for three points on a line.
-        let mirrored = sample.map(|s| Sight { left: DVec2::new(-s.left.x, s.left.y), ..s });
+        let mirrored = sample.map(|s| Match { left: DVec2::new(-s.left.x, s.left.y), ..s });
         assert!(of_four(&mirrored).is_none());
-        let line = [sample[0], sight(20.0, 40.0), sight(200.0, 400.0), sample[3]];
+        let line = [sample[0], one(20.0, 40.0), one(200.0, 400.0), sample[3]];
         assert!(of_four(&line).is_none());
     }
 

@@ -7,10 +7,10 @@ use nalgebra::DMatrix;
 
 use super::fit::{covariance, spread, squared};
 use super::loss::CHI2;
-use super::model::{Model, Sight};
+use super::matches::{LEAST_NOISE, some};
+use super::model::{Match, Model};
 use super::refusal::MIN_INLIERS;
-use super::{CalibrateOptions, Refusal};
-use crate::geometry::calibrate::sample::{LEAST_NOISE, some};
+use super::{CalibrateOptions, PairFigures, Refusal};
 use crate::geometry::inside;
 
 /// The limit below which a model is accepted, for log₁₀ of the expected number of models that have as many inliers by
@@ -23,9 +23,9 @@ const LOG10_CHANCE: f64 = -6.0;
 /// chance, about a hundredth of this fraction agrees.
 const LEAST_SHARE: f64 = 0.05;
 
-/// Default minimum overlap: the fraction of one picture that the other picture also shows, for the picture with the
+/// Minimum overlap: the fraction of one picture that the other picture also shows, for the picture with the
 /// larger fraction. With less overlap, all inliers lie in a narrow strip, and the map outside this strip is inaccurate.
-pub(super) const LEAST_OVERLAP: f64 = 0.03;
+pub const LEAST_OVERLAP: f64 = 0.03;
 
 /// Minimum fraction of the cells in the overlap that must contain inliers. If fewer cells do, all inliers may lie on
 /// one moving object or poster.
@@ -64,20 +64,6 @@ const CELLS: f64 = 12.0;
 
 /// The number of sample positions along the side of a cell.
 const SAMPLES: u32 = 4;
-
-/// The quality figures of a model for one pair of pictures. [`Calibration`](super::Calibration) explains them.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Figures {
-    /// Indices of the inliers.
-    pub(super) inliers: Vec<usize>,
-    pub(super) rms_px: f64,
-    /// Fraction of the left picture that the right one also shows, then the fraction of the right picture that the left
-    /// one also shows.
-    pub(super) overlap: [f64; 2],
-    pub(super) coverage: f64,
-    pub(super) seam_error_px: f64,
-    pub(super) misaligned: bool,
-}
 
 /// The overlap of a pair of pictures.
 pub(super) struct Overlap {
@@ -141,82 +127,78 @@ fn log10_chance(n: usize, k: usize, radius: f64, size: UVec2) -> f64 {
     libm::log10(n - 4.0) + choose(n, k) + choose(k, 4.0) + (k - 4.0) * libm::log10(share)
 }
 
-/// Returns the indices of the correspondences that agree with a model, and the maximum Sampson distance in pixels at
+/// Returns the correspondences that agree with a model, and the maximum Sampson distance in pixels at
 /// which a correspondence agrees. `noise` is the standard deviation of the inliers in pixels. `sizes` are the sizes of
 /// the left and the right picture.
 ///
 /// Sampson's distance is linearised. Near the horizon, where the model enlarges without bound, it can be small although
 /// the points are far apart in both pictures, so they must also be near each other in one of them.
-fn agreeing<M: Model>(
+fn agreeing<'s, M: Model>(
     model: &M,
-    sights: &[Sight],
+    matches: &'s [Match],
     noise: f64,
     sizes: [UVec2; 2],
-) -> (Vec<usize>, f64) {
+) -> (Vec<&'s Match>, f64) {
     let cut = CHI2 * noise.max(LEAST_NOISE).powi(2);
     // Where the model is linear, the distance in the picture of the lower resolution is at most √2 times Sampson's.
     let is_near = |at: Option<DVec2>, point: DVec2, size: UVec2| {
         let most = (NEAR * f64::from(size.max_element())).max(4.0 * cut.sqrt());
         at.is_some_and(|at| at.distance(point) < most)
     };
-    let agrees = |&i: &usize| {
-        let sight = &sights[i];
-        let ([l, r], [left, right]) = (sight.link, [sight.left, sight.right]);
-        squared(model, sight) < cut
+    let agrees = |one: &&Match| {
+        let ([l, r], [left, right]) = (one.link, [one.left, one.right]);
+        squared(model, one) < cut
             && (is_near(model.map(l, r, right), left, sizes[0])
                 || is_near(model.map(r, l, left), right, sizes[1]))
     };
-    ((0..sights.len()).filter(agrees).collect(), cut.sqrt())
+    (matches.iter().filter(agrees).collect(), cut.sqrt())
 }
 
-/// Checks that more correspondences agree with a model than chance explains. Returns the indices of those that agree, and
-/// the number of correspondences whose two points are both in the overlap.
-fn check_chance<M: Model>(
+/// Checks that more correspondences agree with a model than chance explains. Returns those that agree, and the number of correspondences whose two points are both in the overlap.
+fn check_chance<'s, M: Model>(
     model: &M,
-    sights: &[Sight],
+    matches: &'s [Match],
     noise: f64,
     sizes: [UVec2; 2],
-) -> Result<(Vec<usize>, usize), Refusal> {
-    let (inliers, radius) = agreeing(model, sights, noise, sizes);
-    let within = |s: &&Sight| {
+) -> Result<(Vec<&'s Match>, usize), Refusal> {
+    let (inliers, radius) = agreeing(model, matches, noise, sizes);
+    let within = |s: &&Match| {
         model.map(s.link[0], s.link[1], s.right).is_some_and(|at| inside(at, sizes[0]))
             && model.map(s.link[1], s.link[0], s.left).is_some_and(|at| inside(at, sizes[1]))
     };
-    let in_overlap = sights.iter().filter(within).count();
-    let rare = log10_chance(sights.len(), inliers.len(), radius, sizes[0]) < LOG10_CHANCE;
+    let in_overlap = matches.iter().filter(within).count();
+    let rare = log10_chance(matches.len(), inliers.len(), radius, sizes[0]) < LOG10_CHANCE;
     let many = inliers.len() as f64 > 8.0 + LEAST_SHARE * in_overlap as f64;
     if rare && many && inliers.len() >= MIN_INLIERS {
         return Ok((inliers, in_overlap));
     }
-    Err(Refusal::Chance { matches: sights.len(), inliers: inliers.len() })
+    Err(Refusal::Chance { matches: matches.len(), inliers: inliers.len() })
 }
 
 /// Returns the quality figures of a model for one pair of pictures, or the reason why it is rejected. All
-/// correspondences in `sights` must be of this pair.
+/// correspondences in `matches` must be of this pair.
 ///
-/// `fit` is the [`covariance`] of the model if the model was fitted to more correspondences than `sights`. `None` means
-/// that the model was fitted to `sights`.
+/// `fit` is the [`covariance`] of the model if the model was fitted to more correspondences than `matches`. `None` means
+/// that the model was fitted to `matches`.
 pub(super) fn judge<M: Model>(
     model: &M,
-    sights: &[Sight],
+    matches: &[Match],
     noise: f64,
     sizes: [UVec2; 2],
     options: &CalibrateOptions,
     fit: Option<&DMatrix<f64>>,
-) -> Result<Figures, Refusal> {
-    let least_overlap = options.least_overlap;
-    let (inliers, in_overlap) = check_chance(model, sights, noise, sizes)?;
-    let Some(link) = sights.first().map(|sight| sight.link) else {
+) -> Result<PairFigures, Refusal> {
+    let (agree, in_overlap) = check_chance(model, matches, noise, sizes)?;
+    let Some(link) = matches.first().map(|one| one.link) else {
         return Err(Refusal::TooFew { found: 0 });
     };
-    let agree: Vec<&Sight> = inliers.iter().map(|&i| &sights[i]).collect();
     let overlap = overlap(model, link, sizes);
     let side = f64::from(sizes[0].max_element());
 
     let shares = overlap.shares;
     let largest = shares[0].max(shares[1]);
-    if overlap.seen.is_empty() || largest < least_overlap {
-        return Err(Refusal::Overlap { overlap: largest, least: least_overlap });
+    if overlap.seen.is_empty() || largest < LEAST_OVERLAP {
+        return Err(Refusal::Overlap { overlap: largest, least: LEAST_OVERLAP });
     }
     // Two pictures of different size are the same view if one is a smaller copy of the other, so compare scaled
     // positions.
@@ -233,17 +215,17 @@ pub(super) fn judge<M: Model>(
         }
     }
 
-    let off = |sight: &Sight| Some(model.map(link[0], link[1], sight.right)? - sight.left);
-    let square = |sight: &&Sight| off(sight).map(DVec2::length_squared);
+    let off = |one: &Match| Some(model.map(link[0], link[1], one.right)? - one.left);
+    let square = |one: &&Match| off(one).map(DVec2::length_squared);
     let squares: f64 = agree.iter().filter_map(square).sum();
     let rms_px = (squares / agree.len().max(1) as f64).sqrt();
-    let cells_of = |sights: &[&Sight]| cells(&overlap, sights, sizes[0], off);
+    let cells_of = |matches: &[&Match]| cells(&overlap, matches, sizes[0], off);
     let cells = cells_of(&agree);
     let seen = cells.iter().map(|cell| cell.places).max().unwrap_or(0);
     // A cell at the edge of the overlap with less than half of the sample positions of a full cell need not have
     // inliers.
     let whole: Vec<&Cell> = cells.iter().filter(|cell| 2 * cell.places >= seen).collect();
-    let covered = whole.iter().filter(|cell| cell.sights > 0).count();
+    let covered = whole.iter().filter(|cell| cell.matches > 0).count();
     let coverage = covered as f64 / whole.len().max(1) as f64;
     let are_few = (agree.len() as f64) < FEW * in_overlap as f64;
     let least = if are_few { COVERAGE_OF_FEW } else { LEAST_COVERAGE };
@@ -254,8 +236,8 @@ pub(super) fn judge<M: Model>(
     let open = open_variance(model, link, &agree, &overlap, fit);
     // Include correspondences that nearly agree: where neighbouring correspondences deviate in the same direction, the
     // model is wrong.
-    let near = |sight: &&Sight| off(sight).is_some_and(|off| off.length() < NEAR * side);
-    let near: Vec<&Sight> = sights.iter().filter(near).collect();
+    let near = |one: &&Match| off(one).is_some_and(|off| off.length() < NEAR * side);
+    let near: Vec<&Match> = matches.iter().filter(near).collect();
     let seam_error_px = (noise * noise * open + common_square(&cells_of(&near))).sqrt();
     let limit = |(share, pixels): (f64, f64)| pixels.max(share * side);
     let most_px = limit(MOST_SEAM_ERROR);
@@ -264,8 +246,19 @@ pub(super) fn judge<M: Model>(
     if !good {
         return Err(Refusal::Loose { seam_error_px, most_px });
     }
-    let misaligned = seam_error_px > limit(HIDDEN_SEAM_ERROR);
-    Ok(Figures { inliers, rms_px, overlap: shares, coverage, seam_error_px, misaligned })
+    let mut inliers: Vec<usize> = agree.iter().map(|one| one.index).collect();
+    inliers.sort_unstable();
+    Ok(PairFigures {
+        left: link[0],
+        right: link[1],
+        matches: matches.len(),
+        inliers,
+        rms_px,
+        overlap: shares,
+        coverage,
+        seam_error_px,
+        misaligned: seam_error_px > limit(HIDDEN_SEAM_ERROR),
+    })
 }
 
 /// Counts and sums over the correspondences in one cell of the left picture.
@@ -274,7 +267,7 @@ struct Cell {
     /// The number of sample positions in the overlap.
     places: u32,
     /// The number of correspondences.
-    sights: u32,
+    matches: u32,
     /// Sum of the residuals of the correspondences, in pixels.
     off: DVec2,
     /// Sum of the squared lengths of the residuals, in px².
@@ -283,9 +276,9 @@ struct Cell {
 
 fn cells(
     overlap: &Overlap,
-    sights: &[&Sight],
+    matches: &[&Match],
     size: UVec2,
-    off: impl Fn(&Sight) -> Option<DVec2>,
+    off: impl Fn(&Match) -> Option<DVec2>,
 ) -> Vec<Cell> {
     let (_, side) = places(size);
     let row = (f64::from(size.x) / side).ceil().max(1.0) as usize;
@@ -298,10 +291,10 @@ fn cells(
     for [left, _] in &overlap.seen {
         cells[index(*left)].places += 1;
     }
-    for sight in sights {
-        if let Some(off) = off(sight) {
-            let cell = &mut cells[index(sight.left)];
-            cell.sights += 1;
+    for one in matches {
+        if let Some(off) = off(one) {
+            let cell = &mut cells[index(one.left)];
+            cell.matches += 1;
             cell.off += off;
             cell.squares += off.length_squared();
         }
@@ -314,13 +307,13 @@ fn cells(
 fn open_variance<M: Model>(
     model: &M,
     link: [usize; 2],
-    agree: &[&Sight],
+    agree: &[&Match],
     overlap: &Overlap,
     fit: Option<&DMatrix<f64>>,
 ) -> f64 {
     /// Maximum number of correspondences, and maximum number of positions in the overlap, for the estimate.
     const MANY: usize = 400;
-    let few: Vec<&Sight> = some(agree, MANY).into_iter().copied().collect();
+    let few: Vec<&Match> = some(agree, MANY).into_iter().copied().collect();
     let own = || Some(covariance(model, &few)? * (few.len() as f64 / agree.len().max(1) as f64));
     let Some(covariance) = fit.cloned().or_else(own) else { return f64::INFINITY };
     let places: Vec<DVec2> = some(&overlap.seen, MANY).iter().map(|[_, right]| *right).collect();
@@ -333,8 +326,8 @@ fn open_variance<M: Model>(
 /// Parallax and lens errors cause such deviations. The part that noise explains is subtracted.
 fn common_square(cells: &[Cell]) -> f64 {
     let (mut common, mut weight) = (0.0, 0.0);
-    for cell in cells.iter().filter(|cell| cell.sights >= 3) {
-        let n = f64::from(cell.sights);
+    for cell in cells.iter().filter(|cell| cell.matches >= 3) {
+        let n = f64::from(cell.matches);
         let mean = cell.off / n;
         let variance = (cell.squares / n - mean.length_squared()).max(0.0) / (n - 1.0);
         common += n * (mean.length_squared() - variance);
@@ -371,15 +364,16 @@ mod tests {
         let model = Planes::new(&sizes, 0, vec![DMat3::IDENTITY, second]);
         let right = DVec2::new(100.0, 350.0);
         let left = model.map(0, 1, right).unwrap() + 0.5;
-        let close = Sight { link: [0, 1], left, right };
-        let horizon = Sight {
+        let close = Match { link: [0, 1], left, right, index: 7 };
+        let horizon = Match {
             link: [0, 1],
             left: DVec2::new(300.0, 300.0),
             right: DVec2::new(899.99, 350.0),
+            index: 3,
         };
         assert!(squared(&model, &horizon) < 0.1);
         assert!(model.map(0, 1, horizon.right).unwrap().distance(horizon.left) > 1e7);
-        assert_eq!(agreeing(&model, &[horizon, close], 1.0, sizes).0, [1]);
+        assert_eq!(agreeing(&model, &[horizon, close], 1.0, sizes).0, [&close]);
     }
 
     #[test]

@@ -9,14 +9,14 @@
 //! - The search ends when a better model would have been found with the probability [`CONFIDENCE`], or after
 //!   [`MOST_SAMPLES`] samples.
 //!
-//! The caller passes the seed of the random numbers, and all arithmetic is plain f64, so the same input gives the same
+//! The random numbers have a fixed seed, and all arithmetic is plain f64, so the same input gives the same
 //! model on every machine.
 
 use fastrand::Rng;
 
 use super::fit::{fit, squared};
 use super::loss::Loss;
-use super::model::{Model, Sight};
+use super::model::{Match, Model};
 
 /// Minimum probability that a better model would have been found before the search ends.
 const CONFIDENCE: f64 = 0.999;
@@ -42,23 +42,22 @@ pub(super) struct Found<M> {
     pub(super) cost: f64,
 }
 
-/// Finds the model with the lowest cost for `sights`, which must be sorted by score, best first.
+/// Finds the model with the lowest cost for `matches`, which must be sorted by score, best first.
 ///
 /// `solve` computes a model from a sample of `SAMPLE` correspondences. Returns `None` if `solve` returns no model for
 /// any sample.
 pub(super) fn search<M: Model, const SAMPLE: usize>(
-    sights: &[Sight],
-    solve: impl Fn(&[Sight; SAMPLE]) -> Option<M>,
+    matches: &[Match],
+    solve: impl Fn(&[Match; SAMPLE]) -> Option<M>,
     loss: &Loss,
-    seed: u64,
 ) -> Option<Found<M>> {
-    let many = sights.len();
+    let many = matches.len();
     if many < SAMPLE {
         return None;
     }
-    let mut rng = Rng::with_seed(seed);
+    let mut rng = Rng::with_seed(1);
     // The sequential test requires an order that is independent of the scores.
-    let mut shuffled = sights.to_vec();
+    let mut shuffled = matches.to_vec();
     rng.shuffle(&mut shuffled);
     let mut best: Option<Found<M>> = None;
     let mut share = 0.1;
@@ -67,13 +66,13 @@ pub(super) fn search<M: Model, const SAMPLE: usize>(
     let mut drawn = 0;
     while drawn < enough {
         drawn += 1;
-        let sample = growth.draw(drawn, &mut rng).map(|i| sights[i]);
+        let sample = growth.draw(drawn, &mut rng).map(|i| matches[i]);
         let Some(model) = solve(&sample) else { continue };
         let limit = best.as_ref().map_or(f64::INFINITY, |best| best.cost);
         let Some(cost) = score(&model, &shuffled, loss, share, limit) else { continue };
         let found = improve(Found { model, cost }, &shuffled, loss);
         let agree: Vec<bool> =
-            sights.iter().map(|s| squared(&found.model, s) < loss.cut()).collect();
+            matches.iter().map(|s| squared(&found.model, s) < loss.cut()).collect();
         let agreeing = agree.iter().filter(|a| **a).count();
         share = (agreeing as f64 / many as f64).clamp(share, 0.95);
         enough = enough.min(samples_needed::<SAMPLE>(&agree));
@@ -109,15 +108,15 @@ fn samples_needed<const SAMPLE: usize>(agree: &[bool]) -> u32 {
 /// `share` is the inlier ratio of a good model.
 fn score<M: Model>(
     model: &M,
-    sights: &[Sight],
+    matches: &[Match],
     loss: &Loss,
     share: f64,
     limit: f64,
 ) -> Option<f64> {
     let (agrees, differs) = (CHANCE / share, (1.0 - CHANCE) / (1.0 - share));
     let (mut cost, mut odds) = (0.0, 1.0);
-    for sight in sights {
-        let squared = squared(model, sight);
+    for one in matches {
+        let squared = squared(model, one);
         cost += loss.loss(squared);
         odds *= if squared < loss.cut() { agrees } else { differs };
         // `odds` is the likelihood of the correspondences so far under a wrong model, divided by that under a good
@@ -130,11 +129,11 @@ fn score<M: Model>(
 }
 
 /// Fits a model to its inliers. Returns the fitted model if its cost is lower, and otherwise the model unchanged.
-fn improve<M: Model>(mut found: Found<M>, sights: &[Sight], loss: &Loss) -> Found<M> {
-    let agreeing: Vec<&Sight> =
-        sights.iter().filter(|s| squared(&found.model, s) < loss.cut()).take(LOCAL).collect();
+fn improve<M: Model>(mut found: Found<M>, matches: &[Match], loss: &Loss) -> Found<M> {
+    let agreeing: Vec<&Match> =
+        matches.iter().filter(|s| squared(&found.model, s) < loss.cut()).take(LOCAL).collect();
     if let Some(model) = fit(&found.model, &agreeing, |r| loss.weight(r), 2)
-        && let Some(cost) = score(&model, sights, loss, CHANCE, found.cost)
+        && let Some(cost) = score(&model, matches, loss, CHANCE, found.cost)
     {
         found = Found { model, cost };
     }

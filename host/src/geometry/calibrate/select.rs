@@ -9,19 +9,18 @@
 //! the sum of the squared residuals divided by the noise variance, each at most [`CHI2`], plus `ln(2n)` per parameter
 //! for `n` correspondences.
 
-use glam::UVec2;
+use glam::{DMat3, DVec2, UVec2};
 use shared_types::warp::Camera;
 
 use super::cameras::{Cameras, Focal, plain_camera, rays, rotation_between};
 use super::fit::{covariance, fit, squared};
 use super::loss::{CHI2, Loss};
-use super::matches::Matches;
-use super::model::{Model, Sight};
+use super::matches::{LEAST_NOISE, some};
+use super::model::{Match, Model};
 use super::planes::{Planes, of_four, stretch};
+use super::quality::judge;
 use super::robust::search;
-use super::{CalibrateOptions, ModelChoice, Photo, Refusal};
-use crate::geometry::calibrate::sample::LEAST_NOISE;
-use crate::geometry::calibrate::sample::some;
+use super::{CalibrateOptions, ModelChoice, PairFigures, Photo, Refusal, Views};
 use crate::geometry::homography::corners;
 use crate::geometry::rig::lens_camera;
 use crate::geometry::unproject;
@@ -56,7 +55,7 @@ const NEARLY_IF_STRAINED: f64 = 0.6;
 /// is turned by 30°, with a field of view of 60°, is stretched by a factor of 8 at its outer edge.
 const STRAINED: f64 = 4.0;
 
-/// Default maximum noise, in pixels, for sides of up to 2000 pixels. The maximum grows in proportion to larger sides,
+/// Maximum noise of a correct correspondence, as a standard deviation in pixels, for sides of up to 2000 pixels. The maximum grows in proportion to larger sides,
 /// because the features of larger pictures are detected on downscaled copies.
 const MOST_NOISE: f64 = 3.0;
 
@@ -68,6 +67,10 @@ const FEW: usize = 300;
 /// 1 px causes an error of a twentieth of a pixel, less than typical lens errors.
 const MANY: usize = 800;
 
+/// Minimum fraction of the correspondences that must agree after flipping a picture for it to count as mirrored. Two
+/// views of symmetric or repeated patterns may agree by less.
+const MIRRORED: f64 = 0.25;
+
 /// A fitted model.
 #[derive(Clone, Debug)]
 pub(super) struct Fitted<M> {
@@ -76,7 +79,7 @@ pub(super) struct Fitted<M> {
     pub(super) noise: f64,
 }
 
-/// The selected model of two pictures.
+/// The selected model of two or more pictures.
 #[derive(Clone, Debug)]
 pub(super) enum Choice {
     /// One plane.
@@ -85,20 +88,57 @@ pub(super) enum Choice {
     Cameras(Fitted<Cameras>),
 }
 
+impl Choice {
+    pub(super) fn views(&self) -> Views {
+        match self {
+            Self::Planes(Fitted { model, .. }) => {
+                Views::Planes((0..model.to_reference().len()).map(|i| model.normed(i)).collect())
+            }
+            Self::Cameras(Fitted { model, .. }) => Views::Cameras(model.cameras().to_vec()),
+        }
+    }
+
+    /// Returns the quality figures of a pair, or the reason why the model is rejected. If no more correspondences agree
+    /// than by chance, checks whether one of the pictures is mirrored.
+    pub(super) fn judged(
+        &self,
+        matches: &[Match],
+        pictures: [&Photo; 2],
+        options: &CalibrateOptions,
+    ) -> Result<PairFigures, Refusal> {
+        let sizes = pictures.map(|picture| picture.size);
+        let judged = match self {
+            Self::Planes(own) => judge(&own.model, matches, own.noise, sizes, options, None),
+            Self::Cameras(own) => judge(&own.model, matches, own.noise, sizes, options, None),
+        };
+        let Err(refusal @ Refusal::Chance { .. }) = judged else { return judged };
+        let width = f64::from(sizes[0].x) - 1.0;
+        let flipped = |s: &Match| Match { left: DVec2::new(width - s.left.x, s.left.y), ..*s };
+        let flipped: Vec<Match> = matches.iter().map(flipped).collect();
+        let options = CalibrateOptions { model: ModelChoice::Homography, ..*options };
+        if let Ok(Self::Planes(own)) = choose(&flipped, pictures, &options)
+            && let Ok(found) = judge(&own.model, &flipped, own.noise, sizes, &options, None)
+            && found.inliers.len() as f64 >= MIRRORED * flipped.len() as f64
+        {
+            let (matches, inliers) = (flipped.len(), found.inliers.len());
+            return Err(Refusal::Mirrored { matches, inliers });
+        }
+        Err(refusal)
+    }
+}
+
 /// Returns the maximum noise in pixels for pictures of these sizes.
-pub(super) fn most_noise(options: &CalibrateOptions, sizes: &[UVec2]) -> f64 {
+pub(super) fn most_noise(sizes: &[UVec2]) -> f64 {
     let side = sizes.iter().map(|size| size.max_element()).max().unwrap_or(0);
-    let most = options.most_noise_px.unwrap_or(MOST_NOISE * (f64::from(side) / 2000.0).max(1.0));
-    // The limit of a tenth of the larger side keeps the noise finite even if the option is infinite.
-    most.max(LEAST_NOISE).min(0.1 * f64::from(side).max(10.0))
+    MOST_NOISE * (f64::from(side) / 2000.0).max(1.0)
 }
 
 /// Returns the standard deviation of the noise of the agreeing correspondences, in pixels.
 ///
 /// The squared residuals divided by the variance are χ²-distributed with two degrees of freedom, which has the median
 /// 2 ln 2. So the variance is the median of the squared residuals divided by 2 ln 2.
-fn noise<'s, M: Model>(model: &M, sights: impl Iterator<Item = &'s Sight>, most: f64) -> f64 {
-    let mut all: Vec<f64> = sights.map(|sight| squared(model, sight)).collect();
+fn noise<'s, M: Model>(model: &M, matches: impl Iterator<Item = &'s Match>, most: f64) -> f64 {
+    let mut all: Vec<f64> = matches.map(|one| squared(model, one)).collect();
     all.sort_by(f64::total_cmp);
     let mut noise = most;
     for _ in 0..8 {
@@ -113,13 +153,13 @@ fn noise<'s, M: Model>(model: &M, sights: impl Iterator<Item = &'s Sight>, most:
 }
 
 /// Fits a model to its inliers and estimates their noise, up to three times, until the noise changes by less than 2 %.
-pub(super) fn settle<M: Model>(start: M, sights: &[&Sight], most: f64) -> Fitted<M> {
+pub(super) fn settle<M: Model>(start: M, matches: &[&Match], most: f64) -> Fitted<M> {
     let mut fitted = Fitted { model: start, noise: most };
     for _ in 0..3 {
         // Allow 1.5 times the estimated noise, so that an inaccurate model of an early round keeps its inliers.
         let loss = Loss::new((1.5 * fitted.noise).min(most));
-        let Some(model) = fit(&fitted.model, sights, |r| loss.weight(r), 2) else { break };
-        let noise = noise(&model, sights.iter().copied(), most);
+        let Some(model) = fit(&fitted.model, matches, |r| loss.weight(r), 2) else { break };
+        let noise = noise(&model, matches.iter().copied(), most);
         let done = (noise - fitted.noise).abs() < 0.02 * noise;
         fitted = Fitted { model, noise };
         if done {
@@ -130,10 +170,10 @@ pub(super) fn settle<M: Model>(start: M, sights: &[&Sight], most: f64) -> Fitted
 }
 
 /// Returns the information criterion of a model, for `noise` in pixels. The model with the lowest value is the best.
-pub(super) fn evidence<M: Model>(model: &M, sights: &[Sight], noise: f64) -> f64 {
-    let cost = |sight| (squared(model, sight) / (noise * noise)).min(CHI2);
-    let numbers = model.freedom() as f64 * libm::log(2.0 * sights.len() as f64);
-    sights.iter().map(cost).sum::<f64>() + numbers
+fn evidence<M: Model>(model: &M, matches: &[Match], noise: f64) -> f64 {
+    let cost = |one| (squared(model, one) / (noise * noise)).min(CHI2);
+    let numbers = model.freedom() as f64 * libm::log(2.0 * matches.len() as f64);
+    matches.iter().map(cost).sum::<f64>() + numbers
 }
 
 /// Returns the noise in pixels for comparing different models. It adds the [`TOLERANCE`] for lens errors to `noise`.
@@ -144,21 +184,20 @@ fn tolerant(noise: f64, sizes: &[UVec2]) -> f64 {
 
 /// Selects and fits the model of a pair of pictures.
 pub(super) fn choose(
-    matches: &Matches,
+    matches: &[Match],
     pictures: [&Photo; 2],
     options: &CalibrateOptions,
 ) -> Result<Choice, Refusal> {
-    let sights = &matches.sights;
     let sizes = pictures.map(|picture| picture.size);
-    let most = most_noise(options, &sizes);
+    let most = most_noise(&sizes);
     let loss = Loss::new(most);
-    let nothing = || Refusal::Chance { matches: sights.len(), inliers: 0 };
-    let all: Vec<&Sight> = sights.iter().collect();
+    let nothing = || Refusal::Chance { matches: matches.len(), inliers: 0 };
+    let all: Vec<&Match> = matches.iter().collect();
 
     let known = pictures.iter().all(|picture| picture.lens.is_some());
     if known && options.model != ModelChoice::Homography {
         let start = start(pictures, |_| 1.0);
-        let solve = |sample: &[Sight; 2]| {
+        let solve = |sample: &[Match; 2]| {
             let pairs = [rays(start.cameras(), &sample[0])?, rays(start.cameras(), &sample[1])?];
             // A rotation preserves the angle between two rays. If the angles in the two pictures differ, one of the two
             // correspondences is wrong.
@@ -167,34 +206,34 @@ pub(super) fn choose(
             let fits = (apart(0) - apart(1)).abs() < slack && apart(0) > slack;
             Some(start.turned(1, rotation_between(pairs)?.transpose())).filter(|_| fits)
         };
-        let found = search(sights, solve, &loss, options.seed).ok_or_else(nothing)?;
-        let turning = settle(found.model, &all, most);
+        let found = search(matches, solve, &loss).ok_or_else(nothing)?;
+        let rotation = settle(found.model, &all, most);
         // If rotating cameras are not required and explain fewer than about half of the correspondences, compare them
         // with a homography: the cameras may have different positions and show a flat scene.
-        if options.model == ModelChoice::Rotation || found.cost < 0.5 * sights.len() as f64 {
-            return Ok(Choice::Cameras(turning));
+        if options.model == ModelChoice::Rotation || found.cost < 0.5 * matches.len() as f64 {
+            return Ok(Choice::Cameras(rotation));
         }
-        let plane = plane(sights, sizes, &loss, options.seed).ok_or_else(nothing)?;
+        let plane = plane(matches, sizes, &loss).ok_or_else(nothing)?;
         let plane = settle(plane, &all, most);
-        return Ok(better(plane, turning, sights, &sizes));
+        return Ok(better(plane, rotation, matches, &sizes));
     }
 
-    let plane = plane(sights, sizes, &loss, options.seed).ok_or_else(nothing)?;
-    let plane = settle(plane, &some(sights, FEW.max(sights.len() / 2)), most);
+    let plane = plane(matches, sizes, &loss).ok_or_else(nothing)?;
+    let plane = settle(plane, &some(matches, FEW.max(matches.len() / 2)), most);
     if options.model != ModelChoice::Homography {
-        let turning = turning(&plane, sights, pictures, options, most);
-        match turning {
-            Ok(turning) => {
-                let agree = sights.iter().filter(|sight| {
-                    squared(&turning.model, sight) < CHI2 * turning.noise * turning.noise
+        let rotation = rotation(&plane, matches, pictures, most);
+        match rotation {
+            Ok(rotation) => {
+                let agree = matches.iter().filter(|one| {
+                    squared(&rotation.model, one) < CHI2 * rotation.noise * rotation.noise
                 });
-                let many = some(sights, MANY * sights.len() / agree.count().max(1));
+                let many = some(matches, MANY * matches.len() / agree.count().max(1));
                 let chosen = match options.model {
-                    ModelChoice::Rotation => Choice::Cameras(turning),
-                    _ => better(plane.clone(), turning, sights, &sizes),
+                    ModelChoice::Rotation => Choice::Cameras(rotation),
+                    _ => better(plane.clone(), rotation, matches, &sizes),
                 };
-                if let Choice::Cameras(turning) = chosen {
-                    return Ok(Choice::Cameras(settle(turning.model, &many, most)));
+                if let Choice::Cameras(rotation) = chosen {
+                    return Ok(Choice::Cameras(settle(rotation.model, &many, most)));
                 }
             }
             Err(reason) if options.model == ModelChoice::Rotation => {
@@ -206,57 +245,45 @@ pub(super) fn choose(
     Ok(Choice::Planes(settle(plane.model, &all, most)))
 }
 
-/// Returns the better model of two, as [`cameras_explain`] decides.
-fn better(
+/// Returns the better of two models of any number of pictures.
+///
+/// Rotating cameras are better if their information criterion is lower. For more than two pictures, they also are if
+/// they explain nearly as many correspondences: homographies have more free parameters, so they also fit parallax and
+/// lens errors, which say nothing about the rest of the picture. If the plane of the homographies stretches a picture
+/// strongly, the cameras turned far, and a plane is the wrong surface even for a better fit.
+pub(super) fn better(
     plane: Fitted<Planes>,
-    turning: Fitted<Cameras>,
-    sights: &[Sight],
+    rotation: Fitted<Cameras>,
+    matches: &[Match],
     sizes: &[UVec2],
 ) -> Choice {
-    if cameras_explain(&plane, &turning, sights, sizes) {
-        Choice::Cameras(turning)
-    } else {
-        Choice::Planes(plane)
-    }
-}
-
-/// Returns whether rotating cameras are the better model than homographies, for any number of pictures.
-///
-/// They are if their information criterion is lower. For more than two pictures, they also are if they explain nearly
-/// as many correspondences: homographies have more free parameters, so they also fit parallax and lens errors, which
-/// say nothing about the rest of the picture. If the plane of the homographies stretches a picture strongly, the
-/// cameras turned far, and a plane is the wrong surface even for a better fit.
-pub(super) fn cameras_explain(
-    plane: &Fitted<Planes>,
-    turning: &Fitted<Cameras>,
-    sights: &[Sight],
-    sizes: &[UVec2],
-) -> bool {
-    let noise = tolerant(plane.noise.min(turning.noise), sizes);
-    if evidence(&turning.model, sights, noise) < evidence(&plane.model, sights, noise) {
-        return true;
+    let noise = tolerant(plane.noise.min(rotation.noise), sizes);
+    if evidence(&rotation.model, matches, noise) < evidence(&plane.model, matches, noise) {
+        return Choice::Cameras(rotation);
     }
     let cut = CHI2 * noise * noise;
-    let many = |agree: &dyn Fn(&Sight) -> f64| sights.iter().filter(|s| agree(s) < cut).count();
-    let on_plane = many(&|sight| squared(&plane.model, sight)) as f64;
-    let turned = many(&|sight| squared(&turning.model, sight)) as f64;
+    let many = |off: &dyn Fn(&Match) -> f64| matches.iter().filter(|s| off(s) < cut).count() as f64;
+    let on_plane = many(&|one| squared(&plane.model, one));
+    let rotated = many(&|one| squared(&rotation.model, one));
     let stretch = (0..sizes.len()).map(|i| stretch(plane.model.normed(i), sizes[i]));
-    if stretch.fold(0.0, f64::max) > STRAINED {
-        return turned >= on_plane * NEARLY_IF_STRAINED;
-    }
-    // Two pictures that a plane stretches little look the same with both models.
-    let alike = turning.noise <= MOST_NOISE_RATIO * plane.noise;
-    sizes.len() > 2 && alike && turned >= on_plane * NEARLY
+    let cameras = if stretch.fold(0.0, f64::max) > STRAINED {
+        rotated >= on_plane * NEARLY_IF_STRAINED
+    } else {
+        // Two pictures that a plane stretches little look the same with both models.
+        let alike = rotation.noise <= MOST_NOISE_RATIO * plane.noise;
+        sizes.len() > 2 && alike && rotated >= on_plane * NEARLY
+    };
+    if cameras { Choice::Cameras(rotation) } else { Choice::Planes(plane) }
 }
 
 /// Finds the homography with the lowest robust cost.
-fn plane(sights: &[Sight], sizes: [UVec2; 2], loss: &Loss, seed: u64) -> Option<Planes> {
-    let start = Planes::new(&sizes, 0, vec![glam::DMat3::IDENTITY; 2]);
-    let solve = |sample: &[Sight; 4]| {
+fn plane(matches: &[Match], sizes: [UVec2; 2], loss: &Loss) -> Option<Planes> {
+    let start = Planes::new(&sizes, 0, vec![DMat3::IDENTITY; 2]);
+    let solve = |sample: &[Match; 4]| {
         let matrix = of_four(sample)?;
-        Some(start.replaced(vec![glam::DMat3::IDENTITY, matrix]))
+        Some(start.replaced(vec![DMat3::IDENTITY, matrix]))
     };
-    search(sights, solve, loss, seed).map(|found| found.model)
+    search(matches, solve, loss).map(|found| found.model)
 }
 
 /// Returns cameras that look in the same direction. A camera without a known lens has the focal length `focal` in
@@ -271,13 +298,9 @@ fn start(pictures: [&Photo; 2], focal: impl Fn(usize) -> f64) -> Cameras {
 /// pixels.
 pub(super) fn camera_of(picture: &Photo, focal: f64) -> Camera {
     match &picture.lens {
-        Some(known) => lens_camera(
-            glam::DMat3::IDENTITY,
-            picture.size,
-            known.lens,
-            &known.matrix,
-            &known.distortion,
-        ),
+        Some(known) => {
+            lens_camera(DMat3::IDENTITY, picture.size, known.lens, &known.matrix, &known.distortion)
+        }
         None => plain_camera(picture.size, focal),
     }
 }
@@ -286,11 +309,10 @@ pub(super) fn camera_of(picture: &Photo, focal: f64) -> Camera {
 ///
 /// Tries focal lengths on a grid, and computes the best rotation for each. Unlike a closed-form solution from the
 /// homography, this search needs no special cases.
-fn turning(
+fn rotation(
     plane: &Fitted<Planes>,
-    sights: &[Sight],
+    matches: &[Match],
     pictures: [&Photo; 2],
-    options: &CalibrateOptions,
     most: f64,
 ) -> Result<Fitted<Cameras>, String> {
     /// The number of steps of the focal length grid, over the range of [`FOCALS`].
@@ -298,11 +320,11 @@ fn turning(
     let sizes = pictures.map(|picture| picture.size);
     let side = f64::from(sizes[0].max(sizes[1]).max_element());
     let cut = CHI2 * plane.noise * plane.noise;
-    let agree: Vec<&Sight> =
-        sights.iter().filter(|sight| squared(&plane.model, sight) < cut).collect();
+    let agree: Vec<&Match> =
+        matches.iter().filter(|one| squared(&plane.model, one) < cut).collect();
     // `few` may include wrong correspondences, which the robust fit tolerates.
-    let few = some(sights, FEW * sights.len() / agree.len().max(1));
-    let agree: Vec<&Sight> = some(&agree, 96).into_iter().copied().collect();
+    let few = some(matches, FEW * matches.len() / agree.len().max(1));
+    let agree: Vec<&Match> = some(&agree, 96).into_iter().copied().collect();
     let (low, high) = (libm::log(*FOCALS.start()), libm::log(*FOCALS.end()));
     // `scale` is the scale of the left picture relative to the right one, which is about the ratio of their focal
     // lengths.
@@ -316,10 +338,10 @@ fn turning(
         let focal = side * libm::exp(low + (high - low) * f64::from(step) / f64::from(GRID));
         for ratio in [1.0, scale] {
             let start = start(pictures, |i| if i == 0 { focal } else { focal / ratio });
-            let pairs = agree.iter().filter_map(|sight| rays(start.cameras(), sight));
+            let pairs = agree.iter().filter_map(|one| rays(start.cameras(), one));
             let Some(rotation) = rotation_between(pairs) else { continue };
             let model = start.turned(1, rotation.transpose());
-            let cost: f64 = agree.iter().map(|sight| loss.loss(squared(&model, sight))).sum();
+            let cost: f64 = agree.iter().map(|one| loss.loss(squared(&model, one))).sum();
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, model));
             }
@@ -332,7 +354,7 @@ fn turning(
     // Each fit starts from the result of an earlier fit with fewer free parameters. `starts[0]` is the start for fits
     // without k1, and `starts[1]` for fits with k1.
     let mut starts = [start.clone(), start];
-    for (focal, radial) in kinds(pictures, options) {
+    for (focal, radial) in kinds(pictures) {
         let fitted = settle(starts[usize::from(radial)].freed(focal, radial), &few, most);
         if !radial {
             starts[0] = fitted.model.clone();
@@ -342,15 +364,24 @@ fn turning(
         }
         candidates.push(fitted);
     }
-    let noise = candidates.iter().fold(most, |least, fitted| least.min(fitted.noise));
+    most_plausible(candidates, matches, &few)
+}
+
+/// Returns the plausible fit with the lowest information criterion, or the reason as an error if there is none.
+pub(super) fn most_plausible(
+    fits: Vec<Fitted<Cameras>>,
+    matches: &[Match],
+    few: &[&Match],
+) -> Result<Fitted<Cameras>, String> {
+    let noise = fits.iter().fold(f64::INFINITY, |least, fitted| least.min(fitted.noise));
     let mut reason = "no focal length fits".to_owned();
     let mut best: Option<(f64, Fitted<Cameras>)> = None;
-    for fitted in candidates {
-        let cost = evidence(&fitted.model, sights, noise);
+    for fitted in fits {
+        let cost = evidence(&fitted.model, matches, noise);
         if best.as_ref().is_some_and(|(least, _)| cost >= *least) {
             continue;
         }
-        match plausible(&fitted, &few) {
+        match plausible(&fitted, few) {
             Ok(()) => best = Some((cost, fitted)),
             Err(why) => reason = why,
         }
@@ -360,7 +391,7 @@ fn turning(
 
 /// Returns the sets of free lens parameters to try, the smallest first. Each set states which focal lengths are free,
 /// and whether k1 is free.
-fn kinds(pictures: [&Photo; 2], options: &CalibrateOptions) -> Vec<(Focal, bool)> {
+fn kinds(pictures: [&Photo; 2]) -> Vec<(Focal, bool)> {
     let unknown = pictures.iter().filter(|picture| picture.lens.is_none()).count();
     let mut focals = Vec::new();
     if unknown == 1 || pictures[0].size == pictures[1].size {
@@ -369,13 +400,12 @@ fn kinds(pictures: [&Photo; 2], options: &CalibrateOptions) -> Vec<(Focal, bool)
     if unknown == 2 {
         focals.push(Focal::Each);
     }
-    let radial: &[bool] = if options.radial { &[false, true] } else { &[false] };
-    focals.into_iter().flat_map(|focal| radial.iter().map(move |&r| (focal, r))).collect()
+    focals.into_iter().flat_map(|focal| [(focal, false), (focal, true)]).collect()
 }
 
 /// Checks that the focal lengths are in range and certain, and that the distortion does not fold a picture. Returns the
 /// reason as an error otherwise.
-pub(super) fn plausible(fitted: &Fitted<Cameras>, sights: &[&Sight]) -> Result<(), String> {
+fn plausible(fitted: &Fitted<Cameras>, matches: &[&Match]) -> Result<(), String> {
     let model = &fitted.model;
     for i in model.unknown() {
         let camera = &model.cameras()[i];
@@ -392,7 +422,7 @@ pub(super) fn plausible(fitted: &Fitted<Cameras>, sights: &[&Sight]) -> Result<(
         }
     }
     let cut = CHI2 * fitted.noise * fitted.noise;
-    let agree: Vec<&Sight> = sights.iter().copied().filter(|s| squared(model, s) < cut).collect();
+    let agree: Vec<&Match> = matches.iter().copied().filter(|s| squared(model, s) < cut).collect();
     let Some(covariance) = covariance(model, &agree) else {
         return Err("the correspondences do not determine the focal length".to_owned());
     };

@@ -2,29 +2,48 @@
 //!
 //! The fit to all pictures starts from the models of the pairs, chained along this tree.
 
-use super::Calibration;
-use super::matches::Matches;
-use super::model::Sight;
+use super::matches::checked;
+use super::model::Match;
+use super::select::choose;
+use super::{CalibrateOptions, Correspondence, PairFigures, Photo, Refusal, Views};
 
 /// A pair of pictures that was calibrated on its own.
 #[derive(Clone)]
 pub(super) struct Edge {
     /// Indices of the left and the right picture.
     pub(super) link: [usize; 2],
-    pub(super) calibration: Calibration,
-    pub(super) matches: Matches,
-    /// The correspondences that agree with `calibration`.
-    pub(super) inliers: Vec<Sight>,
+    /// The model of the two pictures alone, left then right.
+    pub(super) views: Views,
+    pub(super) figures: PairFigures,
+    pub(super) matches: Vec<Match>,
+    /// The correspondences that agree with `views`.
+    pub(super) inliers: Vec<Match>,
 }
 
 impl Edge {
-    /// Returns the edge for a part of the pictures, in which each picture has the index that `index` states. Returns
-    /// `None` if a picture is not in the part.
-    pub(super) fn renumbered(&self, index: &[Option<usize>]) -> Option<Self> {
-        let link = [index[self.link[0]]?, index[self.link[1]]?];
-        let mut edge = Self { link, ..self.clone() };
-        edge.inliers.iter_mut().chain(&mut edge.matches.sights).for_each(|sight| sight.link = link);
-        Some(edge)
+    /// Calibrates a pair. Its pictures have the indices 0 and 1.
+    pub(super) fn new(
+        correspondences: &[Correspondence],
+        pictures: [&Photo; 2],
+        options: &CalibrateOptions,
+    ) -> Result<Self, Refusal> {
+        let link = [0, 1];
+        let matches = checked(correspondences, link, pictures)?;
+        let choice = choose(&matches, pictures, options)?;
+        let figures = choice.judged(&matches, pictures, options)?;
+        let inlier = |&index: &usize| {
+            let Correspondence { left, right, .. } = correspondences[index];
+            Match { link, left, right, index }
+        };
+        let inliers = figures.inliers.iter().map(inlier).collect();
+        Ok(Self { link, views: choice.views(), figures, matches, inliers })
+    }
+
+    /// Returns the edge with other indices of its pictures.
+    pub(super) fn linked(mut self, link: [usize; 2]) -> Self {
+        self.link = link;
+        self.inliers.iter_mut().chain(&mut self.matches).for_each(|one| one.link = link);
+        self
     }
 }
 

@@ -4,24 +4,41 @@
 //! `camera_info` files. `opencv_yaml` parses the subset of YAML that these files use. The files do not state whether
 //! the coefficients in D are for a fisheye or for a pinhole lens, so the caller must know the lens model.
 
-mod error;
 mod opencv_yaml;
 
+use std::fmt::Display;
 use std::path::Path;
 
 use glam::{DVec2, UVec2};
 
 use crate::geometry::CameraMatrix;
-use crate::io::text::read_text;
-pub use error::IntrinsicsError;
-pub use opencv_yaml::YamlError;
+use crate::io::text::{TextError, read_text};
 use opencv_yaml::{Node, parse};
 
+/// The error for a calibration file that cannot be read, or that does not define the requested camera.
+///
+/// It quotes no text of the file: a rig can name any file, and its error may be shown to someone who must not read that
+/// file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IntrinsicsError {
+    /// The file could not be read as text.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// The file is not valid YAML, or an entry is missing or malformed. The text names the file and the entry.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+fn invalid(file: &Path, reason: impl Display) -> IntrinsicsError {
+    IntrinsicsError::Invalid(format!("{}: {reason}", file.display()))
+}
+
 /// Names of the camera matrix K in the files of calibration tools. A stereo file appends the camera's number.
-pub(crate) const MATRIX_NAMES: [&str; 6] =
+const MATRIX_NAMES: [&str; 6] =
     ["camera_matrix", "cameraMatrix", "CameraMatrix", "K", "M", "intrinsic_matrix"];
 /// Names of the distortion coefficients D in the files of calibration tools. A stereo file appends the camera's number.
-pub(crate) const DISTORTION_NAMES: [&str; 10] = [
+const DISTORTION_NAMES: [&str; 10] = [
     "dist_coeffs",
     "distortion_coefficients",
     "distCoeffs",
@@ -59,21 +76,21 @@ impl Intrinsics {
     /// Returns [`IntrinsicsError`] if the file cannot be read or does not define the camera.
     pub fn open(path: impl AsRef<Path>, camera: u32) -> Result<Self, IntrinsicsError> {
         let file = path.as_ref();
-        let text = read_text(file).map_err(YamlError::from)?;
+        let text = read_text(file)?;
         Self::parse(&text, file, camera)
     }
 
     /// Reads the only camera of a file, as [`open`](Self::open) does.
     ///
     /// # Errors
-    /// Returns [`IntrinsicsError::Several`] if the file has the matrices of several cameras, and other errors as
-    /// [`open`](Self::open) does.
+    /// Returns [`IntrinsicsError`] as [`open`](Self::open) does, and if the file has the matrices of several cameras.
     pub fn open_only(path: impl AsRef<Path>) -> Result<Self, IntrinsicsError> {
         let file = path.as_ref();
-        let text = read_text(file).map_err(YamlError::from)?;
+        let text = read_text(file)?;
         let root = parse(&text, file)?;
         if MATRIX_NAMES.iter().any(|name| root.get(&format!("{name}2")).is_some()) {
-            return Err(IntrinsicsError::Several { file: file.to_owned() });
+            let reason = "the file has the matrices of several cameras; give the number of the camera, from 1";
+            return Err(invalid(file, reason));
         }
         Self::of_camera(&root, file, 1)
     }
@@ -97,26 +114,45 @@ impl Intrinsics {
     /// Returns camera number `camera` of a file with these entries.
     fn of_camera(root: &Node, file: &Path, camera: u32) -> Result<Self, IntrinsicsError> {
         let Some((name, node)) = find(root, &MATRIX_NAMES, camera) else {
-            return Err(IntrinsicsError::NoMatrix { file: file.to_owned(), camera });
+            let names = MATRIX_NAMES.join(", ");
+            return Err(invalid(
+                file,
+                format!(
+                    "no camera matrix for camera {camera}; expected an entry with one of the names {names}, alone or \
+                     followed by {camera}"
+                ),
+            ));
         };
         let k = matrix(file, &name, node)?;
         let Ok([fx, skew, cx, zero, fy, cy, bottom @ ..]) = <[f64; 9]>::try_from(k.as_slice())
         else {
-            return Err(shape(file, name, format!("{} elements", k.len()), "3×3"));
+            return Err(invalid(file, format!("{name} has {} elements; it must be 3×3", k.len())));
         };
         let fixed = [(1, 2, skew, 0.0), (2, 1, zero, 0.0)].into_iter().chain(
             bottom.into_iter().zip([0.0, 0.0, 1.0]).enumerate().map(|(i, (v, e))| (3, i + 1, v, e)),
         );
         for (row, column, value, expected) in fixed {
             if value != expected {
-                let file = file.to_owned();
-                return Err(IntrinsicsError::NotACamera { file, name, row, column, value });
+                return Err(invalid(
+                    file,
+                    format!(
+                        "{name} must be [fx 0 cx; 0 fy cy; 0 0 1], but its element in row {row}, column {column} is {value}"
+                    ),
+                ));
             }
         }
         let distortion = match find(root, &DISTORTION_NAMES, camera) {
             Some((name, node)) => matrix(file, &name, node)?,
             None if has_other_distortion(root) => {
-                return Err(IntrinsicsError::OtherDistortion { file: file.to_owned(), camera });
+                let names = DISTORTION_NAMES.join(", ");
+                return Err(invalid(
+                    file,
+                    format!(
+                        "no distortion coefficients for camera {camera} under a known name, but the file has an entry whose \
+                         name suggests some; name the coefficients of this camera one of {names}, alone or followed by \
+                         {camera}, or add a list of zeros if the lens has no distortion"
+                    ),
+                ));
             }
             None => Vec::new(),
         };
@@ -151,17 +187,21 @@ fn has_other_distortion(root: &Node) -> bool {
 fn matrix(file: &Path, name: &str, node: &Node) -> Result<Vec<f64>, IntrinsicsError> {
     let data = node.get("data").unwrap_or(node);
     let Node::List(items) = data else {
-        let expected = "a matrix with rows, cols and data";
-        return Err(shape(file, name.to_owned(), "no list of numbers".to_owned(), expected));
+        let reason = "has no list of numbers; it must be a matrix with rows, cols and data";
+        return Err(invalid(file, format!("{name} {reason}")));
     };
     let elements: Vec<f64> =
         items.iter().map(|item| number(file, name, item)).collect::<Result<_, _>>()?;
     if let (Some(rows), Some(cols)) = (node.get("rows"), node.get("cols")) {
         let (rows, cols) = (number(file, name, rows)?, number(file, name, cols)?);
         if rows * cols != elements.len() as f64 {
-            let found = format!("{} elements", elements.len());
-            let found = format!("{found} but states {rows}×{cols}");
-            return Err(shape(file, name.to_owned(), found, "a list of rows × cols elements"));
+            return Err(invalid(
+                file,
+                format!(
+                    "{name} has {} elements but states {rows}×{cols}; it must be a list of rows × cols elements",
+                    elements.len()
+                ),
+            ));
         }
     }
     Ok(elements)
@@ -174,8 +214,9 @@ fn size(file: &Path, root: &Node) -> Result<Option<UVec2>, IntrinsicsError> {
         (Some((name, node)), _) => match matrix(file, name, node)?.as_slice() {
             &[width, height] => (width, height),
             other => {
-                let found = format!("{} elements", other.len());
-                return Err(shape(file, name.to_owned(), found, "width and height"));
+                let found = other.len();
+                let reason = format!("{name} has {found} elements; it must be width and height");
+                return Err(invalid(file, reason));
             }
         },
         (None, Some((w, width, h, height))) => (number(file, w, width)?, number(file, h, height)?),
@@ -183,7 +224,10 @@ fn size(file: &Path, root: &Node) -> Result<Option<UVec2>, IntrinsicsError> {
     };
     let whole = |v: f64| v >= 1.0 && v <= f64::from(u32::MAX) && v.fract() == 0.0;
     if !whole(width) || !whole(height) {
-        return Err(IntrinsicsError::Size { file: file.to_owned(), width, height });
+        let reason = format!(
+            "the picture size is {width} by {height}; both must be whole numbers of at least 1"
+        );
+        return Err(invalid(file, reason));
     }
     Ok(Some(DVec2::new(width, height).as_uvec2()))
 }
@@ -193,13 +237,9 @@ fn number(file: &Path, name: &str, node: &Node) -> Result<f64, IntrinsicsError> 
         Node::Scalar(text) => text.parse::<f64>().ok().filter(|v| v.is_finite()),
         Node::List(_) | Node::Map(_) => None,
     };
-    let not_a_number =
-        || IntrinsicsError::NotANumber { file: file.to_owned(), name: name.to_owned() };
-    value.ok_or_else(not_a_number)
-}
-
-fn shape(file: &Path, name: String, found: String, expected: &'static str) -> IntrinsicsError {
-    IntrinsicsError::Shape { file: file.to_owned(), name, found, expected }
+    let reason =
+        "has an element that is not a finite number; use a calibration file as OpenCV writes it";
+    value.ok_or_else(|| invalid(file, format!("{name} {reason}")))
 }
 
 #[cfg(test)]
@@ -219,12 +259,12 @@ mod tests {
         let two = Intrinsics::parse(STEREO, "s.yml", 2).unwrap();
         assert_eq!(two.focal, DVec2::new(600.0, 601.0));
         assert!(two.distortion.is_empty() && two.size.is_none());
-        let three = Intrinsics::parse(STEREO, "s.yml", 3);
-        assert!(matches!(three, Err(IntrinsicsError::NoMatrix { camera: 3, .. })));
+        let three = Intrinsics::parse(STEREO, "s.yml", 3).unwrap_err().to_string();
+        assert!(three.starts_with("s.yml: no camera matrix for camera 3"), "{three}");
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(&file, STEREO).unwrap();
-        let several = Intrinsics::open_only(&file);
-        assert!(matches!(several, Err(IntrinsicsError::Several { .. })), "{several:?}");
+        let several = Intrinsics::open_only(&file).unwrap_err().to_string();
+        assert!(several.contains("several cameras"), "{several}");
         std::fs::write(&file, "%YAML:1.0\nM1: [1,0,1,0,1,1,0,0,1]\n").unwrap();
         assert_eq!(Intrinsics::open_only(&file).unwrap().focal, DVec2::ONE);
     }
@@ -242,29 +282,31 @@ mod tests {
     }
 
     #[test]
-    fn each_wrong_matrix_has_its_error() {
-        let parse = |text: &str| Intrinsics::parse(text, "x.yaml", 1).unwrap_err();
-        assert!(matches!(parse("K: [1, 2]"), IntrinsicsError::Shape { .. }));
-        assert!(matches!(parse("K: 7"), IntrinsicsError::Shape { .. }));
-        assert!(matches!(
-            parse("K: {rows: 2, cols: 3, data: [1,0,1,0,1,1,0,0,1]}"),
-            IntrinsicsError::Shape { .. }
-        ));
-        assert!(matches!(parse("K: [1,0,.Nan,0,1,1,0,0,1]"), IntrinsicsError::NotANumber { .. }));
-        assert!(matches!(parse("K: [1,0,[2],0,1,1,0,0,1]"), IntrinsicsError::NotANumber { .. }));
-        assert!(matches!(
-            parse("K: [1,0.5,2,0,1,1,0,0,1]"),
-            IntrinsicsError::NotACamera { row: 1, column: 2, .. }
-        ));
-        let sized = "K: [1,0,1,0,1,1,0,0,1]\nimage_width: 0\nimage_height: 4\n";
-        assert!(matches!(parse(sized), IntrinsicsError::Size { .. }));
-        for name in ["lens_distortion", "Coefficients", "distCoeffs2", "kc"] {
-            let other = parse(&format!("K: [1,0,1,0,1,1,0,0,1]\n{name}: [0.1, 0.2, 0, 0]\n"));
-            assert!(matches!(other, IntrinsicsError::OtherDistortion { camera: 1, .. }), "{name}");
+    fn each_wrong_file_is_told() {
+        let matrix = "K: [1,0,1,0,1,1,0,0,1]";
+        for (text, said) in [
+            ("K: [1, 2]", ": K has 2 elements; it must be 3×3"),
+            ("K: 7", ": K has no list of numbers"),
+            ("K: {rows: 2, cols: 3, data: [1,0,1,0,1,1,0,0,1]}", "9 elements but states 2×3"),
+            ("K: [1,0,.Nan,0,1,1,0,0,1]", ": K has an element that is not a finite number"),
+            ("K: [1,0,[2],0,1,1,0,0,1]", ": K has an element that is not a finite number"),
+            ("K: [1,0.5,2,0,1,1,0,0,1]", "its element in row 1, column 2 is 0.5"),
+            (&format!("{matrix}\nimage_width: 0\nimage_height: 4\n"), "the picture size is 0 by 4"),
+            (&format!("{matrix}\nlens_distortion: [0.1, 0]"), "under a known name"),
+            (&format!("{matrix}\nCoefficients: [0.1, 0]"), "under a known name"),
+            (&format!("{matrix}\ndistCoeffs2: [0.1, 0]"), "under a known name"),
+            (&format!("{matrix}\nkc: [0.1, 0]"), "under a known name"),
+            ("a: 1", ": no camera matrix for camera 1"),
+            ("a: &a [x,x]\nb: &b [*a,*a]\n", ":2: YAML aliases"),
+            ("a: [1, 2", ":2:1: not valid YAML: "),
+            ("", ": expected a map of names"),
+            ("- 1\n- 2\n", ": expected a map of names"),
+            ("%YAML:1.0", ": expected a map of names"),
+        ] {
+            let error = Intrinsics::parse(text, "x.yaml", 1).unwrap_err().to_string();
+            assert!(error.starts_with("x.yaml:") && error.contains(said), "{text}: {error}");
         }
-        let secret = parse("K: [hunter2]").to_string();
+        let secret = Intrinsics::parse("K: [hunter2]", "x.yaml", 1).unwrap_err().to_string();
         assert!(secret.contains("K has an element") && !secret.contains("hunter2"), "{secret}");
-        let message = parse("a: 1").to_string();
-        assert!(message.starts_with("x.yaml: no camera matrix"), "{message}");
     }
 }

@@ -59,7 +59,6 @@
 //! Unknown keys are errors. [`Rig::to_toml`] writes this format without `opencv`, so the file needs no calibration
 //! file.
 
-mod calibration_files;
 mod error;
 mod file;
 mod lens_limit;
@@ -74,7 +73,6 @@ use shared_types::warp::{Camera, Canvas};
 
 pub use crate::geometry::CameraMatrix;
 use crate::geometry::{Geometry, Vignetting};
-pub use calibration_files::CalibrationFiles;
 pub use error::RigError;
 pub(crate) use lens_limit::radial_limit;
 pub use names::{LensName, ModelName, ProjectionName};
@@ -83,7 +81,8 @@ pub use names::{LensName, ModelName, ProjectionName};
 pub const MAX_CAMERAS: usize = 64;
 
 /// The projection, the size and the field of view of the panorama.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RigCanvas {
     /// Projection of the panorama.
     pub projection: ProjectionName,
@@ -97,8 +96,10 @@ pub struct RigCanvas {
     /// Vertical field of view in degrees, which defines the vertical scale in the same way. `None` means square pixels.
     pub fov_vertical: Option<f64>,
     /// Angle of the viewing direction to the right, in degrees.
+    #[serde(default)]
     pub yaw: f64,
     /// Angle of the viewing direction upwards, in degrees.
+    #[serde(default)]
     pub pitch: f64,
     /// Column and row of the canvas pixel that shows the viewing direction. `None` means the middle of the canvas.
     /// Cropping a panorama sets this field.
@@ -183,8 +184,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Reads a rig file and its calibration files. The rig may name any calibration file. For rigs of strangers, use
-    /// [`parse_with`](Self::parse_with).
+    /// Reads a rig file and its calibration files. The rig may name any file that the process can read.
     ///
     /// # Errors
     /// Returns [`RigError`] if the rig or a calibration file cannot be read or is invalid.
@@ -199,19 +199,7 @@ impl Rig {
     /// # Errors
     /// Returns [`RigError`] if the rig or a calibration file is invalid.
     pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, RigError> {
-        Self::parse_with(text, file, CalibrationFiles::Anywhere)
-    }
-
-    /// Parses the text of a rig file like [`parse`](Self::parse), and reads only calibration files that are `allowed`.
-    ///
-    /// # Errors
-    /// Returns [`RigError::CalibrationPath`] for a file that is not allowed, or an error of [`parse`](Self::parse).
-    pub fn parse_with(
-        text: &str,
-        file: impl AsRef<Path>,
-        allowed: CalibrationFiles,
-    ) -> Result<Self, RigError> {
-        let rig = crate::geometry::rig::file::parse(text, file.as_ref(), allowed)?;
+        let rig = file::parse(text, file.as_ref())?;
         rig.check()?;
         Ok(rig)
     }
@@ -220,8 +208,7 @@ impl Rig {
     /// panorama from this TOML.
     ///
     /// # Errors
-    /// Returns the [`RigError`] of [`parse`](Self::parse) if a number is out of range or a name is empty or not unique.
-    /// Returns [`RigError::Unwritable`] if the conversion to TOML fails.
+    /// Returns [`RigError`] if a number is out of range, a name is empty or not unique, or the conversion fails.
     pub fn to_toml(&self) -> Result<String, RigError> {
         self.check()?;
         file::write(self)
@@ -234,7 +221,7 @@ impl Rig {
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), RigError> {
         let (file, text) = (path.as_ref(), self.to_toml()?);
         crate::io::text::replace_text(file, &text)
-            .map_err(|source| RigError::Unsaved { file: file.to_owned(), source })
+            .map_err(|error| RigError::Unsaved { file: file.to_owned(), reason: error.to_string() })
     }
 
     /// Returns the canvas and the cameras in the types that the warp kernel takes.

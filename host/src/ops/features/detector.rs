@@ -49,7 +49,10 @@ impl Detector {
     ) -> Result<Self, FeatureError> {
         options.check()?;
         if size.x.checked_mul(size.y).is_none() {
-            return Err(FeatureError::TooLarge { size });
+            let UVec2 { x, y } = size;
+            return Err(FeatureError::Invalid(format!(
+                "a picture of {x}×{y} pixels is too large; use one with fewer than 2³² pixels"
+            )));
         }
         let image = || Image::new(stream.device(), size.x, size.y);
         let smoothing = if options.smooth {
@@ -68,12 +71,6 @@ impl Detector {
             between: Intermediate::default(),
         };
         Ok(Self { options: options.clone(), size, luma: image()?, maps })
-    }
-
-    /// Returns the options that were passed to [`new`](Self::new).
-    #[must_use]
-    pub fn options(&self) -> &FeatureOptions {
-        &self.options
     }
 
     /// Returns the luma of the picture of the last [`submit`](Self::submit), in levels from 0 to 255.
@@ -104,7 +101,7 @@ impl Detector {
     /// Submits the computation of luma, smoothing, gradients and eigenvalues of a picture, without waiting.
     ///
     /// # Errors
-    /// Returns [`FeatureError::Size`] if the picture does not have the detector's size, or [`FeatureError::Device`].
+    /// Returns [`FeatureError`] if the picture does not have the detector's size, or the device fails.
     #[track_caller]
     pub fn submit(
         &mut self,
@@ -121,7 +118,7 @@ impl Detector {
     /// without waiting.
     ///
     /// # Errors
-    /// Returns [`FeatureError::Size`] if the picture does not have the detector's size, or [`FeatureError::Device`].
+    /// Returns [`FeatureError`] if the picture does not have the detector's size, or the device fails.
     #[track_caller]
     pub fn submit_luma(
         &mut self,
@@ -141,8 +138,13 @@ impl Detector {
     }
 
     fn check_size(&self, (width, height): (u32, u32)) -> Result<(), FeatureError> {
-        let (found, expected) = (UVec2::new(width, height), self.size);
-        if found == expected { Ok(()) } else { Err(FeatureError::Size { found, expected }) }
+        if UVec2::new(width, height) == self.size {
+            return Ok(());
+        }
+        Err(FeatureError::Invalid(format!(
+            "the picture is {width}×{height} pixels, but the detector was created for {}×{}",
+            self.size.x, self.size.y
+        )))
     }
 }
 

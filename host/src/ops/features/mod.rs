@@ -80,44 +80,9 @@ pub struct Feature {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FeatureError {
-    /// The window is even, too small or too large.
-    #[error(
-        "finding features: the window is {window} pixels; it must be odd and 3 to {MAX_WINDOW}"
-    )]
-    Window {
-        /// The side of the window in pixels.
-        window: u32,
-    },
-    /// The standard deviation for the gradients is out of range.
-    #[error(
-        "finding features: the gradient sigma is {sigma} pixels; it must be 0.1 to {MAX_GRADIENT_SIGMA}; to find coarser features, use a smaller picture"
-    )]
-    GradientSigma {
-        /// The standard deviation in pixels.
-        sigma: f32,
-    },
-    /// The minimum eigenvalue is not a number.
-    #[error("finding features: the minimum eigenvalue is {value}; it must be a number")]
-    MinEigenvalue {
-        /// The value of the option.
-        value: f32,
-    },
-    /// The picture does not have the detector's size.
-    #[error(
-        "finding features: the picture is {}×{} pixels, but the detector was created for {}×{}", found.x, found.y, expected.x, expected.y
-    )]
-    Size {
-        /// The picture's size.
-        found: UVec2,
-        /// The detector's size.
-        expected: UVec2,
-    },
-    /// The picture has 2³² pixels or more, too many for a 32-bit index.
-    #[error("finding features: a picture of {}×{} pixels is too large; use one with fewer than 2³² pixels", size.x, size.y)]
-    TooLarge {
-        /// The picture's size.
-        size: UVec2,
-    },
+    /// An option is out of range, or the picture does not have the detector's size or is too large.
+    #[error("finding features: {0}")]
+    Invalid(String),
     /// The standard deviation of a Gaussian is out of range, or a convolution failed on the device.
     #[error(transparent)]
     Convolve(#[from] ConvolveError),
@@ -130,22 +95,23 @@ impl FeatureOptions {
     /// Checks the window, the gradient sigma and the minimum eigenvalue.
     ///
     /// # Errors
-    /// Returns [`FeatureError::GradientSigma`] unless the sigma is 0.1 to [`MAX_GRADIENT_SIGMA`],
-    /// [`FeatureError::Window`] unless the window is odd and from 3 to [`MAX_WINDOW`], and
-    /// [`FeatureError::MinEigenvalue`] if the minimum eigenvalue is NaN.
+    /// Returns [`FeatureError`] unless the sigma is 0.1 to [`MAX_GRADIENT_SIGMA`], the window is odd and from 3 to
+    /// [`MAX_WINDOW`], and the minimum eigenvalue is a number.
     pub fn check(&self) -> Result<(), FeatureError> {
-        let window = self.window;
-        if window.is_multiple_of(2) || !(3..=MAX_WINDOW).contains(&window) {
-            return Err(FeatureError::Window { window });
-        }
-        let sigma = self.gradient_sigma;
-        if !(0.1..=MAX_GRADIENT_SIGMA).contains(&sigma) {
-            return Err(FeatureError::GradientSigma { sigma });
-        }
-        if self.min_eigenvalue.is_nan() {
-            return Err(FeatureError::MinEigenvalue { value: self.min_eigenvalue });
-        }
-        Ok(())
+        let (window, sigma, value) = (self.window, self.gradient_sigma, self.min_eigenvalue);
+        let reason = if window.is_multiple_of(2) || !(3..=MAX_WINDOW).contains(&window) {
+            format!("the window is {window} pixels; it must be odd and 3 to {MAX_WINDOW}")
+        } else if !(0.1..=MAX_GRADIENT_SIGMA).contains(&sigma) {
+            format!(
+                "the gradient sigma is {sigma} pixels; it must be 0.1 to {MAX_GRADIENT_SIGMA}; to find coarser features, \
+                 use a smaller picture"
+            )
+        } else if value.is_nan() {
+            format!("the minimum eigenvalue is {value}; it must be a number")
+        } else {
+            return Ok(());
+        };
+        Err(FeatureError::Invalid(reason))
     }
 }
 

@@ -13,9 +13,12 @@ use shared_types::matching::{
 };
 
 use super::spread::spread;
-use super::{MatchError, MatchOptions};
+use super::{MatchError, PIXELS};
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use crate::ops::features::{Detector, FeatureOptions};
+
+/// The maximum number of points per picture.
+const POINTS: f64 = 2000.0;
 
 /// The maximum number of pyramid levels. The sides of each level are those of the previous level divided by √2.
 const LEVELS: u32 = 7;
@@ -43,11 +46,6 @@ pub struct Keypoint {
     pub at: DVec2,
     /// The size of a pixel of the point's pyramid level, in pixels of the full picture.
     pub scale: f64,
-    /// The orientation in radians, from the x axis towards the y axis.
-    pub angle: f64,
-    /// The smaller eigenvalue of the gradients around the point, on its pyramid level; see
-    /// [`features`](crate::ops::features).
-    pub value: f32,
 }
 
 /// The keypoints of a picture, and their descriptors on the device.
@@ -69,7 +67,6 @@ impl Described {
 /// pixel. All calls must use the same stream.
 #[derive(Debug)]
 pub struct Describer {
-    options: MatchOptions,
     size: UVec2,
     luma: Image<f32>,
     levels: Vec<Level>,
@@ -115,24 +112,22 @@ impl Describer {
     /// Creates a describer for pictures of `size`.
     ///
     /// # Errors
-    /// Returns [`MatchError`] if size or options are invalid, or an allocation fails.
+    /// Returns [`MatchError`] if the size is invalid, or an allocation fails.
     #[track_caller]
-    pub fn new(stream: &Stream, size: UVec2, options: &MatchOptions) -> Result<Self, MatchError> {
-        options.check()?;
+    pub fn new(stream: &Stream, size: UVec2) -> Result<Self, MatchError> {
         let device = stream.device();
         let angles = (0..BINS).map(|bin| TAU * f64::from(bin) / f64::from(BINS));
         let directions: Vec<_> = angles.map(|a| DVec2::from_angle(a).as_vec2()).collect();
         let mut levels = Vec::new();
-        for level in level_sizes(size, options.pixels) {
+        for level in level_sizes(size) {
             levels.push(Level::new(stream, level, level == size)?);
         }
         let cells: u32 = levels.iter().map(Level::cells).sum();
-        let points: usize = share(&levels, options.points).iter().sum();
+        let points: usize = share(&levels).iter().sum();
         // A buffer must not be empty, even if there are no points.
         let points = u32::try_from(points).unwrap_or(u32::MAX).clamp(1, cells.max(1));
         let poses = points * ORIENTATIONS as u32;
         Ok(Self {
-            options: options.clone(),
             size,
             luma: Image::new(device, size.x, size.y)?,
             levels,
@@ -167,11 +162,9 @@ impl Describer {
         let mut points = Vec::new();
         for (level, poses) in self.levels.iter().zip(&poses) {
             let (size, own) = (self.size.as_dvec2(), level.size.as_dvec2());
-            points.extend(poses.iter().map(|(peak, pose)| Keypoint {
+            points.extend(poses.iter().map(|pose| Keypoint {
                 at: (pose.at.as_dvec2() + 0.5) * size / own - 0.5,
                 scale: size.x / own.x,
-                angle: f64::from(pose.along.y).atan2(pose.along.x.into()),
-                value: peak.value,
             }));
         }
         Ok(Described { points, descriptors })
@@ -208,7 +201,7 @@ impl Describer {
     fn chosen(&self, stream: &Stream) -> Result<Vec<Vec<Peak>>, DeviceError> {
         let all = self.peaks.download(stream)?;
         let (mut rest, mut room) = (&all[..], self.points.len() as usize);
-        let shares = share(&self.levels, self.options.points);
+        let shares = share(&self.levels);
         let chosen = self.levels.iter().zip(shares).map(|(level, share)| {
             let (own, others) = rest.split_at((level.cells() as usize).min(rest.len()));
             rest = others;
@@ -220,14 +213,13 @@ impl Describer {
         Ok(chosen.collect())
     }
 
-    /// Computes the orientations of all points. Returns one pose (position and direction) for each orientation,
-    /// together with the peak from which the point comes.
+    /// Computes the orientations of all points. Returns one pose (position and direction) for each orientation.
     #[track_caller]
     fn oriented(
         &mut self,
         stream: &Stream,
         peaks: &[Vec<Peak>],
-    ) -> Result<Vec<Vec<(Peak, Pose)>>, DeviceError> {
+    ) -> Result<Vec<Vec<Pose>>, DeviceError> {
         let mut points: Vec<_> = peaks.iter().flatten().map(|peak| peak.at).collect();
         if points.is_empty() {
             return Ok(vec![Vec::new(); peaks.len()]);
@@ -251,9 +243,9 @@ impl Describer {
         let mut sums = sums.chunks_exact(BINS as usize);
         let poses = |peaks: &Vec<Peak>| {
             let poses = peaks.iter().zip(&mut sums).flat_map(|(peak, sums)| {
-                orientations(sums).into_iter().map(move |angle| {
-                    (*peak, Pose { at: peak.at, along: DVec2::from_angle(angle).as_vec2() })
-                })
+                let along = |angle| DVec2::from_angle(angle).as_vec2();
+                let pose = move |angle| Pose { at: peak.at, along: along(angle) };
+                orientations(sums).into_iter().map(pose)
             });
             poses.collect()
         };
@@ -266,9 +258,9 @@ impl Describer {
     fn packed(
         &mut self,
         stream: &Stream,
-        poses: &[Vec<(Peak, Pose)>],
+        poses: &[Vec<Pose>],
     ) -> Result<Buffer<Descriptor>, DeviceError> {
-        let mut all: Vec<_> = poses.iter().flatten().map(|(_, pose)| *pose).collect();
+        let mut all: Vec<_> = poses.iter().flatten().copied().collect();
         let count = all.len() as u32;
         // A buffer must not be empty, even if there are no poses.
         let mut out = Buffer::new(stream.device(), count.max(1))?;
@@ -300,10 +292,10 @@ fn line(count: u32) -> LaunchConfig {
     LaunchConfig::cover(count, 1, [BLOCK_THREADS, 1])
 }
 
-/// Returns the sizes of the pyramid levels for a picture of `size`. The first level has at most `pixels` pixels.
-fn level_sizes(size: UVec2, pixels: u64) -> Vec<UVec2> {
+/// Returns the sizes of the pyramid levels for a picture of `size`. The first level has at most [`PIXELS`] pixels.
+fn level_sizes(size: UVec2) -> Vec<UVec2> {
     let area = size.as_dvec2().element_product();
-    let first = (area / pixels.max(1) as f64).log2().max(0.0).ceil();
+    let first = (area / PIXELS as f64).log2().max(0.0).ceil();
     let sizes = (0..LEVELS).map(|level| {
         let scale = (-0.5 * (first + f64::from(level))).exp2();
         (size.as_dvec2() * scale).round().as_uvec2().max(UVec2::ONE)
@@ -314,12 +306,12 @@ fn level_sizes(size: UVec2, pixels: u64) -> Vec<UVec2> {
     if all.is_empty() { vec![size] } else { all }
 }
 
-/// Divides `points` among the levels in proportion to their side lengths. Returns the number of points for each level.
-fn share(levels: &[Level], points: usize) -> Vec<usize> {
+/// Divides [`POINTS`] among the levels in proportion to their side lengths. Returns the number for each level.
+fn share(levels: &[Level]) -> Vec<usize> {
     let sides: Vec<f64> =
         levels.iter().map(|level| level.size.as_dvec2().element_product().sqrt()).collect();
     let all: f64 = sides.iter().sum();
-    sides.iter().map(|side| (points as f64 * side / all).round() as usize).collect()
+    sides.iter().map(|side| (POINTS * side / all).round() as usize).collect()
 }
 
 /// Returns the orientations of a point in radians: the local maxima of its gradient sums that are at least

@@ -5,7 +5,7 @@
 //! Brown and Lowe, IJCV 2007: those in which the most descriptors of a small sample have an unambiguous match.
 
 use super::pairs::similarity;
-use super::{Described, Describer, MatchError, MatchOptions, pairs};
+use super::{Described, Describer, MatchError, pairs};
 use crate::device::{Buffer, Stream};
 use crate::geometry::calibrate::PhotoPair;
 use crate::io::picture::{Mask, Picture};
@@ -26,14 +26,9 @@ const SAMPLE: usize = 160;
 /// [`Picture::mask`]).
 ///
 /// # Errors
-/// Returns [`MatchError`] if the options are invalid or the device fails.
+/// Returns [`MatchError`] if the device fails.
 #[track_caller]
-pub fn links(
-    stream: &Stream,
-    pictures: &[Picture],
-    options: &MatchOptions,
-) -> Result<Vec<PhotoPair>, MatchError> {
-    options.check()?;
+pub fn links(stream: &Stream, pictures: &[Picture]) -> Result<Vec<PhotoPair>, MatchError> {
     let size = |i: usize| pictures[i].size();
     // Process the pictures size by size, so that the device memory of only one describer is in use at a time.
     let mut order: Vec<usize> = (0..pictures.len()).collect();
@@ -41,7 +36,7 @@ pub fn links(
     let mut described = Vec::with_capacity(order.len());
     for alike in order.chunk_by(|&a, &b| size(a) == size(b)) {
         let size = size(alike[0]);
-        let mut describer = Describer::new(stream, size, options)?;
+        let mut describer = Describer::new(stream, size)?;
         for &i in alike {
             let image = pictures[i].upload(stream)?;
             described.push((i, describer.describe(stream, image.view())?));
@@ -56,7 +51,7 @@ pub fn links(
     for right in 1..described.len() {
         for left in 0..right {
             let mut correspondences = match likely[right][left] {
-                true => pairs(stream, &described[left], &described[right], options)?,
+                true => pairs(stream, &described[left], &described[right])?,
                 false => Vec::new(),
             };
             correspondences.retain(|one| allows(left, one.left) && allows(right, one.right));

@@ -25,86 +25,21 @@ use crate::ops::features::FeatureError;
 pub use describer::{Described, Describer, Keypoint};
 pub use links::links;
 pub use pairs::pairs;
-pub use relocate::{recalibrate, recalibrate_pair, relocate};
+pub use relocate::{recalibrate, relocate};
 
-/// The default of [`MatchOptions::pixels`].
+/// The maximum number of pixels of the first pyramid level. Larger pictures are downscaled first.
 const PIXELS: u64 = 2_200_000;
 
-/// The maximum value of [`MatchOptions::points`].
-const MAX_POINTS: usize = 1_000_000;
-
-/// Options for finding and matching points.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MatchOptions {
-    /// The maximum number of points per picture: 1 to 1,000,000.
-    pub points: usize,
-    /// The maximum number of pixels of the first pyramid level, at least 1. Larger pictures are downscaled first.
-    pub pixels: u64,
-    /// The ratio test: the descriptor distance of a match, divided by that of the best candidate at another position,
-    /// must be at most this number. The number must be greater than 0 and at most 1. Larger values accept more
-    /// ambiguous matches.
-    pub ratio: f32,
-}
-
-impl Default for MatchOptions {
-    fn default() -> Self {
-        Self { points: 2000, pixels: PIXELS, ratio: 0.9 }
-    }
-}
-
-impl MatchOptions {
-    /// Checks that all options are in range.
-    ///
-    /// # Errors
-    /// Returns [`MatchError::Points`], [`MatchError::Pixels`] or [`MatchError::Ratio`] for the first option out of
-    /// range.
-    pub fn check(&self) -> Result<(), MatchError> {
-        let Self { points, pixels, ratio } = *self;
-        if !(1..=MAX_POINTS).contains(&points) {
-            return Err(MatchError::Points { points });
-        }
-        if pixels == 0 {
-            return Err(MatchError::Pixels);
-        }
-        // These comparisons are false if `ratio` is NaN.
-        let fine = ratio > 0.0 && ratio <= 1.0;
-        if fine { Ok(()) } else { Err(MatchError::Ratio { ratio }) }
-    }
-}
-
-/// The error if an option or the size of a picture is invalid, or the device failed.
+/// The error if a picture has another size than the describer, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MatchError {
-    /// [`MatchOptions::points`] is 0 or greater than 1,000,000.
-    #[error("matching: the number of points per picture is {points}; it must be 1 to {MAX_POINTS}")]
-    Points {
-        /// The value of the option.
-        points: usize,
-    },
-    /// [`MatchOptions::pixels`] is 0.
-    #[error(
-        "matching: the maximum number of pixels of the first pyramid level is 0; it must be at least 1"
-    )]
-    Pixels,
-    /// [`MatchOptions::ratio`] is out of range: it must be greater than 0 and at most 1.
-    #[error(
-        "matching: the maximum ratio of descriptor distances is {ratio}; it must be greater than 0 and at most 1"
-    )]
-    Ratio {
-        /// The value of the option.
-        ratio: f32,
-    },
     /// The picture does not have the describer's size.
     #[error(
         "matching: the picture is {}×{} pixels, but the describer was created for {}×{}", found.x, found.y, expected.x, expected.y
     )]
-    Size {
-        /// The picture's size.
-        found: UVec2,
-        /// The describer's size.
-        expected: UVec2,
-    },
+    #[expect(missing_docs, reason = "the message explains the fields")]
+    Size { found: UVec2, expected: UVec2 },
     /// The eigenvalues of a pyramid level could not be computed.
     #[error(transparent)]
     Features(#[from] FeatureError),

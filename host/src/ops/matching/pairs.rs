@@ -4,13 +4,17 @@
 use kernels_gpu::matching::FindNearest;
 use shared_types::matching::{Descriptor, Nearest};
 
-use super::{Described, Keypoint, MatchError, MatchOptions};
+use super::{Described, Keypoint, MatchError};
 use crate::device::{Buffer, DeviceError, LaunchConfig, Stream};
 use crate::geometry::calibrate::Correspondence;
 
 /// The maximum distance between two points that count as being at the same position. The unit is a pixel of the coarser
 /// one of the points' pyramid levels.
 const SAME_PLACE: f64 = 6.0;
+
+/// The maximum of the ratio test: the descriptor distance of a match, divided by that of the best candidate at another
+/// position.
+const RATIO: f32 = 0.9;
 
 /// The number of threads per block of the comparison: one warp. With such small blocks, a few thousand points are
 /// enough to occupy all multiprocessors.
@@ -21,21 +25,19 @@ const WARP: u32 = 32;
 /// A point matches its nearest neighbour in the other picture under two conditions:
 ///
 /// - The descriptor distance to the neighbour, divided by the distance to the nearest point at another position, is at
-///   most [`MatchOptions::ratio`].
+///   most 0.9.
 /// - Conversely, the nearest neighbour of this neighbour is at the position of the point.
 ///
 /// The score of a match is 1 minus the ratio of distances in the first condition.
 ///
 /// # Errors
-/// Returns [`MatchError`] if an option is out of range or the device fails.
+/// Returns [`MatchError`] if the device fails.
 #[track_caller]
 pub fn pairs(
     stream: &Stream,
     left: &Described,
     right: &Described,
-    options: &MatchOptions,
 ) -> Result<Vec<Correspondence>, MatchError> {
-    options.check()?;
     if left.points.is_empty() || right.points.is_empty() {
         return Ok(Vec::new());
     }
@@ -47,7 +49,7 @@ pub fn pairs(
         let partner = right.points[nearest.index[0] as usize];
         let back = left.points[to_left[nearest.index[0] as usize].index[0] as usize];
         let ratio = ratio(nearest, &right.points);
-        if ratio <= options.ratio && same_place(&back, point) {
+        if ratio <= RATIO && same_place(&back, point) {
             let score = f64::from(1.0 - ratio);
             pairs.push(Correspondence { left: point.at, right: partner.at, score });
         }
@@ -77,12 +79,12 @@ pub(super) fn similarity(
     picture: &Described,
 ) -> Result<usize, DeviceError> {
     /// The maximum of the ratio test. It is smaller than that of matches, because wrong matches count, too.
-    const RATIO: f32 = 0.8;
+    const CLEAR: f32 = 0.8;
     if picture.points.is_empty() {
         return Ok(0);
     }
     let found = nearest(stream, sample, &picture.descriptors)?.download(stream)?;
-    Ok(found.iter().filter(|nearest| ratio(nearest, &picture.points) <= RATIO).count())
+    Ok(found.iter().filter(|nearest| ratio(nearest, &picture.points) <= CLEAR).count())
 }
 
 fn same_place(a: &Keypoint, b: &Keypoint) -> bool {
@@ -123,7 +125,7 @@ mod tests {
     /// Neighbours at the position of the nearest one do not count as the second-best match.
     #[test]
     fn the_second_best_match_is_at_another_position() {
-        let at = |x: f64| Keypoint { at: DVec2::new(x, 0.0), scale: 1.0, angle: 0.0, value: 1.0 };
+        let at = |x: f64| Keypoint { at: DVec2::new(x, 0.0), scale: 1.0 };
         let points: Vec<_> = [0.0, 1.0, 2.0, 3.0, 4.0, 90.0].map(at).to_vec();
         let whole = Descriptor::LENGTH.powi(2) as u32;
         // The descriptor distance of neighbour `i` is √(2 · off[i]).

@@ -10,14 +10,14 @@
 //! closest to [`PIXELS`], so pictures of up to 4.9 megapixels are not reduced. The host computes this in f64.
 
 use glam::{DMat2, DVec2, IVec2, UVec2, dvec2, ivec2};
+use shared_types::Rgba8;
 
 use super::PIXELS;
 use crate::geometry::calibrate::{
-    Bundle, CalibrateOptions, Calibration, Correspondence, ModelChoice, PairFigures, Photo,
-    PhotoPair, Views, bundle, pair,
+    CalibrateOptions, Calibration, Correspondence, ModelChoice, PairFigures, Photo, PhotoPair,
+    Views, bundle,
 };
 use crate::io::picture::{Picture, Pixel};
-use crate::ops::refine::Source;
 
 /// The radius of the template in pixels of the reduced picture.
 const REACH: i32 = 8;
@@ -73,7 +73,7 @@ pub fn relocate<P: Pixel>(
 /// Calibrates pictures again from relocated correspondences of their calibration `found`. `photos` and `pairs` are
 /// those from which `found` was computed.
 ///
-/// Returns the new calibration and the refined pairs. The indices in [`Bundle::pairs`] refer to these pairs. Pairs that
+/// Returns the new calibration and the refined pairs. The indices in [`Calibration::pairs`] refer to these pairs. Pairs that
 /// contradict `found` are not among them. The model stays the same. Returns `found` and `pairs` unchanged if the new
 /// calibration fails, or contains fewer pictures or pairs. `pairs` must contain each pair of pictures at most once.
 ///
@@ -83,9 +83,9 @@ pub fn recalibrate<P: Pixel>(
     pictures: &[Picture<P>],
     photos: &[Photo],
     pairs: Vec<PhotoPair>,
-    found: Bundle,
+    found: Calibration,
     options: &CalibrateOptions,
-) -> (Bundle, Vec<PhotoPair>) {
+) -> (Calibration, Vec<PhotoPair>) {
     let one = |figures: &PairFigures| {
         let [left, right] = [figures.left, figures.right].map(|i| found.indices[i]);
         let pair = pairs.iter().find(|pair| [pair.left, pair.right] == [left, right])?;
@@ -95,13 +95,18 @@ pub fn recalibrate<P: Pixel>(
         Some(PhotoPair { left, right, correspondences })
     };
     let relocated: Vec<_> = found.pairs.iter().filter_map(one).collect();
-    let alike =
-        |again: &Bundle| again.indices == found.indices && again.pairs.len() == found.pairs.len();
-    match bundle(photos, &relocated, &with_model_of(&found.views, options)) {
+    let alike = |again: &Calibration| {
+        again.indices == found.indices && again.pairs.len() == found.pairs.len()
+    };
+    let model = match found.views {
+        Views::Planes(_) => ModelChoice::Homography,
+        Views::Cameras(_) => ModelChoice::Rotation,
+    };
+    match bundle(photos, &relocated, &CalibrateOptions { model, ..*options }) {
         Ok(again) if alike(&again) => {
-            let Bundle { left_out, mut false_pairs, .. } = found;
+            let Calibration { left_out, mut false_pairs, .. } = found;
             false_pairs.extend(again.false_pairs);
-            (Bundle { left_out, false_pairs, ..again }, relocated)
+            (Calibration { left_out, false_pairs, ..again }, relocated)
         }
         other => {
             tracing::debug!(?other, "keeping the first calibration");
@@ -110,41 +115,10 @@ pub fn recalibrate<P: Pixel>(
     }
 }
 
-/// Calibrates two pictures again from relocated correspondences of their calibration `found`. Returns the new
-/// calibration and the correspondences to which its indices refer, or `found` and `correspondences` unchanged if the
-/// new calibration fails. The model stays the same.
-#[must_use]
-pub fn recalibrate_pair<P: Pixel>(
-    pictures: [&Picture<P>; 2],
-    correspondences: Vec<Correspondence>,
-    found: Calibration,
-    options: &CalibrateOptions,
-) -> (Calibration, Vec<Correspondence>) {
-    let map = |at| found.views.map(1, 0, at);
-    let relocated = relocate(pictures, &correspondences, &found.inliers, map);
-    let [left, right] = &found.pictures;
-    match pair(&relocated, [left, right], &with_model_of(&found.views, options)) {
-        Ok(again) => (again, relocated),
-        Err(refusal) => {
-            tracing::debug!(%refusal, "keeping the first calibration");
-            (found, correspondences)
-        }
-    }
-}
-
-/// Returns options that require the model of a calibration.
-fn with_model_of(views: &Views, options: &CalibrateOptions) -> CalibrateOptions {
-    let model = match views {
-        Views::Planes(_) => ModelChoice::Homography,
-        Views::Cameras(_) => ModelChoice::Rotation,
-    };
-    CalibrateOptions { model, ..options.clone() }
-}
-
 /// Returns a correspondence with more exact positions; see [`relocate`].
 fn relocated(
-    left: &Reduced<'_>,
-    right: &Reduced<'_>,
+    left: &Reduced<'_, impl Pixel>,
+    right: &Reduced<'_, impl Pixel>,
     given: &Correspondence,
     map: &impl Fn(DVec2) -> Option<DVec2>,
 ) -> Option<Correspondence> {
@@ -167,16 +141,30 @@ fn relocated(
 }
 
 /// A picture that is reduced by a whole factor when its pixels are read.
-struct Reduced<'p> {
-    source: Source<'p>,
+struct Reduced<'p, P> {
+    picture: &'p Picture<P>,
     factor: u32,
 }
 
-impl<'p> Reduced<'p> {
-    fn new<P: Pixel>(picture: &'p Picture<P>) -> Self {
+impl<'p, P: Pixel> Reduced<'p, P> {
+    fn new(picture: &'p Picture<P>) -> Self {
         let area = picture.size().as_dvec2().element_product();
         let factor = (area / PIXELS as f64).sqrt().round().max(1.0) as u32;
-        Self { source: Source::of_picture(picture), factor }
+        Self { picture, factor }
+    }
+
+    /// Returns the luma (BT.601, 0 to 255) of a pixel of the reduced picture: the mean of a square of pixels, or NaN if
+    /// one of them is transparent.
+    fn level(&self, at: IVec2) -> f64 {
+        let (first, factor) = (at.as_uvec2() * self.factor, self.factor);
+        let level = |i: u32| {
+            let at = first + UVec2::new(i % factor, i / factor);
+            let pixel = self.picture.pixels()[(at.y * self.picture.width() + at.x) as usize];
+            let Rgba8 { r, g, b, a } = pixel.into();
+            let [r, g, b] = [r, g, b].map(f64::from);
+            if a < 128 { f64::NAN } else { 0.299 * r + 0.587 * g + 0.114 * b }
+        };
+        (0..factor * factor).map(level).sum::<f64>() / f64::from(factor * factor)
     }
 
     /// Returns the position in the reduced picture of a position in the picture.
@@ -193,7 +181,7 @@ impl<'p> Reduced<'p> {
     /// outside the reduced picture or transparent.
     fn window(&self, low: DVec2, high: DVec2) -> Option<Window> {
         // An incomplete pixel at the right and lower edges is left out.
-        let sides = (self.source.size() / self.factor).as_dvec2();
+        let sides = (self.picture.size() / self.factor).as_dvec2();
         // These comparisons are false for NaN.
         let inside = low.cmpge(DVec2::ZERO).all() && high.cmplt(sides).all();
         if !inside {
@@ -203,10 +191,7 @@ impl<'p> Reduced<'p> {
         let size = (high - low + 1).as_uvec2();
         let mut levels = Vec::with_capacity((size.x * size.y) as usize);
         for y in low.y..=high.y {
-            for x in low.x..=high.x {
-                let level = self.source.mean(ivec2(x, y).as_uvec2(), self.factor);
-                levels.push(f64::from(level));
-            }
+            levels.extend((low.x..=high.x).map(|x| self.level(ivec2(x, y))));
         }
         levels.iter().all(|level| !level.is_nan()).then_some(Window { first: low, size, levels })
     }
@@ -259,7 +244,7 @@ struct Template {
 
 impl Template {
     /// Returns the template around a pixel of a reduced picture, or `None` if it has too little contrast.
-    fn new(picture: &Reduced<'_>, centre: DVec2) -> Option<Self> {
+    fn new(picture: &Reduced<'_, impl Pixel>, centre: DVec2) -> Option<Self> {
         let reach = f64::from(REACH + 1);
         let window = picture.window(centre - reach, centre + reach)?;
         let centre = centre.as_ivec2();

@@ -10,13 +10,7 @@ use panoweave::geometry::calibrate::{
 };
 use panoweave_tests::data;
 
-use panoweave_tests::made_up::{Matcher, flat, grid_distance};
-
-/// Parses the nine numbers of a 3 × 3 matrix, which are listed row by row.
-fn matrix(text: &str) -> DMat3 {
-    let numbers: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
-    DMat3::from_cols_array(&numbers.try_into().unwrap()).transpose()
-}
+use panoweave_tests::made_up::{Matcher, flat, grid_distance, matrix};
 
 fn picture(path: &std::path::Path) -> Photo {
     let (width, height) = image_dimensions(path).unwrap();
@@ -53,7 +47,8 @@ fn homographies_of_real_pairs_are_found_again() {
                 .unwrap_or_else(|refusal| panic!("{line}: {refusal}"));
             let off = distance(&found, truth);
             assert!(off < most * scale, "{line}: {model:?} off by {off} px");
-            assert!((found.overlap[0] - share).abs() < 0.05, "{line}: {:?}", found.overlap);
+            let overlap = found.pairs[0].overlap;
+            assert!((overlap[0] - share).abs() < 0.05, "{line}: {overlap:?}");
         }
         many += 1;
     }
@@ -87,13 +82,7 @@ fn matches_of_a_real_matcher_give_the_annotated_homography() {
         match pair(&points, [&left, &right], &CalibrateOptions::default()) {
             Ok(found) => {
                 let off = distance(&found, truth);
-                println!(
-                    "{name}: off by {off:.2} px, {} of {} agree, rms {:.2}, seam {:.2}",
-                    found.inliers.len(),
-                    found.matches,
-                    found.rms_px,
-                    found.seam_error_px
-                );
+                println!("{name}: off by {off:.2} px, {:?}", found.quality());
                 assert!(off < allowed, "{name}: off by {off} px");
             }
             Err(refusal) => panic!("{name}: {refusal}"),

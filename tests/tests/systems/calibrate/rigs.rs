@@ -104,7 +104,7 @@ proptest! {
         let text = rig.to_toml().unwrap();
         prop_assert_eq!(&Rig::parse(&text, &rig.file).unwrap(), &rig);
         let quality = rig.quality.as_ref().unwrap();
-        prop_assert_eq!(quality.inliers as usize, found.inliers.len());
+        prop_assert_eq!(quality.inliers as usize, found.pairs[0].inliers.len());
         // The left camera is upright even if the right camera is rolled.
         if let CameraPose::Mount(mount) = &rig.cameras[0].view {
             prop_assert!(mount.roll.abs() < 25.0, "{:?}", mount);
@@ -270,7 +270,7 @@ fn a_crop_to_nothing_is_refused() {
     let left = Pinhole { size: SIZE, focal: 1000.0, k1: 0.0, to_world: DMat3::IDENTITY };
     let found = calibrated(left, Pinhole { to_world: turn(30.0, 1.0, 0.0), ..left }, matcher);
     let line = UVec2::new(1, 900);
-    let pictures = ["left", "right"].map(|name| Photo::new(name, line));
+    let pictures = ["left", "right"].map(|name| Photo::new(name, line)).to_vec();
     let views = Views::Planes(vec![DMat3::IDENTITY; 2]);
     let thin = Calibration { pictures, views, ..found.unwrap() };
     assert_eq!(thin.rig(&RigOptions::default()).unwrap().panorama.width, 1);

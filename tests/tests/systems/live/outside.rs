@@ -31,7 +31,7 @@ use panoweave::geometry::calibrate::{CalibrateOptions, Photo, RigOptions, bundle
 use panoweave::io::picture::Picture;
 use panoweave::live::{LiveOptions, Stitcher};
 use panoweave::ops::colour::{Colours, matched_pictures};
-use panoweave::ops::matching::{MatchOptions, links};
+use panoweave::ops::matching::links;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::Vignettes;
 use panoweave::quality::owners_of_weights;
@@ -234,7 +234,7 @@ impl Scene {
         let pictures: Vec<_> =
             files.iter().map(|file| reduced(&Picture::open(file).unwrap())).collect();
         let stream = Device::cpu().stream().unwrap();
-        let links = links(&stream, &pictures, &MatchOptions::default()).unwrap();
+        let links = links(&stream, &pictures).unwrap();
         let photo = |(i, picture): (i32, &Picture)| Photo::new(format!("{i}"), picture.size());
         let photos: Vec<_> = (0..).zip(&pictures).map(photo).collect();
         let (options, rig) = (CalibrateOptions::default(), RigOptions::default());

@@ -5,10 +5,12 @@ use glam::{DVec2, UVec2, uvec2};
 use panoweave::device::{Device, Image, Stream};
 use panoweave::geometry::calibrate::Correspondence;
 use panoweave::io::picture::Picture;
-use panoweave::ops::matching::{Describer, MatchError, MatchOptions, links, pairs};
+use panoweave::ops::matching::{Describer, links, pairs};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::Rgba8;
+
+use crate::malformed::assert_says;
 
 const SIZE: UVec2 = uvec2(200, 160);
 
@@ -51,7 +53,7 @@ fn picture(size: UVec2, level: impl Fn(DVec2) -> f64) -> Picture {
 /// Returns the matches of two pictures.
 fn matches(stream: &Stream, left: &Picture, right: &Picture) -> Vec<Correspondence> {
     let pictures = [left.clone(), right.clone()];
-    let mut found = links(stream, &pictures, &MatchOptions::default()).unwrap();
+    let mut found = links(stream, &pictures).unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].left, found[0].right), (0, 1));
     found.remove(0).correspondences
@@ -71,11 +73,10 @@ fn the_cpu_matches_like_the_simulator() {
     let right = picture(size, |at| scene(at + DVec2::new(71.3, 4.6)));
     let found = [Device::simulator(), Device::cpu()].map(|device| {
         let stream = device.stream().unwrap();
-        let options = MatchOptions { points: 600, ..MatchOptions::default() };
-        let mut describer = Describer::new(&stream, size, &options).unwrap();
+        let mut describer = Describer::new(&stream, size).unwrap();
         let described = [&left, &right]
             .map(|picture| describer.describe(&stream, image(&stream, picture).view()).unwrap());
-        let matches = pairs(&stream, &described[0], &described[1], &options).unwrap();
+        let matches = pairs(&stream, &described[0], &described[1]).unwrap();
         (described.map(|one| one.points().to_vec()), matches)
     });
     assert!(found[0].0[0].len() > 500 && found[0].1.len() > 100);
@@ -120,7 +121,7 @@ fn neighbours_in_a_large_set_are_matched() {
         .collect();
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        let found = links(&stream, &pictures, &MatchOptions::default()).unwrap();
+        let found = links(&stream, &pictures).unwrap();
         assert_eq!(found.len(), 12 * 11 / 2);
         let unmatched = found.iter().filter(|pair| pair.correspondences.is_empty()).count();
         assert!(unmatched > 0, "pairs that do not overlap were not left out");
@@ -143,10 +144,10 @@ fn pictures_of_any_size_are_described_and_wrong_sizes_refused() {
             let found = matches(&stream, &picture, &picture);
             assert!(found.iter().all(|m| m.left == m.right));
         }
-        let mut describer = Describer::new(&stream, SIZE, &MatchOptions::default()).unwrap();
+        let mut describer = Describer::new(&stream, SIZE).unwrap();
         let wrong = picture(uvec2(5, 5), &scene);
         let found = describer.describe(&stream, image(&stream, &wrong).view());
-        assert!(matches!(found, Err(MatchError::Size { .. })));
+        assert_says(found.unwrap_err(), "the picture is 5×5 pixels");
     }
 }
 
@@ -155,7 +156,6 @@ fn pictures_of_any_size_are_described_and_wrong_sizes_refused() {
 #[test]
 fn every_two_of_several_pictures_are_matched() {
     let scene = scene();
-    let options = MatchOptions::default();
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let shifted = |size, by: f64| picture(size, |at| scene(at + DVec2::new(by, 2.0)));
@@ -164,47 +164,15 @@ fn every_two_of_several_pictures_are_matched() {
             [(large, 0.0), (small, 5.0), (large, 9.0), (small, 14.0)].map(|(s, by)| shifted(s, by));
         let described = pictures.each_ref().map(|picture| {
             let size = uvec2(picture.width(), picture.height());
-            let mut describer = Describer::new(&stream, size, &options).unwrap();
+            let mut describer = Describer::new(&stream, size).unwrap();
             describer.describe(&stream, image(&stream, picture).view()).unwrap()
         });
-        let found = links(&stream, &pictures, &options).unwrap();
+        let found = links(&stream, &pictures).unwrap();
         let order: Vec<_> = found.iter().map(|pair| (pair.left, pair.right)).collect();
         assert_eq!(order, [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]);
         for pair in found {
-            let alone =
-                pairs(&stream, &described[pair.left], &described[pair.right], &options).unwrap();
+            let alone = pairs(&stream, &described[pair.left], &described[pair.right]).unwrap();
             assert!(alone.len() > 20 && alone == pair.correspondences, "{device}");
         }
-    }
-}
-
-#[test]
-fn options_that_match_nothing_are_refused() {
-    let fine = MatchOptions::default();
-    let small = MatchOptions { points: 1, pixels: 1, ratio: 1.0 };
-    assert!(fine.check().is_ok() && small.check().is_ok());
-    let blank = [Picture::filled(60, 50, Rgba8::opaque(9, 9, 9)), picture(SIZE, scene())];
-    for device in panoweave_devices() {
-        let stream = device.stream().unwrap();
-        for ratio in [f32::NAN, 0.0, -0.5, 1.01, f32::INFINITY] {
-            let options = MatchOptions { ratio, ..fine.clone() };
-            let error = links(&stream, &blank, &options).unwrap_err();
-            assert!(matches!(error, MatchError::Ratio { .. }), "{error}");
-            let error = Describer::new(&stream, SIZE, &options).unwrap_err();
-            assert!(matches!(error, MatchError::Ratio { .. }), "{error}");
-        }
-        for points in [0, 1 << 32, usize::MAX] {
-            let options = MatchOptions { points, ..fine.clone() };
-            let error = links(&stream, &blank, &options).unwrap_err();
-            assert!(matches!(error, MatchError::Points { points: p } if p == points), "{error}");
-        }
-        let options = MatchOptions { pixels: 0, ..fine.clone() };
-        let error = links(&stream, &blank, &options).unwrap_err();
-        assert!(matches!(error, MatchError::Pixels), "{error}");
-        let mut describer = Describer::new(&stream, SIZE, &fine).unwrap();
-        let described = describer.describe(&stream, image(&stream, &blank[1]).view()).unwrap();
-        let options = MatchOptions { ratio: f32::NAN, ..fine.clone() };
-        let error = pairs(&stream, &described, &described, &options).unwrap_err();
-        assert!(matches!(error, MatchError::Ratio { .. }), "{error}");
     }
 }

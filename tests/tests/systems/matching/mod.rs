@@ -5,4 +5,3 @@ mod kernels;
 mod made_up;
 mod real;
 mod relocate;
-mod unrelated;

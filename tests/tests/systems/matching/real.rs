@@ -9,15 +9,9 @@ use glam::{DMat3, UVec2};
 use panoweave::device::Stream;
 use panoweave::geometry::calibrate::{self, CalibrateOptions, Calibration, Refusal, pair};
 use panoweave::io::picture::Picture;
-use panoweave::ops::matching::{MatchOptions, links};
-use panoweave_tests::made_up::{flat, grid_distance};
+use panoweave::ops::matching::links;
+use panoweave_tests::made_up::{flat, grid_distance, matrix};
 use panoweave_tests::{data, panoweave_devices};
-
-/// Parses the nine numbers of a 3 × 3 matrix, which are listed row by row.
-fn matrix(text: &str) -> DMat3 {
-    let numbers: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
-    DMat3::from_cols_array(&numbers.try_into().unwrap()).transpose()
-}
 
 /// The additional tolerance in pixels for camera models with lens distortion. No homography matches them exactly.
 const LENS: f64 = 1.5;
@@ -75,7 +69,7 @@ fn calibrate(stream: &Stream, paths: &[PathBuf; 2]) -> Result<Calibration, Refus
     let pictures = paths.each_ref().map(|path| Picture::open(path).unwrap());
     let sizes = pictures.each_ref().map(|p| UVec2::new(p.width(), p.height()));
     let begin = Instant::now();
-    let found = links(stream, &pictures, &MatchOptions::default()).unwrap();
+    let found = links(stream, &pictures).unwrap();
     let found = &found[0].correspondences;
     let matched = begin.elapsed();
     let named = [0, 1].map(|i| calibrate::Photo::new(["left", "right"][i], sizes[i]));
@@ -99,17 +93,13 @@ fn real_pairs_are_calibrated_as_others_did() {
                 Ok(found) => {
                     let sizes = [found.pictures[0].size, found.pictures[1].size];
                     let truth = flat(case.truth);
-                    let off = grid_distance(sizes, &truth, &flat(found.homography_right_to_left)).0;
+                    let off = grid_distance(sizes, &truth, &flat(found.views.homography(0, 1))).0;
                     // Also compare the calibrated camera model, which may include lens distortion, with the homography.
                     let bent = grid_distance(sizes, &truth, &|p| found.views.map(0, 1, p)).0;
                     println!(
-                        "  {:?}: {off:.2} px off, {bent:.2} px with the lenses, {} inliers, {:.2}, rms {:.2}, seam {:.2}, overlap {:.2}",
+                        "  {:?}: {off:.2} px off, {bent:.2} px with the lenses, {:?}",
                         found.views.name(),
-                        found.inliers.len(),
-                        found.inlier_ratio,
-                        found.rms_px,
-                        found.seam_error_px,
-                        found.overlap[0]
+                        found.quality()
                     );
                     if off > case.allowed || bent > case.allowed + LENS {
                         failed.push(format!("{}: {off:.2} px off, {bent:.2} px", case.name));

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use glam::{DMat2, DVec2, UVec2, dvec2, uvec2};
-use panoweave::geometry::calibrate::{CalibrateOptions, Correspondence, Photo, Views, pair};
+use panoweave::geometry::calibrate::{CalibrateOptions, Correspondence, Photo, pair};
 use panoweave::io::picture::Picture;
 use panoweave::ops::matching::relocate;
 use panoweave_tests::random::Random;
@@ -179,20 +179,4 @@ fn what_cannot_be_located_stays_where_it_is() {
     }
     // A picture smaller than the window.
     stays(&picture(uvec2(9, 9), &scene), at(middle, dvec2(4.0, 4.0)), &Some);
-}
-
-/// The map of a calibration has the signature that `relocate` needs.
-#[test]
-fn a_calibration_is_the_map() {
-    let photos = ["left", "right"].map(|name| Photo::new(name, SIZE));
-    let given = inexact();
-    let found = pair(&given, [&photos[0], &photos[1]], &CalibrateOptions::default()).unwrap();
-    let views: &Views = &found.views;
-    let scene = scene(1);
-    let back = turn().inverse();
-    let left = picture(SIZE, &scene);
-    let right = picture(SIZE, |at| scene(back * (at - dvec2(14.3, -9.7))));
-    let exact = relocate([&left, &right], &given, &found.inliers, |at| views.map(1, 0, at));
-    let moved = found.inliers.iter().filter(|&&i| error(&exact[i]) < 0.05).count();
-    assert!(moved * 10 >= found.inliers.len() * 9, "{moved} of {}", found.inliers.len());
 }

@@ -53,7 +53,7 @@ fn panoramas(stitcher: &Stitcher, first: u32, count: u32) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A warp that replaces a similar one, for instance a refined one, takes over the seam. Without a path, the weights would
+/// A warp that replaces a similar one takes over the seam. Without a path, the weights would
 /// be feathered until the next search.
 #[test]
 fn a_seam_comes_without_a_jump_and_stays() {

@@ -1,12 +1,12 @@
 //! Checks the judge with panoramas of known defects: rendered from the truth, so that every score is known.
 
+use crate::case::{Case, Truth};
+use crate::classes::{Background, CLASSES, Class};
+use crate::grid::{Grid, Mask, Picture};
+use crate::judge::{Judged, judge};
+use crate::projection::{Projection, Surface};
+use crate::rig::level;
 use glam::{DMat3, DVec2, DVec3};
-use quality_bench::case::{Case, Truth};
-use quality_bench::classes::{Background, CLASSES, Class};
-use quality_bench::grid::{Grid, Mask, Picture};
-use quality_bench::judge::{Judged, judge};
-use quality_bench::projection::{Projection, Surface};
-use quality_bench::rig::level;
 
 /// Returns a class by its name.
 fn class(name: &str) -> Class {
@@ -72,12 +72,12 @@ fn a_panorama_from_the_truth_is_perfect_in_every_projection_at_any_scale_and_sid
         let projection = Projection { surface, focal: focal * scale, centre, turn };
         let (picture, mask) = draw(&truth, projection, size, |d| colour(&case, d));
         let judged = judge(&picture, &mask, &truth).expect("it is registered");
-        let s = judged.scores;
+        let s = &judged.scores;
         assert!(s.geometry < 0.05 && s.misalignment < 0.12, "{surface:?} {scale}: {s:?}");
-        assert!((s.scale / scale - 1.0).abs() < 2e-3, "{surface:?} {scale}: {s:?}");
+        assert!((judged.registration.scale() * scale - 1.0).abs() < 2e-3, "{surface:?} {scale}");
         assert!(s.psnr > if scale < 1.0 { 28.0 } else { 35.0 }, "{surface:?} {scale}: {s:?}");
         assert!(s.ghosts.is_none_or(|ghosts| ghosts < 0.01), "{surface:?} {scale}: {s:?}");
-        assert!(s.lost < 0.005 && s.colour < 0.5, "{surface:?} {scale}: {s:?}");
+        assert!(s.colour < 0.5, "{surface:?} {scale}: {s:?}");
     }
 }
 

@@ -8,20 +8,38 @@
 //! The text format is nine numbers, row by row, separated by white space or commas. A `#` starts a comment that ends at
 //! the end of the line.
 
-mod error;
-
 use std::path::{Path, PathBuf};
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::warp::{Camera, Canvas};
 
 use crate::geometry::{Geometry, MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
-use crate::io::text::read_text;
-pub use error::HomographyError;
+use crate::io::picture::MAX_SIDE;
+use crate::io::text::{TextError, read_text};
 
 /// A matrix is singular if its determinant is at most this fraction of its upper bound (Hadamard: the product of the
 /// row lengths). A smaller determinant may be only a rounding error.
 const SINGULAR: f64 = 1e-12;
+
+/// The error for a homography that cannot be read, or whose panorama cannot be computed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
+pub enum HomographyError {
+    /// The file could not be read as text.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// A word is not a number. `word` has its first 40 characters.
+    #[error("{}:{line}: {word:?} is not a number", file.display())]
+    NotANumber { file: PathBuf, line: usize, word: String },
+    /// The numbers are no homography, or a picture or the panorama has an impossible size.
+    #[error("{}: {reason}", file.display())]
+    Invalid { file: PathBuf, reason: String },
+}
+
+fn invalid<T>(file: &Path, reason: String) -> Result<T, HomographyError> {
+    Err(HomographyError::Invalid { file: file.to_owned(), reason })
+}
 
 /// An invertible 3×3 matrix that maps pixels of the right picture to pixels of the left one.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +52,7 @@ impl Homography {
     /// Reads a homography file.
     ///
     /// # Errors
-    /// Returns [`HomographyError::Text`] if the file cannot be read, and the errors of [`parse`](Self::parse).
+    /// Returns [`HomographyError`] if the file cannot be read, or is no homography.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, HomographyError> {
         Self::parse(&read_text(path.as_ref())?, path)
     }
@@ -42,9 +60,7 @@ impl Homography {
     /// Parses the text of a homography. Error messages name `file`.
     ///
     /// # Errors
-    /// Returns [`Count`](HomographyError::Count), [`NotANumber`](HomographyError::NotANumber),
-    /// [`NotFinite`](HomographyError::NotFinite) or [`Singular`](HomographyError::Singular) if the text is not an
-    /// invertible matrix.
+    /// Returns [`HomographyError`] if the text is not an invertible matrix.
     pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, HomographyError> {
         let file = file.as_ref().to_owned();
         let mut numbers = [0.0; 9];
@@ -68,18 +84,16 @@ impl Homography {
             }
         }
         if found != 9 {
-            return Err(HomographyError::Count { file, found });
+            let reason = format!("found {found} numbers; a homography has 9 (3 rows of 3)");
+            return invalid(&file, reason);
         }
         // The determinant of a matrix with larger numbers could overflow.
-        let wild = |n: &f64| !n.is_finite() || n.abs() > 1e100;
-        if let Some(i) = numbers.iter().position(wild) {
-            let value = numbers[i];
-            return Err(HomographyError::NotFinite {
-                file,
-                row: i / 3 + 1,
-                column: i % 3 + 1,
-                value,
-            });
+        if let Some(i) = numbers.iter().position(|n| !n.is_finite() || n.abs() > 1e100) {
+            let (row, column, value) = (i / 3 + 1, i % 3 + 1, numbers[i]);
+            let reason = format!(
+                "the number in row {row}, column {column} is {value}; it must be from -1e100 to 1e100"
+            );
+            return invalid(&file, reason);
         }
         // Normalise extremely large or small numbers, so that products of them do not overflow or underflow. This is
         // allowed, because all multiples of a matrix are the same homography.
@@ -89,7 +103,8 @@ impl Homography {
         }
         let matrix = DMat3::from_cols_array(&numbers).transpose();
         if is_singular(&matrix) {
-            return Err(HomographyError::Singular { file });
+            let reason = "the matrix is singular, so it maps the right picture to a line or a point; correct its numbers";
+            return invalid(&file, reason.to_owned());
         }
         Ok(Self { file, matrix })
     }
@@ -117,14 +132,15 @@ impl Homography {
     /// Pictures extend half a pixel beyond their outermost pixel centres.
     ///
     /// # Errors
-    /// Returns [`PictureSize`](HomographyError::PictureSize), [`Infinity`](HomographyError::Infinity) or
-    /// [`CanvasTooLarge`](HomographyError::CanvasTooLarge) if the size of a picture or of the panorama is out of range.
+    /// Returns [`HomographyError`] if the size of a picture or of the panorama is out of range.
     pub fn geometry(&self, left: UVec2, right: UVec2) -> Result<Geometry, HomographyError> {
-        let file = || self.file.clone();
         for (picture, size) in [("left", left), ("right", right)] {
-            if size.min_element() == 0 || size.max_element() > crate::io::picture::MAX_SIDE {
-                let (width, height) = (size.x, size.y);
-                return Err(HomographyError::PictureSize { file: file(), picture, width, height });
+            if size.min_element() == 0 || size.max_element() > MAX_SIDE {
+                let reason = format!(
+                    "the {picture} picture is {}×{} pixels; each side must be 1 to {MAX_SIDE}",
+                    size.x, size.y
+                );
+                return invalid(&self.file, reason);
             }
         }
         span(&self.file, &[(DMat3::IDENTITY, left), (self.matrix, right)])
@@ -134,8 +150,8 @@ impl Homography {
 /// Returns the smallest planar panorama that contains several pictures. Each element of `maps` is the matrix from the
 /// pixels of a picture to a common plane, and the size of the picture in pixels.
 ///
-/// Canvas pixels are pixels of the plane, shifted by whole numbers. Returns [`Infinity`](HomographyError::Infinity) or
-/// [`CanvasTooLarge`](HomographyError::CanvasTooLarge) if the panorama would be too large. Error messages name `file`.
+/// Canvas pixels are pixels of the plane, shifted by whole numbers. Returns an error, which names `file`, if the panorama
+/// would be too large.
 pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, HomographyError> {
     let mut low = DVec2::INFINITY;
     let mut high = DVec2::NEG_INFINITY;
@@ -149,7 +165,10 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
         // its magnitude must be more than a millionth of the largest one.
         let margin = 1e-6 * least.abs().max(most.abs());
         if !(least > margin || most < -margin) {
-            return Err(HomographyError::Infinity { file: file.to_owned() });
+            let reason = "a part of the right picture is at or beyond infinity on the plane of the left one; check that the \
+                          matrix maps pixels of the right picture to pixels of the left one; if it does, the view is too \
+                          wide for a plane: make a rig with `panoweave calibrate --model rotation`";
+            return invalid(file, reason.to_owned());
         }
         // A homography and its negative are the same map. Choose the sign that makes z positive in the whole picture.
         let matrix = if most < 0.0 { matrix * -1.0 } else { matrix };
@@ -164,8 +183,12 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
     let too_large =
         size.max_element() > f64::from(MAX_CANVAS_SIDE) || size.x * size.y > MAX_CANVAS_AREA as f64;
     if too_large || !size.is_finite() {
-        let (width, height) = (size.x, size.y);
-        return Err(HomographyError::CanvasTooLarge { file: file.to_owned(), width, height });
+        let reason = format!(
+            "the panorama would be {:.0}×{:.0} pixels; each side must be at most {MAX_CANVAS_SIDE}, and the area at most \
+             {MAX_CANVAS_AREA} pixels; check that the matrix maps pixels of the right picture to pixels of the left one",
+            size.x, size.y
+        );
+        return invalid(file, reason);
     }
     Ok(Geometry { canvas: Canvas::of_pixels(-first, size.as_uvec2()), cameras })
 }
@@ -227,23 +250,10 @@ mod tests {
     }
 
     #[test]
-    fn invalid_homographies_and_sizes() {
+    fn sizes_are_checked() {
         let size = UVec2::new(100, 100);
-        assert!(matches!(parse("1 2 3"), Err(HomographyError::Count { found: 3, .. })));
-        assert!(matches!(parse("1 x"), Err(HomographyError::NotANumber { line: 1, .. })));
-        assert!(matches!(
-            parse("1 0 0 0 nan 0 0 0 1"),
-            Err(HomographyError::NotFinite { row: 2, column: 2, .. })
-        ));
-        assert!(matches!(parse("1 2 3 2 4 6 0 0 1"), Err(HomographyError::Singular { .. })));
-        assert!(matches!(parse("0 0 0 0 0 0 0 0 0"), Err(HomographyError::Singular { .. })));
-        let h = parse("1 0 0 0 1 0 -0.02 0 1").unwrap();
-        assert!(matches!(h.geometry(size, size), Err(HomographyError::Infinity { .. })));
-        let h = parse("1 0 40000 0 1 0 0 0 1").unwrap();
-        assert!(matches!(h.geometry(size, size), Err(HomographyError::CanvasTooLarge { .. })));
-        let h = parse("1 0 20000 0 1 20000 0 0 1").unwrap();
-        assert!(matches!(h.geometry(size, size), Err(HomographyError::CanvasTooLarge { .. })));
-        let none = h.geometry(UVec2::new(0, 4), size);
-        assert!(matches!(none, Err(HomographyError::PictureSize { picture: "left", .. })));
+        let unit = parse("1 0 0 0 1 0 0 0 1").unwrap();
+        let none = unit.geometry(UVec2::new(0, 4), size).unwrap_err().to_string();
+        assert!(none.contains("the left picture is 0×4"), "{none}");
     }
 }

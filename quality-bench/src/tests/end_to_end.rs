@@ -1,16 +1,16 @@
 //! Stitches a made-up case with the library and judges the panorama: the whole path from pictures to scores, without
 //! other programs.
 
+use crate::case::Case;
+use crate::classes::{Background, CLASSES, Class};
+use crate::grid;
+use crate::judge::{Scores, judge};
 use panoweave::device::Device;
 use panoweave::geometry::calibrate::{CalibrateOptions, Photo, RigOptions, pair};
 use panoweave::io::picture::Picture;
-use panoweave::ops::matching::{MatchOptions, links};
+use panoweave::ops::matching::links;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::panorama::{PanoramaOptions, stitch_geometry};
-use quality_bench::case::Case;
-use quality_bench::classes::{Background, CLASSES, Class};
-use quality_bench::grid;
-use quality_bench::judge::{Scores, judge};
 
 /// Stitches two cameras of different exposure and judges the panorama.
 fn scores(match_colour: bool) -> Scores {
@@ -27,7 +27,7 @@ fn scores(match_colour: bool) -> Scores {
         .collect();
     let device = Device::cpu();
     let stream = device.stream().expect("a stream");
-    let found = links(&stream, &pictures, &MatchOptions::default()).expect("matches");
+    let found = links(&stream, &pictures).expect("matches");
     let photos = [0, 1].map(|i| Photo::new(format!("{i}"), pictures[i].size()));
     let calibration =
         pair(&found[0].correspondences, [&photos[0], &photos[1]], &CalibrateOptions::default())
