@@ -12,7 +12,7 @@ use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
 use crate::io::video::DecodedFrame;
 use crate::lock::lock;
-use crate::ops::vitals::{Vitals, VitalsSampler};
+use crate::ops::vitals::{MAX_PICTURES, Vitals, VitalsSampler};
 
 /// A buffer for one camera's frame, in page-locked host memory and on the device.
 #[derive(Debug)]
@@ -296,7 +296,7 @@ pub(super) struct VitalsBuffer {
 
 impl VitalsBuffer {
     fn new(device: &Device) -> Result<Self, DeviceError> {
-        let results = Pinned::new(device, VitalsSampler::LEN as usize)?;
+        let results = Pinned::new(device, MAX_PICTURES as usize)?;
         Ok(Self { sampler: VitalsSampler::new(device)?, results })
     }
 }

@@ -316,7 +316,7 @@ impl Worker {
         if let Some(vitals) = vitals.as_mut().filter(|_| !analysed.is_empty()) {
             // SAFETY: the results are read, and `output` is dropped, only after the panorama is done or the streams are
             // drained.
-            unsafe { vitals.sampler.submit_download(download, &mut vitals.results)? };
+            unsafe { vitals.sampler.vitals.submit_download(download, &mut vitals.results)? };
         }
         if let Some(host) = host {
             // SAFETY: the host memory of `output` is read, and `output` is dropped, only after the panorama is done or
