@@ -3,7 +3,7 @@
 //! original system, reimplemented in CUDA C++ (`benches/cuda/colour_analysis.cu`), if `PANOWEAVE_REFERENCE_PTX` names a
 //! folder with `colour_analysis.ptx`. It then measures our kernel with pictures from 720p to 8K.
 //!
-//! One panorama pixel shows one source pixel, so [`Overlap::bytes`] returns the minimum number of bytes to move. The
+//! One panorama pixel shows one source pixel, so [`bytes_of`] returns the minimum number of bytes to move. The
 //! copy reads half of this number and writes the other half.
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -11,13 +11,14 @@ use cuda_std::prelude::*;
 use glam::{Vec2, uvec2, vec2};
 use panoweave::device::{Buffer, LaunchConfig, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
-use panoweave::ops::colour::{Overlap, Summing};
+use panoweave::ops::colour::{Overlap, Overlaps, Summing};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_benches::{
     Group, OVERLAP, PANORAMA, SETS, SIZES, SOURCE, bench, bench_copy, bench_original, frame, gpu,
     overlapping_warp, overlapping_warp_for, reference,
 };
 use shared_types::Rgba8;
+use shared_types::colour::OverlapPixel;
 
 /// Returns a warp whose cameras have the same weight everywhere in the overlap.
 fn warp() -> Warp {
@@ -77,7 +78,9 @@ fn benches(criterion: &mut Criterion) {
     let reference = reference("colour_analysis").map(|device| device.stream().expect("a stream"));
     let stream = device.stream().expect("a stream");
     let warp = DeviceWarp::upload(&stream, &warp()).expect("the warp");
-    let overlap = Overlap::find(&stream, &warp, [0, 1]).expect("an overlap").expect("an overlap");
+    let find = || Overlaps::find(&stream, &warp).expect("an overlap");
+    let found = find();
+    let overlap = &found.all()[0];
     assert_eq!(overlap.place().size(), uvec2(700, 1900));
     let (rgba, nv12) = (PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default()));
     for (name, pixels) in [("rgba", rgba), ("nv12", nv12)] {
@@ -86,21 +89,17 @@ fn benches(criterion: &mut Criterion) {
             .map(|set| [0, 1].map(|i| frame(&stream, format, 2 * set + i)))
             .collect();
         // Create the same overlap several times and use the copies in turn, so that its pixel list is never in a cache.
-        let overlaps: Vec<_> = (0..SETS)
-            .map(|_| {
-                Overlap::find(&stream, &warp, [0, 1]).expect("an overlap").expect("an overlap")
-            })
-            .collect();
+        let overlaps: Vec<_> = (0..SETS).map(|_| find()).collect();
         let mut summing = Summing::new(&device).expect("memory for the sums");
-        let bytes = overlap.bytes(pixels);
+        let bytes = bytes_of(overlap, pixels);
 
         let size = overlap.place().size().to_array();
         let mut group = Group::new(criterion, &device, "colour", name, size, bytes);
         let copy = bench_copy(&mut group, &stream, bytes);
         let rust = bench(&mut group, "rust", &stream, |set| {
-            let [left, right] = frames[set].each_ref().map(DeviceFrame::view);
+            let frames = frames[set].each_ref().map(DeviceFrame::view);
             // SAFETY: all work that uses the frames, the overlap and the sums is on this stream.
-            unsafe { overlaps[set].submit(&stream, left, right, &mut summing) }.expect("the sums");
+            unsafe { overlaps[set].submit(&stream, &frames, &mut summing) }.expect("the sums");
         });
         if let (Some(rust), Some(copy)) = (rust, copy) {
             let (megabytes, rate) = (bytes as f64 / 1e6, bytes as f64 / 1e3 / rust);
@@ -121,6 +120,13 @@ fn benches(criterion: &mut Criterion) {
         }
         group.finish();
     }
+}
+
+/// Returns the minimum number of bytes that the sums read: for each pixel of the box, the entry of the overlap and one
+/// pixel of each picture.
+fn bytes_of(overlap: &Overlap, pixels: PixelFormat) -> u64 {
+    let count = f64::from(overlap.place().size().element_product());
+    (count * (size_of::<OverlapPixel>() as f64 + 2.0 * pixels.bytes_per_pixel())) as u64
 }
 
 /// Checks the nine sums of the CUDA C++ kernel. The sum of weights must be the one computed here on the host, and the
@@ -144,11 +150,11 @@ fn sizes(criterion: &mut Criterion) {
     for source in SIZES {
         let warp = overlapping_warp_for(source.y, |_| [0.5; 2]);
         let warp = DeviceWarp::upload(&stream, &warp).expect("the warp");
-        let find =
-            || Overlap::find(&stream, &warp, [0, 1]).expect("an overlap").expect("an overlap");
-        let overlap = find();
+        let find = || Overlaps::find(&stream, &warp).expect("an overlap");
+        let found = find();
+        let overlap = &found.all()[0];
         let format = FrameFormat { size: source, pixels: PixelFormat::Rgba8 };
-        let (size, bytes) = (overlap.place().size().to_array(), overlap.bytes(format.pixels));
+        let (size, bytes) = (overlap.place().size().to_array(), bytes_of(overlap, format.pixels));
         let mut group = Group::new(criterion, &device, "colour", "rgba", size, bytes).briefly();
         let set = |set| {
             let frames = [0, 1].map(|i| frame(&stream, format, 2 * set as u32 + i));
@@ -159,9 +165,9 @@ fn sizes(criterion: &mut Criterion) {
         bench_copy(&mut group, &stream, bytes);
         bench(&mut group, "rust", &stream, |set| {
             let (overlap, frames) = &sets[set];
-            let [left, right] = frames.each_ref().map(DeviceFrame::view);
+            let frames = frames.each_ref().map(DeviceFrame::view);
             // SAFETY: all work that uses the frames, the overlap and the sums is on this stream.
-            unsafe { overlap.submit(&stream, left, right, &mut summing) }.expect("the sums");
+            unsafe { overlap.submit(&stream, &frames, &mut summing) }.expect("the sums");
         });
         group.finish();
     }

@@ -1,5 +1,5 @@
 //! Benchmarks the separable convolution of a 3840×2160 picture of f32 with 7, 15 and 31 taps along each axis. The bench
-//! compares our kernels, in one launch and in two, with a copy of the picture, and with the kernels of the original
+//! compares our kernel with a copy of the picture, and with the kernels of the original
 //! system, reimplemented in CUDA C++ (`benches/cuda/convolve.cu`), if `PANOWEAVE_REFERENCE_PTX` names a folder with
 //! `convolve.ptx`. It then measures both gradients of a picture, and the convolution in one launch from 720p to 8K.
 //!
@@ -11,7 +11,7 @@ use cuda_std::constant;
 use cuda_std::prelude::*;
 use glam::{UVec2, uvec2};
 use panoweave::device::{Device, Image, LaunchConfig, Stream};
-use panoweave::ops::convolve::{GradientFilter, Intermediate, SeparableFilter, Taps};
+use panoweave::ops::convolve::{GradientFilter, SeparableFilter, Taps};
 use panoweave_benches::{Group, SETS, SIZES, bench, bench_copy, bench_original, gpu, reference};
 
 const SIZE: UVec2 = uvec2(3840, 2160);
@@ -100,25 +100,18 @@ fn benches(criterion: &mut Criterion) {
         // Choose the largest σ whose Gaussian has this number of taps.
         let taps = Taps::gaussian(width as f32 / 6.2).expect("a Gaussian");
         assert_eq!(taps.width(), width);
-        let filter = SeparableFilter::new(&stream, &taps, &taps).expect("a filter");
+        let mut filter = SeparableFilter::new(&stream, &taps, &taps).expect("a filter");
 
         let of = format!("{width} taps");
         let mut group = Group::new(criterion, &device, "convolve", &of, SIZE.to_array(), bytes);
         let copy = bench_copy(&mut group, &stream, bytes);
         let fused = bench(&mut group, "one launch", &stream, |set| {
             filter
-                .fused(&stream, inputs[set].view(), outputs[set].view_mut())
+                .convolve(&stream, inputs[set].view(), outputs[set].view_mut())
                 .expect("a convolution");
         });
-        let two_pass = bench(&mut group, "two passes", &stream, |set| {
-            let (between, out) = (&mut others[set], outputs[set].view_mut());
-            filter.two_pass(&stream, inputs[set].view(), between, out).expect("a convolution");
-        });
-        if let (Some(fused), Some(two_pass), Some(copy)) = (fused, two_pass, copy) {
-            let times = fused / copy;
-            println!(
-                "{width} taps: {fused:.1} µs, {times:.2} times a copy; two passes {two_pass:.1} µs"
-            );
+        if let (Some(fused), Some(copy)) = (fused, copy) {
+            println!("{width} taps: {fused:.1} µs, {:.2} times a copy", fused / copy);
         }
         let Some(reference) = &reference else { continue };
         let set = reference.device().set_constant::<original_taps>(taps.as_slice());
@@ -126,7 +119,7 @@ fn benches(criterion: &mut Criterion) {
         let (input, between, out) = (&inputs[0], &mut others[0], &mut outputs[0]);
         original(reference, width, input, between, out);
         let original_result = out.download(reference).expect("the original's result");
-        filter.fused(&stream, input.view(), out.view_mut()).expect("a convolution");
+        filter.convolve(&stream, input.view(), out.view_mut()).expect("a convolution");
         check(&original_result, &out.download(&stream).expect("a result"));
         let cpp = bench_original(&mut group, "c++", reference, |set| {
             original(reference, width, &inputs[set], &mut others[set], &mut outputs[set]);
@@ -140,19 +133,23 @@ fn benches(criterion: &mut Criterion) {
         group.finish();
     }
 
-    let gradients = GradientFilter::new(&stream, 1.0).expect("a filter");
+    let mut gradients = GradientFilter::new(&stream, 1.0).expect("a filter");
+    let [smooth, derive] = [Taps::gaussian(1.0), Taps::gaussian_derivative(1.0)];
+    let [smooth, derive] = [smooth, derive].map(|taps| taps.expect("taps"));
+    let mut alone = [(&derive, &smooth), (&smooth, &derive)].map(|(horizontal, vertical)| {
+        SeparableFilter::new(&stream, horizontal, vertical).expect("a filter")
+    });
     let bytes = bytes / 2 * 3;
     let mut group = Group::new(criterion, &device, "convolve", "gradients", SIZE.to_array(), bytes);
     let copy = bench_copy(&mut group, &stream, bytes);
     let both = bench(&mut group, "one launch", &stream, |set| {
-        let (input, mut between) = (inputs[set].view(), Intermediate::default());
         let (x, y) = (outputs[set].view_mut(), others[set].view_mut());
-        gradients.convolve(&stream, input, &mut between, x, y).expect("gradients");
+        gradients.convolve(&stream, inputs[set].view(), x, y).expect("gradients");
     });
     bench(&mut group, "two launches", &stream, |set| {
-        for (filter, out) in gradients.filters().into_iter().zip([&mut outputs, &mut others]) {
+        for (filter, out) in alone.iter_mut().zip([&mut outputs, &mut others]) {
             let out = out[set].view_mut();
-            filter.fused(&stream, inputs[set].view(), out).expect("a gradient");
+            filter.convolve(&stream, inputs[set].view(), out).expect("a gradient");
         }
     });
     if let (Some(both), Some(copy)) = (both, copy) {
@@ -170,7 +167,7 @@ fn sizes(criterion: &mut Criterion) {
         let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
         for width in [7, 15, 31] {
             let taps = Taps::gaussian(width as f32 / 6.2).expect("a Gaussian");
-            let filter = SeparableFilter::new(&stream, &taps, &taps).expect("a filter");
+            let mut filter = SeparableFilter::new(&stream, &taps, &taps).expect("a filter");
             let of = format!("{width} taps");
             let mut group =
                 Group::new(criterion, &device, "convolve", &of, size.to_array(), bytes).briefly();
@@ -181,7 +178,7 @@ fn sizes(criterion: &mut Criterion) {
             bench_copy(&mut group, &stream, bytes);
             bench(&mut group, "one launch", &stream, |set| {
                 let (input, out) = (inputs[set].view(), outputs[set].view_mut());
-                filter.fused(&stream, input, out).expect("a convolution");
+                filter.convolve(&stream, input, out).expect("a convolution");
             });
             group.finish();
         }

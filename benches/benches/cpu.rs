@@ -248,10 +248,10 @@ fn ssim(criterion: &mut Criterion, stream: &Stream, size: UVec2) {
     let [a, b] = pictures
         .each_ref()
         .map(|luma| Image::from_slice(stream, size.x, size.y, luma).expect("a picture"));
-    let mut comparer = Comparer::new(device, size, 1).expect("a comparer");
+    let mut comparer = Comparer::new(stream, size).expect("a comparer");
     let mut once = || {
         comparer.submit(stream, Compared::Luma8(a.view(), b.view()), None).expect("a comparison");
-        comparer.take().expect("a result").expect("a result").ssim
+        comparer.result(stream).expect("a result").ssim
     };
     let ours = once();
     bench_by_clock(&mut group, "fused", |many| {

@@ -13,7 +13,7 @@ use half::{bf16, f16};
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::ops::resample::{Resampler, Resampling, Sampled};
 use panoweave_benches::{Group, SETS, Size, bench, bench_copy, bench_original, gpu, reference};
-use shared_types::resample::{BLOCK_THREADS, FINE, Number};
+use shared_types::resample::{BLOCK_THREADS, FINE};
 
 /// The number of source times per batch.
 const SOURCES: u32 = 500;
@@ -66,7 +66,7 @@ macro_rules! launch {
 }
 
 /// Allocates rows of values without padding. With the default pitch, padding would take most of the memory.
-fn tight<V: Number>(stream: &Stream, rows: u32) -> Image<V> {
+fn tight<V: Pod>(stream: &Stream, rows: u32) -> Image<V> {
     let pitch = u64::from(WIDTH) * size_of::<V>() as u64;
     Image::with_pitch(stream.device(), WIDTH, rows, pitch).expect("memory for values")
 }
@@ -167,6 +167,27 @@ impl<V: Sampled<Time = f32>> Set<V> {
         self.out.download(stream).expect("a result")
     }
 }
+
+/// A number type that is measured.
+trait Number: Sampled {
+    fn from_f64(value: f64) -> Self;
+    fn to_f64(self) -> f64;
+}
+
+macro_rules! number {
+    ($($type:ty: $from:expr),+) => {
+        $(impl Number for $type {
+            fn from_f64(value: f64) -> Self {
+                $from(value)
+            }
+
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
+        })+
+    };
+}
+number!(f32: |value| value as f32, bf16: bf16::from_f64, f16: f16::from_f64);
 
 /// Checks that corresponding values of two results differ by at most 0.01, a tolerance for rounding.
 fn check<V: Number>(name: &str, found: &[V], expected: &[V]) {

@@ -10,7 +10,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
 use glam::{UVec2, uvec2};
 use panoweave::device::{Buffer, Image, LaunchConfig, Stream};
-use panoweave::ops::ssim::{Compared, Comparer, SsimError};
+use panoweave::ops::ssim::{Compared, Comparer};
 use panoweave_benches::{Group, SETS, SIZES, bench, bench_copy, bench_original, gpu, reference};
 use shared_types::Rgba8;
 use shared_types::ssim::{MARGIN, ONE, SUMS, SsimParams};
@@ -102,7 +102,7 @@ impl TwoPass {
         // it, and there are `SUMS` sums.
         unsafe { stream.launch_unchecked(&config, &rows) }.expect("the rows");
         let [mean_a, mean_b, square_a, square_b, product] = self.planes.each_ref().map(Image::view);
-        let (params, sums) = (SsimParams::new(8, 1), self.sums.view_mut());
+        let (params, sums) = (SsimParams::new(255.0, 1), self.sums.view_mut());
         let columns = SsimColumns { mean_a, mean_b, square_a, square_b, product, params, sums };
         // SAFETY: as for the rows.
         unsafe { stream.launch_unchecked(&config, &columns) }.expect("the columns");
@@ -115,11 +115,8 @@ impl TwoPass {
     }
 }
 
-/// Submits a pair of pictures to the comparer. While its queue is full, takes all finished results and retries.
 fn submit(comparer: &mut Comparer, stream: &Stream, pair: Compared<'_>) {
-    while let Err(SsimError::Full) = comparer.submit(stream, pair, None) {
-        while comparer.take().expect("a result").is_some() {}
-    }
+    comparer.submit(stream, pair, None).expect("a pair");
 }
 
 fn benches(criterion: &mut Criterion) {
@@ -128,7 +125,7 @@ fn benches(criterion: &mut Criterion) {
     let pairs: Vec<_> =
         (0..SETS as u32).map(|set| pair(&stream, SIZE, set, |level| level)).collect();
     let bytes = 2 * u64::from(SIZE.element_product());
-    let mut comparer = Comparer::new(&device, SIZE, 1024).expect("a comparer");
+    let mut comparer = Comparer::new(&stream, SIZE).expect("a comparer");
 
     let mut group = Group::new(criterion, &device, "ssim", "8 bits", SIZE.to_array(), bytes);
     let copy = bench_copy(&mut group, &stream, bytes);
@@ -136,10 +133,9 @@ fn benches(criterion: &mut Criterion) {
         let [a, b] = &pairs[set];
         submit(&mut comparer, &stream, Compared::Luma8(a.view(), b.view()));
     });
-    while comparer.take().expect("a result").is_some() {}
     let [a, b] = &pairs[0];
-    comparer.submit(&stream, Compared::Luma8(a.view(), b.view()), None).expect("a pair");
-    let found = comparer.take().expect("a result").expect("a result").ssim;
+    submit(&mut comparer, &stream, Compared::Luma8(a.view(), b.view()));
+    let found = comparer.result(&stream).expect("a result").ssim;
     if let Some(reference) = reference("ssim") {
         let stream = reference.stream().expect("a stream");
         let mut passes = TwoPass::new(&stream);
@@ -189,7 +185,7 @@ fn sizes(criterion: &mut Criterion) {
             Group::new(criterion, &device, "ssim", "8 bits", size.to_array(), bytes).briefly();
         let pairs: Vec<_> =
             (0..group.sets() as u32).map(|set| pair(&stream, size, set, |level| level)).collect();
-        let mut comparer = Comparer::new(&device, size, 1024).expect("a comparer");
+        let mut comparer = Comparer::new(&stream, size).expect("a comparer");
         bench_copy(&mut group, &stream, bytes);
         bench(&mut group, "fused", &stream, |set| {
             let [a, b] = &pairs[set];

@@ -10,7 +10,7 @@
 
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
-use shared_types::vitals::{BLOCK_THREADS, CELLS, FourPictures, LUMA, SAMPLES, Vitals};
+use shared_types::vitals::{BLOCK_THREADS, CELLS, LUMA, MAX_PICTURES, SAMPLES, Vitals};
 
 /// The number of samples per thread.
 const RUN: usize = (SAMPLES / BLOCK_THREADS) as usize;
@@ -27,29 +27,21 @@ const WARPS: u32 = BLOCK_THREADS / warp::WARP_SIZE;
 /// are the luma or, for RGBA, red, green and blue, with red in the lowest byte.
 ///
 /// # Safety
-/// - Blocks must have [`BLOCK_THREADS`] threads in one dimension, and the grid at most
-///   [`MAX_PICTURES`](shared_types::vitals::MAX_PICTURES) blocks in one dimension.
-/// - Each sampled picture must have at least one pixel, and `out` at least one element per block.
+/// - Blocks must have [`BLOCK_THREADS`] threads in one dimension, and the grid one block for each picture.
+/// - Each picture must have at least one pixel, and `out` at least one element per block.
 #[kernel(launch_bounds(BLOCK_THREADS), barriers(1))]
 pub unsafe fn sample_pictures(
-    first: FourPictures,
-    second: FourPictures,
-    third: FourPictures,
-    fourth: FourPictures,
+    pictures: Table<View<u8>, { MAX_PICTURES as usize }>,
     rgba: u32,
     out: SliceMut<Vitals>,
 ) {
     let place = thread::block_idx_x();
-    let picture = picture(place, first, second, third, fourth);
-    // SAFETY: the caller guarantees that the picture has a pixel, that the block has `BLOCK_THREADS` threads, all of
-    // which reach this code, and that `out` has an element for this block. Only thread 0 writes this element.
+    // SAFETY: the caller guarantees that there is a picture for each block.
+    let picture = unsafe { pictures.get_unchecked(place) };
+    // SAFETY: the caller guarantees the rest of the conditions.
     unsafe {
         let is_rgba = rgba >> place & 1 != 0;
-        let sums = if is_rgba { sums::<4>(picture) } else { sums::<1>(picture) };
-        let [checksum, sum, squares] = over_block(sums);
-        if thread::thread_idx_x() == 0 {
-            out.store(place, Vitals { checksum, sum, squares });
-        }
+        store(place, if is_rgba { sums::<4>(picture) } else { sums::<1>(picture) }, out);
     }
 }
 
@@ -60,43 +52,26 @@ pub unsafe fn sample_pictures(
 /// The conditions of [`sample_pictures`] apply, and rows must have two bytes per pixel.
 #[kernel(launch_bounds(BLOCK_THREADS), barriers(1))]
 pub unsafe fn sample_pictures_p010(
-    first: FourPictures,
-    second: FourPictures,
-    third: FourPictures,
-    fourth: FourPictures,
+    pictures: Table<View<u8>, { MAX_PICTURES as usize }>,
     out: SliceMut<Vitals>,
 ) {
     let place = thread::block_idx_x();
-    let picture = picture(place, first, second, third, fourth);
     // SAFETY: the caller guarantees the conditions of `sample_pictures`.
+    unsafe { store(place, sums::<2>(pictures.get_unchecked(place)), out) };
+}
+
+/// Adds the sums of all threads of the block, and stores the result as element `place`.
+///
+/// # Safety
+/// All [`BLOCK_THREADS`] threads must call it, and `out` must have the element.
+#[device]
+unsafe fn store(place: u32, sums: [u32; 3], out: SliceMut<Vitals>) {
+    // SAFETY: the caller guarantees the conditions. Only thread 0 writes the element.
     unsafe {
-        let [checksum, sum, squares] = over_block(sums::<2>(picture));
+        let [checksum, sum, squares] = over_block(sums);
         if thread::thread_idx_x() == 0 {
             out.store(place, Vitals { checksum, sum, squares });
         }
-    }
-}
-
-/// Returns the picture that a block samples.
-#[device]
-fn picture(
-    place: u32,
-    first: FourPictures,
-    second: FourPictures,
-    third: FourPictures,
-    fourth: FourPictures,
-) -> View<u8> {
-    let four = match place / 4 {
-        0 => first,
-        1 => second,
-        2 => third,
-        _ => fourth,
-    };
-    match place % 4 {
-        0 => four.a,
-        1 => four.b,
-        2 => four.c,
-        _ => four.d,
     }
 }
 

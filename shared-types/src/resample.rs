@@ -77,33 +77,6 @@ pub const fn fault_of(code: u64) -> Option<(u32, ResampleFault, u32)> {
     Some(((code >> 32) as u32, kind, code as u32 & 0x7fff_ffff))
 }
 
-/// A number type that can be resampled.
-pub trait Number: Pod + PartialEq + Send + Sync + core::fmt::Debug {
-    /// Converts `value` to this type, exactly if possible, and otherwise to the nearest number.
-    fn from_f64(value: f64) -> Self;
-
-    /// Converts the number to `f64`, which is always exact.
-    fn to_f64(self) -> f64;
-}
-
-macro_rules! number {
-    ($type:ty, $from:expr, $to:expr) => {
-        impl Number for $type {
-            fn from_f64(value: f64) -> Self {
-                $from(value)
-            }
-
-            fn to_f64(self) -> f64 {
-                $to(self)
-            }
-        }
-    };
-}
-number!(f64, |value| value, |value| value);
-number!(f32, |value| value as f32, f64::from);
-number!(bf16, bf16::from_f64, bf16::to_f64);
-number!(f16, f16::from_f64, f16::to_f64);
-
 #[cfg(test)]
 mod tests {
     use core::marker::PhantomData;

@@ -36,7 +36,7 @@ pub const BLOCK_COLUMNS: u32 = (BLOCK_THREADS - MARGIN) / RUN * RUN;
 
 const _: () = assert!(ROW_THREADS * RUN >= BLOCK_COLUMNS);
 
-/// The fixed-point value of an SSIM of 1 in [`Sums::ssim`]. Integer sums do not depend on the order of additions.
+/// The fixed-point value of an SSIM of 1 in the sums. Integer sums do not depend on the order of additions.
 pub const ONE: f32 = (1 << 30) as f32;
 
 /// The parameters of the SSIM kernels: constants for the range of levels, and the division of work among blocks.
@@ -55,15 +55,9 @@ pub struct SsimParams {
 }
 
 impl SsimParams {
-    /// Returns the parameters for levels of `bits` bits and blocks of `rows` rows.
-    #[must_use]
-    pub fn new(bits: u32, rows: u32) -> Self {
-        Self::of_highest(((1_u64 << bits) - 1) as f64, rows)
-    }
-
     /// Returns the parameters for levels from 0 to `highest` and blocks of `rows` rows.
     #[must_use]
-    pub fn of_highest(highest: f64, rows: u32) -> Self {
+    pub fn new(highest: f64, rows: u32) -> Self {
         Self {
             middle: (0.5 * (highest + 1.0)) as f32,
             c1: (1e-4 * highest * highest) as f32,
@@ -73,20 +67,11 @@ impl SsimParams {
     }
 }
 
-/// The sums over all pixels of a pair of pictures. Each sum is a 64-bit integer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct Sums {
-    /// The sum of SSIM over pixels whose window lies inside the picture, in units of 1/[`ONE`].
-    pub ssim: i64,
-    /// The sum of the squared level differences of all pixels. For colour pictures, this is the difference in luma.
-    pub squares: u64,
-    /// The sum of the squared differences in red, green and blue of all pixels. It is 0 unless the pictures have
-    /// colours.
-    pub colour_squares: u64,
-}
-
-/// The number of elements in [`Sums`].
+/// The number of sums over a pair of pictures, each a 64-bit integer:
+///
+/// 1. the SSIM of the pixels whose window is inside the pictures, in units of 1/[`ONE`], signed,
+/// 2. the squared differences of the luma of all pixels,
+/// 3. the squared differences of red, green and blue of all pixels; 0 unless the pictures have colours.
 pub const SUMS: u32 = 3;
 
 /// The number of elements in which the blocks of a launch accumulate: [`SUMS`] sums, and a counter of finished blocks.

@@ -1,7 +1,6 @@
 //! Types and constants that the kernel for vitals shares with the host: the samples of a picture, and their sums.
 
 use bytemuck::{Pod, Zeroable};
-use cuda_std::{KernelArg, View};
 
 /// The number of columns and rows of cells into which the kernel divides a picture. Each cell has one sample, at a
 /// pseudo-random place inside the cell.
@@ -19,19 +18,6 @@ pub const MAX_PICTURES: u32 = 16;
 /// The weights of red, green and blue in the luma of an RGBA sample, in units of 1/256: those of BT.601, rounded. The
 /// fourth byte of a sample has no weight.
 pub const LUMA: [u8; 4] = [77, 150, 29, 0];
-
-/// The stored bytes of four pictures. For NV12, only the luma plane; for RGBA, four bytes per pixel.
-#[derive(Clone, Copy, Debug, KernelArg)]
-pub struct FourPictures {
-    /// The first picture.
-    pub a: View<u8>,
-    /// The second picture.
-    pub b: View<u8>,
-    /// The third picture.
-    pub c: View<u8>,
-    /// The fourth picture.
-    pub d: View<u8>,
-}
 
 /// The sums over the samples of one picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]

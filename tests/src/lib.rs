@@ -12,7 +12,12 @@ pub mod skip;
 
 use std::path::{Path, PathBuf};
 
-use panoweave::ops::stitch::{Lookup, StitchOptions};
+use panoweave::device::Stream;
+use panoweave::frame::FrameRef;
+use panoweave::io::picture::Picture;
+use panoweave::ops::colour::{Colours, matched};
+use panoweave::ops::stitch::{Lookup, StitchOptions, Vignettes};
+use panoweave::warp::DeviceWarp;
 
 use skip::{Need, skip};
 
@@ -23,6 +28,22 @@ pub use devices::{first_gpu, gpu, panoweave_devices, runs_kernels};
 #[must_use]
 pub fn by_planes() -> StitchOptions {
     StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() }
+}
+
+/// Returns the colours that match the pictures of a warp in their overlaps, or `None` if there is no estimate.
+///
+/// # Panics
+/// Panics if the pictures do not match the warp, or the device fails.
+#[must_use]
+pub fn matched_pictures(
+    stream: &Stream,
+    pictures: &[&Picture],
+    warp: &DeviceWarp,
+    vignettes: &Vignettes,
+) -> Option<Colours> {
+    let images: Vec<_> = pictures.iter().map(|p| p.upload(stream).expect("a picture")).collect();
+    let views: Vec<_> = images.iter().map(|image| FrameRef::Device(image.into())).collect();
+    matched(stream, &views, warp, vignettes, None).expect("pictures of the warp")
 }
 
 /// Returns the path of a file of the external test data. If the file is missing, reports a skip and returns `None`.

@@ -7,7 +7,6 @@ use glam::UVec2;
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat};
 use panoweave::live::{ColourOptions, LiveOptions, Pace, Stitcher};
-use panoweave::ops::colour::ColourTrackerOptions;
 use panoweave::warp::{DeviceWarp, Warp};
 
 /// Size of both cameras' frames.
@@ -88,7 +87,7 @@ pub fn uploaded(device: &Device, frames: &[Vec<u8>; 2]) -> [DeviceFrame; 2] {
 pub const STILL: ColourOptions = ColourOptions {
     follow: false,
     every: 6,
-    tracker: ColourTrackerOptions::DEFAULT,
+    frame_rate: 30.0,
     deadline: Duration::from_secs(20),
     anchor: None,
     keep_highlights: false,

@@ -130,47 +130,66 @@ pub fn grade_cut_off(colour: &Colour, levels: [f64; 3], factor: f64) -> [f64; 3]
     std::array::from_fn(|c| grade(colour, c, (factor * levels[c]).clamp(0.0, 255.0)))
 }
 
+/// Returns the YUV encoding of an NV12 or P010 picture and the bits of its samples, or `None` for RGBA.
+fn encoding(picture: &Raster) -> Option<(YuvEncoding, i32)> {
+    match &picture.pixels {
+        Pixels::Rgba8(_) => None,
+        Pixels::Nv12 { encoding, .. } => Some((*encoding, 8)),
+        Pixels::P010 { encoding, .. } => Some((*encoding, 10)),
+    }
+}
+
+/// Returns the luma sample of an NV12 or P010 picture, or the levels of an RGBA pixel.
+fn element(picture: &Raster, at: usize) -> [f64; 3] {
+    match &picture.pixels {
+        Pixels::Rgba8(pixels) => levels(pixels[at]),
+        Pixels::Nv12 { y, .. } => [f64::from(y[at]); 3],
+        Pixels::P010 { y, .. } => [ten_bits(y[at]); 3],
+    }
+}
+
+/// Returns the number in the upper 10 bits of a P010 sample, whose lower bits must be 0.
+fn ten_bits(sample: u16) -> f64 {
+    assert_eq!(sample & 63, 0, "{sample}");
+    f64::from(sample >> 6)
+}
+
+/// Returns a chroma sample of an NV12 or P010 picture.
+fn chroma(picture: &Raster, at: usize) -> [f64; 2] {
+    match &picture.pixels {
+        Pixels::Rgba8(_) => unreachable!("RGBA has no chroma"),
+        Pixels::Nv12 { uv, .. } => [uv[at].u, uv[at].v].map(f64::from),
+        Pixels::P010 { uv, .. } => [uv[at].u, uv[at].v].map(ten_bits),
+    }
+}
+
+/// Converts an element of a picture at column `u` and row `v` to R'G'B' levels, with chroma interpolated bilinearly.
+fn with_chroma(picture: &Raster, element: [f64; 3], u: f64, v: f64) -> [f64; 3] {
+    let Some((encoding, bits)) = encoding(picture) else { return element };
+    let [width, height] = picture.size.to_array().map(|side| side.div_ceil(2) as usize);
+    // Chroma sample i is centred between pixels 2i and 2i + 1.
+    let (u, v) = ((u - 0.5) / 2.0, (v - 0.5) / 2.0);
+    let chroma = mix(width, height, u, v, |at| chroma(picture, at));
+    samples_to_rgb(encoding, bits, element[0], chroma)
+}
+
 /// Interpolates a picture bilinearly at column `u` and row `v`. Returns R'G'B' levels.
 #[must_use]
 pub fn bilinear(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
     let [width, height] = picture.size.to_array().map(|side| side as usize);
-    match &picture.pixels {
-        Pixels::Rgba8(pixels) => mix(width, height, u, v, |at| levels(pixels[at])),
-        Pixels::Nv12 { y, uv, encoding } => {
-            let [luma] = mix(width, height, u, v, |at| [f64::from(y[at])]);
-            // Chroma sample i is centred between pixels 2i and 2i + 1.
-            let (cu, cv) = ((u - 0.5) / 2.0, (v - 0.5) / 2.0);
-            let chroma = |at: usize| [f64::from(uv[at].u), f64::from(uv[at].v)];
-            let chroma = mix(width.div_ceil(2), height.div_ceil(2), cu, cv, chroma);
-            to_rgb(*encoding, luma, chroma)
-        }
-        Pixels::P010 { y, uv, encoding } => {
-            let [luma] = mix(width, height, u, v, |at| [f64::from(y[at] >> 6)]);
-            let (cu, cv) = ((u - 0.5) / 2.0, (v - 0.5) / 2.0);
-            let chroma = |at: usize| [f64::from(uv[at].u >> 6), f64::from(uv[at].v >> 6)];
-            let chroma = mix(width.div_ceil(2), height.div_ceil(2), cu, cv, chroma);
-            samples_to_rgb(*encoding, 10, luma, chroma)
-        }
-    }
+    with_chroma(picture, mix(width, height, u, v, |at| element(picture, at)), u, v)
 }
 
 /// Filters a picture at column `u` and row `v` with the cubic filter of Keys (1981) with a slope of −0.6 at a distance
 /// of one pixel. Chroma is interpolated bilinearly. Returns R'G'B' levels.
 #[must_use]
 pub fn cubic(picture: &Raster, u: f64, v: f64) -> [f64; 3] {
-    let [width, height] = picture.size.to_array().map(|side| side as usize);
-    let filter = |element: &dyn Fn(usize) -> [f64; 3]| cubic_mix(width, height, u, v, element);
-    match &picture.pixels {
-        Pixels::Rgba8(pixels) => filter(&|at| levels(pixels[at])),
-        Pixels::Nv12 { y, uv, encoding } => {
-            let [luma, ..] = filter(&|at| [f64::from(y[at]); 3]);
-            let (cu, cv) = ((u - 0.5) / 2.0, (v - 0.5) / 2.0);
-            let chroma = |at: usize| [f64::from(uv[at].u), f64::from(uv[at].v)];
-            to_rgb(*encoding, luma, mix(width.div_ceil(2), height.div_ceil(2), cu, cv, chroma))
-        }
-        // The kernels sample 10-bit pictures bilinearly.
-        Pixels::P010 { .. } => bilinear(picture, u, v),
+    // The kernels sample 10-bit pictures bilinearly.
+    if let Pixels::P010 { .. } = picture.pixels {
+        return bilinear(picture, u, v);
     }
+    let [width, height] = picture.size.to_array().map(|side| side as usize);
+    with_chroma(picture, cubic_mix(width, height, u, v, |at| element(picture, at)), u, v)
 }
 
 /// Filters a plane of `width` × `height` elements at column `u` and row `v` with the filter of [`cubic`]. Outside the
@@ -309,20 +328,7 @@ pub fn worst_where(found: &Raster, exact: &[Option<[f64; 3]>], sure: &[bool]) ->
     let [width, height] = found.size.to_array().map(|side| side as usize);
     assert_eq!(exact.len(), width * height);
     let mut worst = 0.0_f64;
-    let mut compare = |found: u16, exact: f64| worst = worst.max((f64::from(found) - exact).abs());
-    // The luma and the chroma samples of NV12 or P010.
-    let (lumas, chromas): (Vec<u16>, Vec<[u16; 2]>) = match &found.pixels {
-        Pixels::Rgba8(_) => (Vec::new(), Vec::new()),
-        Pixels::Nv12 { y, uv, .. } => (
-            y.iter().copied().map(u16::from).collect(),
-            uv.iter().map(|uv| [uv.u, uv.v].map(u16::from)).collect(),
-        ),
-        Pixels::P010 { y, .. } => {
-            let samples = found.ten_bits();
-            let (lumas, chromas) = samples.split_at(y.len());
-            (lumas.to_vec(), chromas.chunks_exact(2).map(|uv| [uv[0], uv[1]]).collect())
-        }
-    };
+    let mut compare = |found: f64, exact: f64| worst = worst.max((found - exact).abs());
     match &found.pixels {
         Pixels::Rgba8(pixels) => {
             for (i, (found, exact)) in pixels.iter().zip(exact).enumerate() {
@@ -338,15 +344,17 @@ pub fn worst_where(found: &Raster, exact: &[Option<[f64; 3]>], sure: &[bool]) ->
         }
         Pixels::Nv12 { encoding, .. } | Pixels::P010 { encoding, .. } => {
             let bits = if let Pixels::P010 { .. } = found.pixels { 10 } else { 8 };
-            let [black, _, _, neutral] = extent(encoding.range, bits).map(|sample| sample as u16);
-            for (i, (&found, exact)) in lumas.iter().zip(exact).enumerate() {
+            let [black, _, _, neutral] = extent(encoding.range, bits);
+            for (i, exact) in exact.iter().enumerate() {
+                let found = element(found, i)[0];
                 match exact {
                     _ if !sure[i] => {}
                     None => assert_eq!(found, black, "pixel {i} is seen by no camera"),
                     Some(exact) => compare(found, samples_from_rgb(*encoding, bits, *exact)[0]),
                 }
             }
-            for (i, &[u, v]) in chromas.iter().enumerate() {
+            for i in 0..width.div_ceil(2) * height.div_ceil(2) {
+                let [u, v] = chroma(found, i);
                 let (x, y) = (i % width.div_ceil(2) * 2, i / width.div_ceil(2) * 2);
                 let cell = [(0, 0), (1, 0), (0, 1), (1, 1)]
                     .map(|(dx, dy)| (y + dy).min(height - 1) * width + (x + dx).min(width - 1));
@@ -455,19 +463,10 @@ pub fn colour_sums(
 /// Returns the R'G'B' levels of one pixel, without interpolation.
 fn pixel(picture: &Raster, [x, y]: [usize; 2]) -> [f64; 3] {
     let width = picture.size.x as usize;
-    match &picture.pixels {
-        Pixels::Rgba8(pixels) => levels(pixels[y * width + x]),
-        Pixels::Nv12 { y: lumas, uv, encoding } => {
-            let chroma = uv[y / 2 * width.div_ceil(2) + x / 2];
-            let chroma = [chroma.u, chroma.v].map(f64::from);
-            to_rgb(*encoding, f64::from(lumas[y * width + x]), chroma)
-        }
-        Pixels::P010 { y: lumas, uv, encoding } => {
-            let chroma = uv[y / 2 * width.div_ceil(2) + x / 2];
-            let chroma = [chroma.u, chroma.v].map(|sample| f64::from(sample >> 6));
-            samples_to_rgb(*encoding, 10, f64::from(lumas[y * width + x] >> 6), chroma)
-        }
-    }
+    let element = element(picture, y * width + x);
+    let Some((encoding, bits)) = encoding(picture) else { return element };
+    let chroma = chroma(picture, y / 2 * width.div_ceil(2) + x / 2);
+    samples_to_rgb(encoding, bits, element[0], chroma)
 }
 
 /// Returns the Rec. 709 luma of a pixel. If the levels are integers, the sum before the division has no rounding error.

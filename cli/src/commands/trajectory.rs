@@ -9,7 +9,7 @@ use panoweave::frame::Rate;
 use panoweave::io::text::read_text_from;
 use panoweave::io::video::STANDARD;
 use panoweave::ops::trajectory::{
-    FILE_LIMIT, FrameTimes, Trajectory, TrajectoryError, open_times, parse_times,
+    FILE_LIMIT, Trajectory, TrajectoryError, open_times, parse_times,
 };
 use serde_json::json;
 
@@ -116,7 +116,7 @@ impl Resample {
             let times = self.targets.of(&trajectory)?;
             Ok((trajectory, times))
         })?;
-        let (rows, columns) = (times.iter().count() as u64, 1 + trajectory.columns().len() as u64);
+        let (rows, columns) = (times.len() as u64, 1 + trajectory.columns().len() as u64);
         let (numbers, limit) = (rows.saturating_mul(columns), self.max_numbers);
         if numbers > limit {
             return Err(Failure::OutputNumbers { rows, columns, numbers, limit });
@@ -125,11 +125,11 @@ impl Resample {
         let stream = device.stream()?;
         stages.run("resample", "resampling", || {
             if !to_stdout {
-                return Ok(trajectory.save_resampled(&stream, times.iter(), &self.output)?);
+                return Ok(trajectory.save_resampled(&stream, &times, &self.output)?);
             }
             let mut done = Ok(());
             output::print_with(|out| {
-                match trajectory.write_resampled(&stream, times.iter(), out) {
+                match trajectory.write_resampled(&stream, &times, out) {
                     Err(TrajectoryError::Output(error)) => return Err(error),
                     result => done = result,
                 }
@@ -137,7 +137,7 @@ impl Resample {
             })?;
             Ok(done?)
         })?;
-        let clamped = trajectory.clamped(&times.list);
+        let clamped = trajectory.clamped(&times);
         if as_json {
             return output::print_json(&json!({
                 "input": self.input.to_string_lossy(),
@@ -165,29 +165,13 @@ impl Resample {
     }
 }
 
-/// The output times: a list, or the times of frames.
-struct Times {
-    list: Vec<f64>,
-    frames: Option<FrameTimes>,
-}
-
-impl Times {
-    fn iter(&self) -> impl Iterator<Item = f64> {
-        self.list.iter().copied().chain(self.frames.clone().into_iter().flatten())
-    }
-}
-
 impl Targets {
     /// Returns the times in seconds at which `trajectory` is resampled, from `--fps` or from the file of `--times`.
-    fn of(&self, trajectory: &Trajectory) -> Result<Times, Failure> {
+    fn of(&self, trajectory: &Trajectory) -> Result<Vec<f64>, Failure> {
         match (self.fps, &self.times) {
-            (Some(rate), _) => {
-                Ok(Times { list: Vec::new(), frames: Some(trajectory.frame_times(rate)?) })
-            }
+            (Some(rate), _) => Ok(trajectory.frame_times(rate)?),
             (None, Some(file)) => {
-                let list =
-                    opened(file, |file| open_times(file), |text, name| parse_times(text, name))?;
-                Ok(Times { list, frames: None })
+                Ok(opened(file, |file| open_times(file), |text, name| parse_times(text, name))?)
             }
             (None, None) => Err(Failure::Usage("there are no output times; give --fps or --times")),
         }

@@ -12,7 +12,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet as Lines};
 use panoweave::geometry::homography::HomographyError;
 use panoweave::geometry::rig::RigError;
 use panoweave::io::text::TEXT_LIMIT;
-use panoweave::ops::trajectory::{RowError, TrajectoryError};
+use panoweave::ops::trajectory::TrajectoryError;
 use serde_json::json;
 
 use crate::output;
@@ -79,9 +79,8 @@ impl<'a> Snippet<'a> {
             Failure::Homography(HomographyError::NotANumber { file, line, word }) => {
                 (file, *line, 1, word.as_str())
             }
-            Failure::Trajectory(TrajectoryError::Line { file, line, fault }) => {
-                let word = if let RowError::NotANumber { word, .. } = fault { word } else { "" };
-                (file, *line, 1, word)
+            Failure::Trajectory(TrajectoryError::Line { file, line, word, .. }) => {
+                (file, *line, 1, word.as_str())
             }
             _ => return None,
         };

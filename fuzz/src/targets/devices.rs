@@ -13,7 +13,7 @@ use panoweave::frame::{
 };
 use panoweave::geometry::Canvas;
 use panoweave::io::picture::Picture;
-use panoweave::ops::convolve::{Intermediate, SeparableFilter, Taps};
+use panoweave::ops::convolve::{SeparableFilter, Taps};
 use panoweave::ops::features::{FeatureOptions, good_features};
 use panoweave::ops::ssim::compare_pictures;
 use panoweave::ops::stitch::{Colours, Lookup, StitchOptions, stitch};
@@ -305,11 +305,10 @@ fn convolutions(input: &mut Unstructured<'_>) -> Result<bool> {
     let levels = bytes(input, size.element_product() as usize)?;
     let levels: Vec<f32> = levels.into_iter().map(f32::from).collect();
     let compute = |stream: &Stream| {
-        let filter = SeparableFilter::new(stream, &horizontal, &vertical).ok()?;
+        let mut filter = SeparableFilter::new(stream, &horizontal, &vertical).ok()?;
         let picture = Image::from_slice(stream, size.x, size.y, &levels).ok()?;
         let mut made = Image::new(stream.device(), size.x, size.y).ok()?;
-        let mut between = Intermediate::default();
-        filter.convolve(stream, picture.view(), &mut between, made.view_mut()).ok()?;
+        filter.convolve(stream, picture.view(), made.view_mut()).ok()?;
         made.download(stream).ok()
     };
     let Some([own, judge]) = both(compute) else { return Ok(false) };

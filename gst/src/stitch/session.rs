@@ -14,7 +14,7 @@ use panoweave::live::{
     ColourOptions, FailureOptions, InputFormats, LiveOptions, Pace, StitchedFrame, StitchedFrames,
     Stitcher, Submitted,
 };
-use panoweave::ops::colour::{Colour, matched_frames};
+use panoweave::ops::colour::{Colour, matched};
 use panoweave::ops::stitch::{Colours, StitchOptions};
 use panoweave::ops::view::{Track, Viewer, VirtualCamera};
 
@@ -90,7 +90,7 @@ impl Session {
         };
         if let (true, Some(frames)) = (follow, input::frames(inputs)) {
             let anchor = settings.anchor();
-            let matched = matched_frames(&stream, &frames, &warp, &stitch.vignettes, anchor)?;
+            let matched = matched(&stream, &frames, &warp, &stitch.vignettes, anchor)?;
             stitch.colours = matched.unwrap_or(stitch.colours);
         }
         let per_second = formats.rate.map_or(30.0, Rate::per_second);

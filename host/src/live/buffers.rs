@@ -11,7 +11,7 @@ use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
 use crate::io::video::DecodedFrame;
 use crate::lock::lock;
-use crate::ops::vitals::{Vitals, VitalsSampler};
+use crate::ops::vitals::{MAX_PICTURES, Vitals, VitalsSampler};
 
 /// A buffer for one camera's frame, in page-locked host memory and on the device.
 #[derive(Debug)]

@@ -29,9 +29,7 @@ use super::options::ColourOptions;
 use super::shared::Shared;
 use crate::device::{DeviceError, Event, Pinned, Priority, Stream, insist};
 use crate::lock::lock;
-use crate::ops::colour::{
-    ColourMatcher, ColourTracker, Colours, EstimateLimits, MAX_OVERLAPS, Overlap,
-};
+use crate::ops::colour::{ColourMatcher, ColourTracker, Colours, MAX_OVERLAPS, Overlap};
 use crate::ops::stitch::{StitchError, Vignettes};
 
 /// The number of consecutive failures of the analysis after which the colour correction and the seam search are
@@ -87,14 +85,13 @@ impl Follower {
         let options = shared.options.colour;
         let current = shared.current();
         let (manual, cameras) = (current.stitch.colours, current.warp.warp.sources().len());
-        // `LiveOptions::check` has accepted the options.
-        let mut tracker = ColourTracker::new(options.tracker).unwrap_or_default();
+        let mut tracker = ColourTracker::new(options.frame_rate);
         tracker.begin_at(manual);
         Ok(Self {
             stream: Stream::new(&shared.device, Priority::Default)?,
             sums: Pinned::new(&shared.device, MAX_OVERLAPS as usize)?,
             options,
-            matcher: ColourMatcher::new(cameras, EstimateLimits::default(), options.anchor),
+            matcher: ColourMatcher::new(cameras, options.anchor),
             tracker,
             manual,
             running: None,
@@ -279,7 +276,7 @@ impl Follower {
             // is idle.
             unsafe { overlaps.submit(&self.stream, &views(&frames), &mut summing)? };
             // SAFETY: `self.sums`, to which the device copies the sums, is read and freed only when the stream is idle.
-            unsafe { summing.submit_download(&self.stream, &mut self.sums)? };
+            unsafe { summing.sums.submit_download(&self.stream, &mut self.sums)? };
         }
         if let (true, Some(seam)) = (*seam, &warp.weights) {
             // SAFETY: every search for this warp's seams runs on this stream, so no two searches run at the same time.

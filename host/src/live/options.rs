@@ -10,7 +10,7 @@ use super::input_formats::InputFormats;
 use super::pairing::PairingOptions;
 use crate::frame::PixelFormat;
 use crate::geometry::MAX_CANVAS_AREA;
-use crate::ops::colour::{ColourTracker, ColourTrackerOptions, EVERY, every_at_rate};
+use crate::ops::colour::{EVERY, FRAME_RATE, every_at_rate};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::StitchOptions;
 
@@ -41,9 +41,9 @@ pub struct ColourOptions {
     pub follow: bool,
     /// The number of frames from one analysis to the next, at least 1.
     pub every: u32,
-    /// The options of the [`ColourTracker`], which limit the change of the colours from frame to frame.
-    /// [`at_rate`](Self::at_rate) adapts them to the frame rate.
-    pub tracker: ColourTrackerOptions,
+    /// The number of frames per second, to which [`ColourTracker`](crate::ops::colour::ColourTracker) adapts the change
+    /// of the colours from frame to frame.
+    pub frame_rate: f64,
     /// The time limit for an analysis. An analysis that exceeds it counts as failed.
     pub deadline: Duration,
     /// The camera that keeps its colours. The other cameras are matched to it. If `None`, all cameras share the
@@ -60,12 +60,10 @@ pub struct ColourOptions {
 
 impl ColourOptions {
     /// Returns the default options for cameras with this number of frames per second. The colours change as fast, in
-    /// time, as those of cameras with 30 frames per second and the default options. See
-    /// [`ColourTrackerOptions::at_rate`].
+    /// time, as those of cameras with 30 frames per second and the default options.
     #[must_use]
     pub fn at_rate(per_second: f64) -> Self {
-        let tracker = ColourTrackerOptions::at_rate(per_second);
-        Self { every: every_at_rate(per_second), tracker, ..Self::default() }
+        Self { every: every_at_rate(per_second), frame_rate: per_second, ..Self::default() }
     }
 }
 
@@ -75,7 +73,7 @@ impl Default for ColourOptions {
         Self {
             follow: true,
             every: EVERY,
-            tracker: ColourTrackerOptions::default(),
+            frame_rate: FRAME_RATE,
             deadline: Duration::from_secs(2),
             anchor: None,
             keep_highlights: false,
@@ -159,7 +157,6 @@ impl LiveOptions {
         if let Some((_, text)) = checks.iter().find(|(is_wrong, _)| *is_wrong) {
             return Err(LiveError::invalid(text));
         }
-        ColourTracker::new(self.colour.tracker).map_err(LiveError::invalid)?;
         self.failure.as_ref().map_or(Ok(()), FailureOptions::check)?;
         Ok(self.stitch.check(cameras)?)
     }

@@ -293,7 +293,7 @@ impl Worker {
         if let Some((sampler, results)) = vitals.as_mut().filter(|_| !analysed.is_empty()) {
             // SAFETY: the results are read, and `output` is dropped, only after the panorama is done or the streams are
             // drained.
-            unsafe { sampler.submit_download(download, results)? };
+            unsafe { sampler.vitals.submit_download(download, results)? };
         }
         if let Some(host) = host {
             // SAFETY: the host memory of `output` is read, and `output` is dropped, only after the panorama is done or

@@ -3,18 +3,19 @@
 //! Each batch has a row of source times in `times` and a row of target times in `targets`. `values` has a row for each
 //! source time, and `out` a row for each target time; the rows of a batch follow those of the previous batch.
 //! [`kernels_gpu::resample`] defines the computation. The times are f32 if the values are f32, bf16 or f16, and f64 if
-//! the values are f64. Large times would be imprecise as f32, so [`rebased`] makes them relative to the first source
-//! time.
+//! the values are f64. Large times, such as seconds since 1970, are imprecise as f32; make them relative to the first
+//! source time.
 //!
 //! The kernel detects invalid times, so that the host does not need to copy the times to check them.
 
+use bytemuck::Pod;
 use half::{bf16, f16};
 use kernels_gpu::resample::{
     ResampleBf16, ResampleBf16x8, ResampleF16, ResampleF16x8, ResampleF32, ResampleF32x4,
     ResampleF64,
 };
 use shared_types::resample::{
-    BLOCK_THREADS, F32x4, FINE, Half8, MAX_STAGED, Number, ResampleFault, TARGETS, fault_of,
+    BLOCK_THREADS, F32x4, FINE, Half8, MAX_STAGED, ResampleFault, TARGETS, fault_of,
 };
 use thiserror::Error;
 
@@ -25,51 +26,19 @@ use cuda_std::{DeviceSliceMut, DeviceView, DeviceViewMut};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ResampleError {
-    /// The number of rows or columns of an image does not match that of the other images.
-    #[error("resampling: image `{what}` has {found} {axis}; it must have {expected}")]
-    Size {
-        /// The name of the image, a field of [`Resampling`].
-        what: &'static str,
-        /// The axis: `rows` or `columns`.
-        axis: &'static str,
-        /// The image's number of rows or columns.
-        found: u64,
-        /// The required number of rows or columns.
-        expected: u64,
-    },
-    /// There are more items than one resampling supports.
-    #[error("resampling: {found} {what} are too many; at most {most} are supported")]
-    TooMany {
-        /// The kind of items that are too many, such as `columns`.
-        what: &'static str,
-        /// The number of these items.
-        found: u64,
-        /// The maximum number of these items.
-        most: u64,
-    },
-    /// A source time is less than the previous one, or is not finite.
-    #[error(
-        "resampling: source time {index} of batch {batch} is less than the previous time or not a finite number; times must be finite and ascending"
-    )]
-    Source {
-        /// The index of the batch, from 0.
-        batch: u32,
-        /// The index of the time in the batch, from 0.
-        index: u32,
-    },
-    /// A target time is not finite.
-    #[error(
-        "resampling: target time {index} of batch {batch} is not a finite number; correct or remove it"
-    )]
-    Target {
-        /// The index of the batch, from 0.
-        batch: u32,
-        /// The index of the time in the batch, from 0.
-        index: u32,
-    },
+    /// The sizes of the images or a time is invalid.
+    #[error("resampling: {0}")]
+    Invalid(String),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+impl ResampleError {
+    /// Returns the error for more items than one resampling supports.
+    pub(crate) fn too_many(what: &str, found: u64, most: u32) -> Self {
+        Self::Invalid(format!("{found} {what} are too many; at most {most} are supported"))
+    }
 }
 
 /// The input and output images of one resampling.
@@ -86,9 +55,9 @@ pub struct Resampling<'a, V: Sampled> {
 }
 
 /// A number type that a [`Resampler`] can interpolate: f64, f32, bf16 or f16.
-pub trait Sampled: Number {
+pub trait Sampled: Pod {
     /// The number type of source and target times: f64 for f64 values, and f32 for all others.
-    type Time: Number;
+    type Time: Pod;
 
     /// Submits the kernel. Uses the kernel variant in which each thread moves 16 bytes if the length and the alignment
     /// of the rows allow it.
@@ -103,7 +72,7 @@ pub trait Sampled: Number {
 
 /// Returns a view of an image in 16-byte elements, or `None` if the length or the alignment of the rows does not allow
 /// it.
-fn wide<V: Number, W: bytemuck::Pod>(image: &Image<V>) -> Option<DeviceView<'_, W>> {
+fn wide<V: Pod, W: Pod>(image: &Image<V>) -> Option<DeviceView<'_, W>> {
     let numbers = (size_of::<W>() / size_of::<V>()) as u32;
     let fits = image.width().is_multiple_of(numbers)
         && image.pitch().is_multiple_of(16)
@@ -119,7 +88,7 @@ fn wide<V: Number, W: bytemuck::Pod>(image: &Image<V>) -> Option<DeviceView<'_, 
 
 /// Returns a writable view of an image in 16-byte elements, or `None` if the length or the alignment of the rows does
 /// not allow it.
-fn wide_mut<V: Number, W: bytemuck::Pod>(image: &mut Image<V>) -> Option<DeviceViewMut<'_, W>> {
+fn wide_mut<V: Pod, W: Pod>(image: &mut Image<V>) -> Option<DeviceViewMut<'_, W>> {
     let (width, height) = wide::<V, W>(image)?.size();
     let (data, pitch, place) = (image.as_ptr(), image.pitch(), image.device().place());
     // SAFETY: the view covers exactly the image's memory, which stays exclusively borrowed as long as the view exists.
@@ -167,9 +136,6 @@ pub struct Resampler {
 
 impl Resampler {
     /// Creates a resampler on the stream's device.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if an allocation fails.
     #[track_caller]
     pub fn new(stream: &Stream) -> Result<Self, DeviceError> {
         Ok(Self { fault: Buffer::from_slice(stream, &[FINE])? })
@@ -177,10 +143,6 @@ impl Resampler {
 
     /// Submits a resampling without waiting. If times are invalid, the results are unspecified and
     /// [`check`](Self::check) returns an error.
-    ///
-    /// # Errors
-    /// Returns [`ResampleError::Size`] if the sizes of the images do not match, [`ResampleError::TooMany`] if there is
-    /// too much data for one launch, or [`ResampleError::Device`] if the device fails.
     #[track_caller]
     pub fn submit<V: Sampled>(
         &mut self,
@@ -191,19 +153,19 @@ impl Resampler {
         let batches = times.height();
         let rows = |each: u32| u64::from(each) * u64::from(batches);
         for (what, axis, found, expected) in [
-            ("targets", "rows", targets.height().into(), batches.into()),
-            ("values", "rows", values.height().into(), rows(times.width())),
-            ("out", "rows", out.height().into(), rows(targets.width())),
-            ("out", "columns", out.width().into(), values.width().into()),
+            ("targets", "rows", targets.height(), u64::from(batches)),
+            ("values", "rows", values.height(), rows(times.width())),
+            ("out", "rows", out.height(), rows(targets.width())),
+            ("out", "columns", out.width(), values.width().into()),
         ] {
-            if found != expected {
-                return Err(ResampleError::Size { what, axis, found, expected });
+            if u64::from(found) != expected {
+                let text = format!("image `{what}` has {found} {axis}; it must have {expected}");
+                return Err(ResampleError::Invalid(text));
             }
         }
-        let most = u64::from(u32::MAX / TARGETS);
-        if u64::from(out.width()) > most {
-            let (what, found) = ("columns", out.width().into());
-            return Err(ResampleError::TooMany { what, found, most });
+        let most = u32::MAX / TARGETS;
+        if out.width() > most {
+            return Err(ResampleError::too_many("columns", out.width().into(), most));
         }
         // If there are few target times, assign fewer of them to each block, so that there are enough blocks for all
         // multiprocessors.
@@ -211,10 +173,9 @@ impl Resampler {
         let divided = [1, 2, 4].map(|parts| rows(targets.width().div_ceil(TARGETS / parts)));
         let enough = |blocks: &u64| *blocks >= 2 * u64::from(processors);
         let blocks = divided.into_iter().find(enough).unwrap_or(divided[2]);
-        let most = u64::from(u32::MAX / BLOCK_THREADS);
-        if blocks > most {
-            let (what, found) = ("blocks of target times", blocks);
-            return Err(ResampleError::TooMany { what, found, most });
+        let most = u32::MAX / BLOCK_THREADS;
+        if blocks > most.into() {
+            return Err(ResampleError::too_many("blocks of target times", blocks, most));
         }
         let staged = times.width() as usize * size_of::<V::Time>();
         let config = LaunchConfig {
@@ -225,27 +186,20 @@ impl Resampler {
     }
 
     /// Waits for the submitted work. Returns an error if the work since the last check has found an invalid time.
-    ///
-    /// # Errors
-    /// Returns the first invalid time as [`ResampleError::Source`] or [`ResampleError::Target`], or
-    /// [`ResampleError::Device`] if the device fails.
     #[track_caller]
     pub fn check(&mut self, stream: &Stream) -> Result<(), ResampleError> {
         let code = self.fault.download(stream)?[0];
         let Some((batch, fault, index)) = fault_of(code) else { return Ok(()) };
         self.fault.upload(stream, &[FINE])?;
-        Err(match fault {
-            ResampleFault::Source => ResampleError::Source { batch, index },
-            ResampleFault::Target => ResampleError::Target { batch, index },
-        })
+        // Batches and times count from 0.
+        let text = match fault {
+            ResampleFault::Source => format!(
+                "source time {index} of batch {batch} is less than the previous time or not a finite number; times must be finite and ascending"
+            ),
+            ResampleFault::Target => format!(
+                "target time {index} of batch {batch} is not a finite number; correct or remove it"
+            ),
+        };
+        Err(ResampleError::Invalid(text))
     }
-}
-
-/// Returns the first source time, and the source and target times relative to the first source time as f32. The
-/// differences keep their precision in f32 even if the times are large.
-#[must_use]
-pub fn rebased(times: &[f64], targets: &[f64]) -> (f64, Vec<f32>, Vec<f32>) {
-    let origin = times.first().copied().unwrap_or(0.0);
-    let less = |times: &[f64]| times.iter().map(|time| (time - origin) as f32).collect();
-    (origin, less(times), less(targets))
 }

@@ -4,31 +4,24 @@
 //! [`Vitals::checksum`] is equal for equal pictures, and [`Vitals::variance`] is near 0 for a picture of one colour.
 //! This module does not judge the results; [`live`](crate::live) does.
 
-use cuda_std::DeviceView;
+use cuda_std::{DeviceTable, DeviceView};
 use kernels_gpu::vitals::{SamplePictures, SamplePicturesP010};
-use shared_types::vitals::{BLOCK_THREADS, DeviceFourPictures, MAX_PICTURES};
+use shared_types::vitals::BLOCK_THREADS;
 use thiserror::Error;
 
+pub(crate) use shared_types::vitals::MAX_PICTURES;
 pub use shared_types::vitals::{SAMPLES, Vitals};
 
-use crate::device::{Buffer, Device, DeviceError, LaunchConfig, Pinned, Stream};
+use crate::device::{Buffer, Device, DeviceError, LaunchConfig, Stream};
 use crate::frame::FrameView;
 
 /// The error if the number or the size of the pictures is wrong, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum VitalsError {
-    /// There are no pictures, or too many.
-    #[error("sampling pictures: {0} pictures were passed; pass 1 to {MAX_PICTURES}")]
-    Count(usize),
-    /// Some pictures are P010, and others are not.
-    #[error(
-        "sampling pictures: picture {0} (counted from 0) differs from the first one in depth; sample P010 pictures apart from others"
-    )]
-    Depth(usize),
-    /// A picture has no pixels.
-    #[error("sampling pictures: picture {0} (counted from 0) has no pixels; leave it out")]
-    Empty(usize),
+    /// The number, the size or the formats of the pictures are invalid.
+    #[error("sampling pictures: {0}")]
+    Invalid(String),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -37,26 +30,18 @@ pub enum VitalsError {
 /// Samples pictures. Owns the device memory for the results of one launch.
 #[derive(Debug)]
 pub struct VitalsSampler {
-    vitals: Buffer<Vitals>,
+    /// [`MAX_PICTURES`] elements. Element `i` belongs to picture `i` of the latest launch.
+    pub(crate) vitals: Buffer<Vitals>,
 }
 
 impl VitalsSampler {
-    /// The number of elements that the host memory for [`submit`](Self::submit) must have.
-    pub(crate) const LEN: u32 = MAX_PICTURES;
-
     /// Allocates the memory on `device`.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the allocation fails.
     #[track_caller]
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(Self { vitals: Buffer::new(device, MAX_PICTURES)? })
     }
 
     /// Samples 1 to 16 pictures, which may differ in size and format, and waits for the results.
-    ///
-    /// # Errors
-    /// Returns [`VitalsError`] if there are too few or too many pictures, a picture is empty, or the device fails.
     #[track_caller]
     pub fn sample(
         &mut self,
@@ -82,59 +67,43 @@ impl VitalsSampler {
         stream: &Stream,
         pictures: &[FrameView<'_>],
     ) -> Result<(), VitalsError> {
-        let Some(first) = pictures.first().filter(|_| pictures.len() <= MAX_PICTURES as usize)
-        else {
-            return Err(VitalsError::Count(pictures.len()));
+        let invalid = |text: String| Err(VitalsError::Invalid(text));
+        let count = pictures.len();
+        let table = DeviceTable::new(&pictures.iter().map(bytes).collect::<Vec<_>>());
+        let (Some(first), Some(table)) = (pictures.first(), table) else {
+            return invalid(format!("{count} pictures were passed; pass 1 to {MAX_PICTURES}"));
         };
-        if let Some(empty) = pictures.iter().position(|p| p.format().size.min_element() == 0) {
-            return Err(VitalsError::Empty(empty));
-        }
         let bits = |picture: &FrameView<'_>| picture.format().pixels.bits();
         let deep = bits(first) > 8;
-        if let Some(other) = pictures.iter().position(|picture| bits(picture) != bits(first)) {
-            return Err(VitalsError::Depth(other));
+        for (i, picture) in pictures.iter().enumerate() {
+            let text = if picture.format().size.min_element() == 0 {
+                "has no pixels; leave it out"
+            } else if bits(picture) != bits(first) {
+                "differs from the first one in depth; sample P010 pictures apart from others"
+            } else {
+                continue;
+            };
+            return invalid(format!("picture {i} (counted from 0) {text}"));
         }
-        // Blocks for pictures that do not exist are not launched, so any picture can stand in for them.
-        let four = |from: usize| {
-            let [a, b, c, d] = [0, 1, 2, 3].map(|i| bytes(pictures.get(from + i).unwrap_or(first)));
-            DeviceFourPictures { a, b, c, d }
-        };
         let is_rgba = |picture: &FrameView<'_>| matches!(picture, FrameView::Rgba8(_));
         let rgba = pictures.iter().rev().fold(0, |bits, p| bits << 1 | u32::from(is_rgba(p)));
         let config = LaunchConfig {
-            grid: [pictures.len() as u32, 1, 1],
+            grid: [count as u32, 1, 1],
             block: [BLOCK_THREADS, 1, 1],
             dynamic_shared: 0,
         };
-        let (first, second, third, fourth) = (four(0), four(4), four(8), four(12));
-        let out = self.vitals.view_mut();
+        let (pictures, out) = (table, self.vitals.view_mut());
         // SAFETY: the grid has one block of `BLOCK_THREADS` threads for each picture, of which there are at most
         // `MAX_PICTURES`, and `self.vitals` has that many elements. No picture is empty. Either all pictures are P010,
         // or none of them and `rgba` matches the formats, so the kernel reads only the bytes of the pictures.
         let launched = unsafe {
             if deep {
-                let kernel = SamplePicturesP010 { first, second, third, fourth, out };
-                stream.launch_unchecked(&config, &kernel)
+                stream.launch_unchecked(&config, &SamplePicturesP010 { pictures, out })
             } else {
-                let kernel = SamplePictures { first, second, third, fourth, rgba, out };
-                stream.launch_unchecked(&config, &kernel)
+                stream.launch_unchecked(&config, &SamplePictures { pictures, rgba, out })
             }
         };
-        launched.map_err(VitalsError::from)
-    }
-
-    /// Submits the copy of the results to `results`, which must have [`LEN`](Self::LEN) elements, without waiting.
-    /// Element `i` belongs to picture `i`; elements without a picture are unspecified.
-    ///
-    /// # Safety
-    /// `results` must stay valid, and must not be accessed, until the copy is done.
-    pub(crate) unsafe fn submit_download(
-        &self,
-        stream: &Stream,
-        results: &mut Pinned<Vitals>,
-    ) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees that `results` stays valid and is not accessed until the copy is done.
-        unsafe { self.vitals.submit_download(stream, results) }
+        Ok(launched?)
     }
 }
 

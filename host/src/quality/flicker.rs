@@ -17,7 +17,7 @@
 
 use glam::UVec2;
 
-use super::{Levels, NOBODY, QualityError, check_count, check_size};
+use super::{Levels, NOBODY, QualityError, check_owners, check_size};
 use crate::video::AtFrame;
 
 /// The maximum number of columns and rows of blocks into which the panorama is divided.
@@ -75,16 +75,11 @@ impl FlickerMeter {
     /// Creates a meter for frames of `size` pixels. `owners` contains the index of the camera of each pixel, row by
     /// row, or [`NOBODY`] at pixels to which no camera contributes. Blocks in which cameras see fewer than half of the
     /// pixels are not measured, unless all blocks are like this.
-    ///
-    /// # Errors
-    /// Returns [`QualityError::Count`] if `owners` does not have one element per pixel, and [`QualityError::Size`] if a
-    /// side of `size` is 0.
     pub fn new(size: UVec2, owners: &[u8]) -> Result<Self, QualityError> {
         if size.min_element() == 0 {
-            let expected = size.max(UVec2::ONE);
-            return Err(QualityError::Size { what: "panorama", found: size, expected });
+            check_size("panorama", size, size.max(UVec2::ONE))?;
         }
-        check_count("owners", owners.len(), size)?;
+        check_owners(owners, size)?;
         let blocks = BLOCKS.min(size);
         let many = blocks.element_product() as usize;
         let mut counts = vec![(0_u64, 0_u64); many];
@@ -111,9 +106,6 @@ impl FlickerMeter {
     }
 
     /// Adds the next frame of the video, and returns its measurements.
-    ///
-    /// # Errors
-    /// Returns [`QualityError::Size`] if the frame does not have the size that was passed to [`new`](Self::new).
     pub fn add(&mut self, levels: &Levels<'_>) -> Result<FlickerFrame, QualityError> {
         check_size("frame", levels.size(), self.size)?;
         self.means.rotate_right(1);

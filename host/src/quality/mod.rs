@@ -33,50 +33,31 @@ pub use seam::{
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum QualityError {
-    /// A picture or frame does not have the required size.
-    #[error("quality: the {what} is {}×{} pixels; it must be {}×{}", found.x, found.y, expected.x, expected.y)]
-    Size {
-        /// The name of the input, such as `panorama`.
-        what: &'static str,
-        /// The input's size.
-        found: UVec2,
-        /// The required size.
-        expected: UVec2,
-    },
-    /// A set does not have a frame for each of the measured cameras.
-    #[error(
-        "quality: {found} frames were passed, but the measured cameras need at least {expected}; pass one frame per camera of the warp"
-    )]
-    Frames {
-        /// The number of frames.
-        found: usize,
-        /// The required number of frames.
-        expected: usize,
-    },
-    /// The number of owners (camera indices) or of weights differs from the number of pixels.
-    #[error("quality: there are {found} {what} for a panorama of {}×{} pixels; there must be one per pixel", size.x, size.y)]
-    Count {
-        /// The name of the input, such as `owners`.
-        what: &'static str,
-        /// The number of elements of the input.
-        found: usize,
-        /// The panorama's size.
-        size: UVec2,
-    },
+    /// The number or the size of the inputs is wrong.
+    #[error("quality: {0}")]
+    Invalid(String),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
 
 /// Checks that an input has the expected size.
-fn check_size(what: &'static str, found: UVec2, expected: UVec2) -> Result<(), QualityError> {
-    if found == expected { Ok(()) } else { Err(QualityError::Size { what, found, expected }) }
-}
-
-/// Checks that an input has one element per pixel.
-fn check_count(what: &'static str, found: usize, size: UVec2) -> Result<(), QualityError> {
-    if found as u64 == u64::from(size.x) * u64::from(size.y) {
+fn check_size(what: &str, found: UVec2, expected: UVec2) -> Result<(), QualityError> {
+    if found == expected {
         return Ok(());
     }
-    Err(QualityError::Count { what, found, size })
+    let ([w, h], [x, y]) = (found.to_array(), expected.to_array());
+    Err(QualityError::Invalid(format!("the {what} is {w}×{h} pixels; it must be {x}×{y}")))
+}
+
+/// Checks that there is an owner (the index of a camera) for each pixel.
+fn check_owners(owners: &[u8], size: UVec2) -> Result<(), QualityError> {
+    let (found, [x, y]) = (owners.len(), size.to_array());
+    if found as u64 == u64::from(x) * u64::from(y) {
+        return Ok(());
+    }
+    let text = format!(
+        "there are {found} owners for a panorama of {x}×{y} pixels; there must be one per pixel"
+    );
+    Err(QualityError::Invalid(text))
 }

@@ -70,9 +70,6 @@ pub fn colour_score(levels: f64) -> f64 {
 
 impl OverlapMeter {
     /// Finds the overlap of two cameras of a warp, and waits for the result. Returns `None` if they do not overlap.
-    ///
-    /// # Errors
-    /// Returns [`QualityError::Device`] if the device fails.
     #[track_caller]
     pub fn new(
         stream: &Stream,
@@ -94,19 +91,11 @@ impl OverlapMeter {
     /// Leaves out the pixels at which one of the two cameras' pictures is transparent, because stitching ignores them
     /// (see [`Picture::mask`]). `pictures` contains one picture per camera of the warp. Returns `None` if no pixel
     /// remains.
-    ///
-    /// # Errors
-    /// Returns [`QualityError::Size`] if a picture does not have the size of its camera's picture.
     pub fn unmasked<P: Pixel>(
         mut self,
         pictures: &[Picture<P>],
     ) -> Result<Option<Self>, QualityError> {
-        let [Some(left), Some(right)] = self.cameras.map(|camera| pictures.get(camera)) else {
-            let (found, last) = (pictures.len(), self.cameras[0].max(self.cameras[1]));
-            return Err(QualityError::Frames { found, expected: last + 1 });
-        };
-        check_size("first camera's picture", left.size(), self.sources[0])?;
-        check_size("second camera's picture", right.size(), self.sources[1])?;
+        let [left, right] = self.pair(pictures, Picture::size)?;
         let all = self.pixels.len();
         let shown = |picture: &Picture<P>, [x, y]: [u16; 2]| {
             let at = usize::from(y) * picture.width() as usize + usize::from(x);
@@ -115,6 +104,24 @@ impl OverlapMeter {
         self.pixels.retain(|pixel| shown(left, pixel.left) && shown(right, pixel.right));
         self.share *= self.pixels.len() as f64 / all as f64;
         Ok((!self.pixels.is_empty()).then_some(self))
+    }
+
+    /// Returns the pictures of the two cameras from those of all cameras of the warp.
+    fn pair<'p, P>(
+        &self,
+        pictures: &'p [P],
+        size: impl Fn(&P) -> UVec2,
+    ) -> Result<[&'p P; 2], QualityError> {
+        let [Some(left), Some(right)] = self.cameras.map(|camera| pictures.get(camera)) else {
+            let (found, last) = (pictures.len(), self.cameras[0].max(self.cameras[1]));
+            return Err(QualityError::Invalid(format!(
+                "{found} frames were passed, but the measured cameras need at least {}; pass one frame per camera of the warp",
+                last + 1
+            )));
+        };
+        check_size("first camera's picture", size(left), self.sources[0])?;
+        check_size("second camera's picture", size(right), self.sources[1])?;
+        Ok([left, right])
     }
 
     /// Returns the fraction of the panorama's pixels in the overlap, 0 to 1.
@@ -133,22 +140,13 @@ impl OverlapMeter {
     /// stitch, the corrections first change each level `c` to `255 · clamp(gain · v · c / 255, 0, 1)^gamma`, where `v`
     /// is the factor that undoes the camera's vignetting. For NV12 and P010, each pixel is converted to RGB with the
     /// nearest chroma sample.
-    ///
-    /// # Errors
-    /// Returns [`QualityError::Size`] if a frame does not have the size of its camera's picture.
     pub fn measure(
         &self,
         frames: &[Frame<'_>],
         colours: &Colours,
         vignettes: &Vignettes,
     ) -> Result<CameraDifference, QualityError> {
-        let [Some(left), Some(right)] = self.cameras.map(|camera| frames.get(camera)) else {
-            let (found, last) = (frames.len(), self.cameras[0].max(self.cameras[1]));
-            return Err(QualityError::Frames { found, expected: last + 1 });
-        };
-        let found = [left, right].map(|frame| frame.format().size);
-        check_size("first camera's picture", found[0], self.sources[0])?;
-        check_size("second camera's picture", found[1], self.sources[1])?;
+        let [left, right] = self.pair(frames, |frame| frame.format().size)?;
         let [a, b] = self.cameras;
         let [left, right] = [(left, a), (right, b)]
             .map(|(frame, camera)| Corrected::new(frame, colours[camera], vignettes[camera]));

@@ -21,7 +21,7 @@
 use glam::UVec2;
 use shared_types::stitch::MIN_WEIGHT;
 
-use super::{Levels, QualityError, check_count, check_size};
+use super::{Levels, QualityError, check_owners, check_size};
 use crate::warp::{Plane, Warp};
 
 /// The value that stands for no camera in a list of owners. The owner of a pixel is the camera with the largest weight.
@@ -146,11 +146,8 @@ impl SeamLine {
     /// Finds the line between the cameras in a panorama of `size` pixels. `owners` contains the index of the camera of
     /// each pixel, row by row, or [`NOBODY`] at pixels to which no camera contributes. For each span, excludes the
     /// positions at which one of the four pixels to read is outside the panorama or on the wrong side of the line.
-    ///
-    /// # Errors
-    /// Returns [`QualityError::Count`] if `owners` does not have one element per pixel.
     pub fn new(owners: &[u8], size: UVec2) -> Result<Self, QualityError> {
-        check_count("owners", owners.len(), size)?;
+        check_owners(owners, size)?;
         let at = |x: u32, y: u32| owners[y as usize * size.x as usize + x as usize];
         let mut places = SPANS.map(|_| Vec::new());
         for y in 0..size.y {
@@ -182,9 +179,6 @@ impl SeamLine {
 
     /// Measures the visibility of the seam in a panorama. Returns `None` if there is no position to measure, because
     /// the areas of the cameras do not touch, or because the area of one camera is only a narrow strip.
-    ///
-    /// # Errors
-    /// Returns [`QualityError::Size`] if the panorama does not have the size that was passed to [`new`](Self::new).
     pub fn visibility(&self, levels: &Levels<'_>) -> Result<Option<SeamVisibility>, QualityError> {
         check_size("panorama", levels.size(), self.size)?;
         let spans = self.places.iter().zip(SPANS);

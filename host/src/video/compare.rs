@@ -209,7 +209,7 @@ pub fn compare_videos(
             Some(buffers) => buffers,
             None => {
                 let [a, b] = formats.map(|format| DeviceFrame::new(device, format));
-                buffers.insert((Comparer::new(device, sizes[0], 1)?, [a?, b?]))
+                buffers.insert((Comparer::new(&stream, sizes[0])?, [a?, b?]))
             }
         };
         for (feed, on_device) in feeds.iter_mut().zip(&mut *frames) {
@@ -218,7 +218,7 @@ pub fn compare_videos(
             }
         }
         comparer.submit(&stream, compared(frames)?, None)?;
-        let Some(similarity) = comparer.take()? else { break None };
+        let similarity = comparer.result(&stream)?;
         totals.add(number, similarity);
         each(&FrameSimilarity { frame: number, time: rate.time(number), similarity });
     };

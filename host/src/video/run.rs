@@ -17,7 +17,7 @@ use crate::io::video::{Stop, VideoError, VideoFrame, VideoSink, VideoSource};
 use crate::live::{
     ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, Pace, Stitcher,
 };
-use crate::ops::colour::{Colours, matched_frames};
+use crate::ops::colour::{Colours, matched};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{StitchOptions, Vignettes};
 use crate::ops::view::VirtualCamera;
@@ -308,7 +308,7 @@ fn first_colours(
             None => return Ok(None),
         });
     }
-    Ok(matched_frames(&stream, &frames, warp, vignettes, anchor).map_err(LiveError::from)?)
+    Ok(matched(&stream, &frames, warp, vignettes, anchor).map_err(LiveError::from)?)
 }
 
 /// Returns the number of panoramas that are missing between the first `written` panoramas and the one at `time`.

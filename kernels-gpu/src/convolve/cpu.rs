@@ -9,9 +9,7 @@ use crate::cpu::vectorised;
 use cuda_std::launch::LaunchConfig;
 use cuda_std::prelude::*;
 use rayon::prelude::*;
-use shared_types::convolve::{
-    BLOCK, ConstantTaps, TILE, column_pass_elements, fused_elements, row_pass_elements,
-};
+use shared_types::convolve::{BLOCK, ConstantTaps, TILE, fused_elements};
 use std::vec;
 
 /// The number of columns of a block.
@@ -100,11 +98,11 @@ pub(crate) fn run(row: &[f32], first: usize) -> &[f32; RUN] {
     &run[0]
 }
 
-/// Computes both passes: along rows, then along columns. A pass without taps copies.
+/// Computes both passes: along rows, then along columns.
 ///
 /// # Safety
 /// Both pictures must have the same size and be valid host memory. Nothing else may access `out` or write `input`.
-unsafe fn convolve(input: View<f32>, taps: [Option<&[f32]>; 2], out: ViewMut<f32>) {
+unsafe fn convolve(input: View<f32>, taps: [&[f32]; 2], out: ViewMut<f32>) {
     for_each_block(input.width(), input.height(), |block| {
         // SAFETY: the caller guarantees it, and no other call writes this block.
         vectorised!(unsafe { convolve_block(block, input, taps, out) });
@@ -119,40 +117,31 @@ unsafe fn convolve(input: View<f32>, taps: [Option<&[f32]>; 2], out: ViewMut<f32
 unsafe fn convolve_block(
     block: Block,
     input: View<f32>,
-    [across, down]: [Option<&[f32]>; 2],
+    [across, down]: [&[f32]; 2],
     out: ViewMut<f32>,
 ) {
     let (width, height) = (input.width(), input.height());
-    let [across_width, down_width] = [across, down].map(|taps| taps.map_or(1, <[f32]>::len));
-    let lines = block.rows(down_width, height);
+    let lines = block.rows(down.len(), height);
     let mut filtered = vec![[0.0; COLUMNS]; lines.len()];
-    let mut staged = vec![0.0; COLUMNS + across_width / 2 * 2];
+    let mut staged = vec![0.0; COLUMNS + across.len() / 2 * 2];
     for (line, to) in lines.clone().zip(&mut filtered) {
         // SAFETY: the row exists, and the caller guarantees that it is valid.
         let row = unsafe { input.host_row(line) };
-        block.stage(row, across_width, &mut staged);
-        let Some(taps) = across else {
-            to.copy_from_slice(&staged[..COLUMNS]);
-            continue;
-        };
+        block.stage(row, across.len(), &mut staged);
         for first in runs() {
-            let sums = sums(taps, |j| run(&staged, first + j));
+            let sums = sums(across, |j| run(&staged, first + j));
             to[first..first + RUN].copy_from_slice(&sums);
         }
-        block.fit(to, taps.len(), width);
+        block.fit(to, across.len(), width);
     }
     for y in block.first[1]..block.end[1] {
         let mut results = [0.0; COLUMNS];
-        match down {
-            None => results = filtered[(y - lines.start) as usize],
-            Some(taps) if fits(y, taps.len() as u32, height) => {
-                let top = (y - taps.len() as u32 / 2 - lines.start) as usize;
-                for first in runs() {
-                    let sums = sums(taps, |j| run(&filtered[top + j], first));
-                    results[first..first + RUN].copy_from_slice(&sums);
-                }
+        if fits(y, down.len() as u32, height) {
+            let top = (y - down.len() as u32 / 2 - lines.start) as usize;
+            for first in runs() {
+                let sums = sums(down, |j| run(&filtered[top + j], first));
+                results[first..first + RUN].copy_from_slice(&sums);
             }
-            Some(_) => {}
         }
         // SAFETY: the caller guarantees it.
         unsafe { block.store(out, y, &results) };
@@ -172,21 +161,20 @@ fn sums<'a>(taps: &[f32], elements: impl Fn(usize) -> &'a [f32; RUN]) -> [f32; R
     sums
 }
 
-/// Returns whether a kernel would compute the whole of `out`, in blocks of `tile` pixels.
+/// Returns whether a kernel would compute the whole of `out` with these numbers of taps.
 fn computes_all(
     config: &LaunchConfig,
     input: View<f32>,
     out: ViewMut<f32>,
-    tile: [u32; 2],
-    elements: u32,
+    [across, down]: [&[f32]; 2],
 ) -> bool {
     let (width, height) = (out.width(), out.height());
     config.block == [BLOCK[0], BLOCK[1], 1]
         && input.width() == width
         && input.height() == height
-        && config.grid[0] >= width.div_ceil(tile[0])
-        && config.grid[1] >= height.div_ceil(tile[1])
-        && config.dynamic_shared / 4 >= elements
+        && config.grid[0] >= width.div_ceil(TILE)
+        && config.grid[1] >= height.div_ceil(TILE)
+        && config.dynamic_shared / 4 >= fused_elements(across.len() as u32, down.len() as u32)
 }
 
 /// Returns the taps in use: `WIDTH` of them, or as many as `taps` states if `WIDTH` is 0.
@@ -206,69 +194,8 @@ pub(super) unsafe fn fused<const WIDTH: u32>(
     vertical: ConstantTaps,
     out: ViewMut<f32>,
 ) -> bool {
-    let [across, down] = [&horizontal, &vertical].map(in_use::<WIDTH>);
-    let elements = fused_elements(across.len() as u32, down.len() as u32);
-    let sound = computes_all(config, input, out, [TILE; 2], elements);
-    if sound {
-        // SAFETY: the caller guarantees it, and the sizes are equal.
-        unsafe { convolve(input, [Some(across), Some(down)], out) };
-    }
-    sound
-}
-
-/// Computes a launch of the pass along rows; see [`fused`].
-///
-/// # Safety
-/// The conditions are those of [`fused`].
-pub(super) unsafe fn rows(
-    config: &LaunchConfig,
-    input: View<f32>,
-    taps: ConstantTaps,
-    lines: u32,
-    out: ViewMut<f32>,
-) -> bool {
-    let taps = in_use::<0>(&taps);
-    // SAFETY: the caller guarantees it.
-    unsafe {
-        pass(config, input, [Some(taps), None], lines, ([TILE, lines], row_pass_elements), out)
-    }
-}
-
-/// Computes a launch of the pass along columns; see [`fused`].
-///
-/// # Safety
-/// The conditions are those of [`fused`].
-pub(super) unsafe fn columns(
-    config: &LaunchConfig,
-    input: View<f32>,
-    taps: ConstantTaps,
-    lines: u32,
-    out: ViewMut<f32>,
-) -> bool {
-    let taps = in_use::<0>(&taps);
-    // SAFETY: the caller guarantees it.
-    unsafe {
-        pass(config, input, [None, Some(taps)], lines, ([lines, TILE], column_pass_elements), out)
-    }
-}
-
-/// Computes a launch of one pass; see [`fused`]. Blocks compute tiles of this size. `elements` returns the number of elements
-/// of shared memory that they need for this many taps and `lines`.
-///
-/// # Safety
-/// The conditions are those of [`fused`].
-unsafe fn pass(
-    config: &LaunchConfig,
-    input: View<f32>,
-    taps: [Option<&[f32]>; 2],
-    lines: u32,
-    (tile, elements): ([u32; 2], fn(u32, u32) -> u32),
-    out: ViewMut<f32>,
-) -> bool {
-    let width = taps.iter().flatten().map(|taps| taps.len() as u32).sum();
-    // Only possible numbers have a number of elements.
-    let sound = super::is_possible(width, lines)
-        && computes_all(config, input, out, tile, elements(width, lines));
+    let taps = [&horizontal, &vertical].map(in_use::<WIDTH>);
+    let sound = computes_all(config, input, out, taps);
     if sound {
         // SAFETY: the caller guarantees it, and the sizes are equal.
         unsafe { convolve(input, taps, out) };
@@ -289,14 +216,12 @@ pub(super) unsafe fn gradients(
     along_y: ViewMut<f32>,
 ) -> bool {
     let [smooth, derive] = [&smooth, &derive].map(in_use::<7>);
-    let elements = fused_elements(7, 7);
-    let sound =
-        [along_x, along_y].iter().all(|out| computes_all(config, input, *out, [TILE; 2], elements));
+    let results = [([derive, smooth], along_x), ([smooth, derive], along_y)];
+    let sound = results.iter().all(|(taps, out)| computes_all(config, input, *out, *taps));
     if sound {
-        // SAFETY: the caller guarantees it, and the sizes are equal.
-        unsafe {
-            convolve(input, [Some(derive), Some(smooth)], along_x);
-            convolve(input, [Some(smooth), Some(derive)], along_y);
+        for (taps, out) in results {
+            // SAFETY: the caller guarantees it, and the sizes are equal.
+            unsafe { convolve(input, taps, out) };
         }
     }
     sound

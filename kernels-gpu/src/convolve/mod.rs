@@ -1,9 +1,9 @@
-//! Separable convolution: along rows, then along columns, in two launches or in one.
+//! Separable convolution: along rows, then along columns, in one launch, or in two for more than 63 taps.
 //!
 //! A pass with `width` taps computes `out[i] = Σ_j in[i − width/2 + j] · taps[j]`. It adds the products with fused
 //! multiply-adds, in ascending order of `j`, starting with 0. The result is 0 where the window extends beyond the
 //! picture. `taps` contains the filter in reverse order, which is the order of the pixels by which the taps are
-//! multiplied. Two passes and one fused launch give bit-identical results.
+//! multiplied. Two launches and one fused launch give bit-identical results.
 //!
 //! A block stages its part of the picture with the halo in shared memory, filters its rows into a second tile,
 //! and filters the columns of that tile into the output. So the fused kernels read each pixel from device memory once,
@@ -41,41 +41,24 @@ trait Taps: Copy {
     fn run(&self, load: impl Fn(u32) -> f32) -> [f32; RUN as usize];
 }
 
-/// Taps in constant memory.
+/// Taps in constant memory. `WIDTH` is their number, or 0 if it is known only at run time.
 #[derive(Clone, Copy)]
-struct Constant(ConstantTaps);
-
-/// Taps in constant memory, with a width that is known at compile time.
-#[derive(Clone, Copy)]
-struct Fixed<const WIDTH: u32>(ConstantTaps);
+struct Constant<const WIDTH: u32>(ConstantTaps);
 
 /// Taps in global memory.
 #[derive(Clone, Copy)]
 struct Global(Slice<f32>);
 
-impl Taps for Constant {
+impl<const WIDTH: u32> Taps for Constant<WIDTH> {
     #[device]
     fn width(&self) -> u32 {
-        self.0.width.min(MAX_WINDOW)
+        if WIDTH > 0 { WIDTH } else { self.0.width.min(MAX_WINDOW) }
     }
 
     #[device]
     fn run(&self, load: impl Fn(u32) -> f32) -> [f32; RUN as usize] {
         let taps = &self.0.taps;
         slide(self.width(), load, 0.0, |sum, x, j| x.mul_add(taps[j as usize], sum))
-    }
-}
-
-impl<const WIDTH: u32> Taps for Fixed<WIDTH> {
-    #[device]
-    fn width(&self) -> u32 {
-        WIDTH
-    }
-
-    #[device]
-    fn run(&self, load: impl Fn(u32) -> f32) -> [f32; RUN as usize] {
-        let taps = &self.0.taps;
-        slide(WIDTH, load, 0.0, |sum, x, j| x.mul_add(taps[j as usize], sum))
     }
 }
 
@@ -193,9 +176,15 @@ fn is_possible(width: u32, lines: u32) -> bool {
     (1..=MAX_LINES).contains(&lines) && width <= MAX_WIDTH
 }
 
-/// Computes the pass along rows. A block computes [`TILE`] columns and `lines` rows.
-#[device]
-fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
+/// Computes the pass along rows with taps in global memory. A block computes [`TILE`] columns and `lines` rows.
+///
+/// Nothing is written if input and output differ in size, `lines` is not from 1 to [`MAX_LINES`], there are more than
+/// [`MAX_WIDTH`] taps, shared memory is too small, or blocks are not [`BLOCK`].
+// Three blocks fit on a multiprocessor, rather than four as for the fused kernels: with the loads of staging in flight,
+// these kernels need more than 64 registers.
+#[kernel(launch_bounds(BLOCK_THREADS, 3), barriers(2))]
+pub fn convolve_rows(input: View<f32>, taps: Slice<f32>, lines: u32, out: ViewMut<f32>) {
+    let taps = Global(taps);
     let width = taps.width();
     if !(is_possible(width, lines)
         && is_sound(input, out, [TILE, lines], row_pass_elements(width, lines)))
@@ -230,9 +219,10 @@ fn row_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
     }
 }
 
-/// Computes the pass along columns. A block computes `lines` columns and [`TILE`] rows.
-#[device]
-fn column_pass(input: View<f32>, taps: impl Taps, lines: u32, out: ViewMut<f32>) {
+/// Computes the pass along columns like [`convolve_rows`]. A block computes `lines` columns and [`TILE`] rows.
+#[kernel(launch_bounds(BLOCK_THREADS, 3), barriers(1))]
+pub fn convolve_columns(input: View<f32>, taps: Slice<f32>, lines: u32, out: ViewMut<f32>) {
+    let taps = Global(taps);
     let width = taps.width();
     if !(is_possible(width, lines)
         && is_sound(input, out, [lines, TILE], column_pass_elements(width, lines)))
@@ -318,78 +308,44 @@ fn gradients(
     }
 }
 
-/// Defines the kernel of one pass for one kind of taps.
-macro_rules! one_pass {
-    ($(#[$doc:meta])* $name:ident, $pass:ident, $argument:ty => $taps:path, $barriers:literal
-        $(, $cpu:expr)?) => {
-        $(#[$doc])*
-        ///
-        /// Nothing is written if input and output differ in size, `lines` is not from 1 to [`MAX_LINES`], there are
-        /// more than [`MAX_WIDTH`] taps, shared memory is too small, or blocks are not [`BLOCK`].
-        // Three blocks fit on a multiprocessor, rather than four as for the fused kernels: with the loads of staging in
-        // flight, these kernels need more than 64 registers.
-        #[kernel(launch_bounds(BLOCK_THREADS, 3), barriers($barriers) $(, cpu($cpu))?)]
-        pub fn $name(input: View<f32>, taps: $argument, lines: u32, out: ViewMut<f32>) {
-            $pass(input, $taps(taps), lines, out);
-        }
-    };
-}
-
-one_pass! {
-    /// Computes the pass along rows with up to 63 taps, and `lines` rows per block.
-    convolve_rows, row_pass, ConstantTaps => Constant, 2, cpu::rows
-}
-one_pass! {
-    /// Computes the pass along rows with taps in global memory, and `lines` rows per block.
-    convolve_rows_wide, row_pass, Slice<f32> => Global, 2
-}
-one_pass! {
-    /// Computes the pass along columns with up to 63 taps, and `lines` columns per block.
-    convolve_columns, column_pass, ConstantTaps => Constant, 1, cpu::columns
-}
-one_pass! {
-    /// Computes the pass along columns with taps in global memory, and `lines` columns per block.
-    convolve_columns_wide, column_pass, Slice<f32> => Global, 1
-}
-
 /// Defines the fused kernel for one kind of taps.
 macro_rules! both_passes {
-    ($(#[$doc:meta])* $name:ident, $taps:path, $cpu:expr) => {
+    ($(#[$doc:meta])* $name:ident, $width:literal) => {
         $(#[$doc])*
         ///
         /// Nothing is written if input and output differ in size, shared memory is too small, or blocks are
         /// not [`BLOCK`].
-        #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2), cpu($cpu))]
+        #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(2), cpu(cpu::fused::<$width>))]
         pub fn $name(
             input: View<f32>,
             horizontal: ConstantTaps,
             vertical: ConstantTaps,
             out: ViewMut<f32>,
         ) {
-            fused(input, $taps(horizontal), $taps(vertical), out);
+            fused(input, Constant::<$width>(horizontal), Constant::<$width>(vertical), out);
         }
     };
 }
 
 both_passes! {
     /// Computes both passes, with up to 63 taps each.
-    convolve_fused, Constant, cpu::fused::<0>
+    convolve_fused, 0
 }
 both_passes! {
     /// Computes both passes, with 5 taps each: the smoothing before feature detection.
-    convolve_fused_5, Fixed::<5>, cpu::fused::<5>
+    convolve_fused_5, 5
 }
 both_passes! {
     /// Computes both passes, with 7 taps each.
-    convolve_fused_7, Fixed::<7>, cpu::fused::<7>
+    convolve_fused_7, 7
 }
 both_passes! {
     /// Computes both passes, with 15 taps each.
-    convolve_fused_15, Fixed::<15>, cpu::fused::<15>
+    convolve_fused_15, 15
 }
 both_passes! {
     /// Computes both passes, with 31 taps each.
-    convolve_fused_31, Fixed::<31>, cpu::fused::<31>
+    convolve_fused_31, 31
 }
 
 /// Computes both gradients for feature detection. Both filters have 7 taps; the widths in the arguments are ignored.
@@ -405,5 +361,5 @@ pub fn convolve_gradients_7(
     along_x: ViewMut<f32>,
     along_y: ViewMut<f32>,
 ) {
-    gradients(input, Fixed::<7>(smooth), Fixed::<7>(derive), along_x, along_y);
+    gradients(input, Constant::<7>(smooth), Constant::<7>(derive), along_x, along_y);
 }

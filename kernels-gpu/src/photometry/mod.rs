@@ -84,7 +84,7 @@ pub fn slope(response: &Response, light: f32) -> f32 {
 
 /// Returns the factor of a gain field at a pixel position, or 1 without a field. `node` returns the factor of a node.
 #[device]
-pub fn field_factor(grid: &FieldGrid, node: impl Fn(u32) -> f32, place: Vec2) -> f32 {
+fn field_factor(grid: &FieldGrid, node: impl Fn(u32) -> f32, place: Vec2) -> f32 {
     // The branch is uniform for the launch.
     if grid.nodes.min_element() < 3 {
         return 1.0;
@@ -108,7 +108,8 @@ pub fn field_factor(grid: &FieldGrid, node: impl Fn(u32) -> f32, place: Vec2) ->
 /// Returns the first of the three nodes of a gain field that matter at a pixel along an axis, and their weights; see
 /// [`field_factor`]. The axis has at least three nodes.
 #[cfg(not(target_arch = "nvptx64"))]
-fn field_weights(pixel: f32, cells_per_pixel: f32, nodes: u32) -> (u32, [f32; 3]) {
+#[must_use]
+pub fn field_weights(pixel: f32, cells_per_pixel: f32, nodes: u32) -> (u32, [f32; 3]) {
     let at = ((pixel + 0.5) * cells_per_pixel).clamp(0.0, (nodes - 2) as f32);
     let first = (at as u32).min(nodes - 3);
     let t = at - first as f32;

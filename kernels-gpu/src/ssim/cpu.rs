@@ -27,7 +27,7 @@ const ROWS: u32 = 64;
 /// A row of a block: the moments u, v, u² and v².
 type Moments = [[f32; WIDE]; 4];
 
-/// The sums of a block; see [`Sums`](shared_types::ssim::Sums).
+/// The sums of a block; see [`SUMS`].
 #[derive(Clone, Copy, Default)]
 struct Totals {
     ssim: i64,
@@ -41,7 +41,10 @@ pub(super) trait Luma: Pixel {
     fn level(self) -> i32;
 
     /// Returns the sum of the squared differences of red, green and blue; 0 for luma formats.
-    fn colours(a: Self, b: Self) -> i32;
+    #[inline(always)]
+    fn colours(_: Self, _: Self) -> i32 {
+        0
+    }
 }
 
 impl Luma for u8 {
@@ -49,22 +52,12 @@ impl Luma for u8 {
     fn level(self) -> i32 {
         self.into()
     }
-
-    #[inline(always)]
-    fn colours(_: u8, _: u8) -> i32 {
-        0
-    }
 }
 
 impl Luma for u16 {
     #[inline(always)]
     fn level(self) -> i32 {
         self.into()
-    }
-
-    #[inline(always)]
-    fn colours(_: u16, _: u16) -> i32 {
-        0
     }
 }
 

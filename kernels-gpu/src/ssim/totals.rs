@@ -6,7 +6,7 @@ use cuda_std::atomic::AtomicAdd;
 use cuda_std::prelude::*;
 use shared_types::ssim::{BLOCK_THREADS, LINES, ONE, SUMS};
 
-/// The sums of one thread, in integers; see [`Sums`](shared_types::ssim::Sums).
+/// The sums of one thread, in integers; see [`SUMS`].
 #[derive(Clone, Copy, Default)]
 pub(super) struct Totals {
     pub(super) ssim: i64,
@@ -64,7 +64,7 @@ impl Totals {
         self.colour_squares += u64::from(colour_squares);
     }
 
-    /// Returns the sums over a warp's threads, in the order of [`Sums`](shared_types::ssim::Sums).
+    /// Returns the sums over a warp's threads, in the order of [`SUMS`].
     ///
     /// # Safety
     /// All lanes must call it.

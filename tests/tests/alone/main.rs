@@ -10,6 +10,5 @@ mod live_joins;
 mod live_memory;
 mod lost_gpu;
 mod planted;
-mod ssim_memory;
 mod teardown;
 mod view_memory;

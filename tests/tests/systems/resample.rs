@@ -1,16 +1,40 @@
 //! Compares resampling with linear interpolation in f64, for every type, width and length, and with numpy's results.
 //! Also tests the errors for invalid times, targets and sizes.
 
-use cuda_std::DeviceView;
+use std::fmt::Debug;
+
+use bytemuck::Pod;
 use glam::uvec2;
 use half::{bf16, f16};
 use kernels_gpu::resample::ResampleF32;
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
-use panoweave::ops::resample::{ResampleError, Resampler, Resampling, Sampled, rebased};
+use panoweave::ops::resample::{ResampleError, Resampler, Resampling, Sampled};
+use panoweave::ops::trajectory::Trajectory;
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::upload_plane;
 use panoweave_tests::{data, gpu, panoweave_devices};
-use shared_types::resample::{BLOCK_THREADS, FINE, Number};
+use shared_types::resample::{BLOCK_THREADS, FINE};
+
+/// A number type that can be resampled.
+trait Number: Pod + PartialEq + Debug {
+    fn from_f64(value: f64) -> Self;
+    fn to_f64(self) -> f64;
+}
+
+macro_rules! number {
+    ($($type:ty: $from:expr),+) => {
+        $(impl Number for $type {
+            fn from_f64(value: f64) -> Self {
+                $from(value)
+            }
+
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
+        })+
+    };
+}
+number!(f64: |value| value, f32: |value| value as f32, bf16: bf16::from_f64, f16: f16::from_f64);
 
 /// The sizes and inputs of a resampling. Each batch has `count` times with `width` values each, and `targets_of` target
 /// times at which values are interpolated.
@@ -51,13 +75,17 @@ impl Case {
     }
 
     /// Returns the times, values and targets, rounded to the type `V`.
-    fn rounded<V: Sampled>(&self) -> (Vec<V::Time>, Vec<V>, Vec<V::Time>) {
+    fn rounded<V: Sampled<Time: Number> + Number>(&self) -> (Vec<V::Time>, Vec<V>, Vec<V::Time>) {
         let times = |times: &[f64]| times.iter().map(|&t| V::Time::from_f64(t)).collect();
         let values = self.values.iter().map(|&v| V::from_f64(v)).collect();
         (times(&self.times), values, times(&self.targets))
     }
 
-    fn run<V: Sampled>(&self, stream: &Stream, padding: u64) -> Result<Vec<V>, ResampleError> {
+    fn run<V: Sampled<Time: Number> + Number>(
+        &self,
+        stream: &Stream,
+        padding: u64,
+    ) -> Result<Vec<V>, ResampleError> {
         let (times, values, targets) = self.rounded::<V>();
         let image = |width: usize, height: usize| uvec2(width as u32, height as u32);
         let times = upload_plane(stream, image(self.count, self.batches), &times, 8);
@@ -76,7 +104,7 @@ impl Case {
 
     /// Returns the exact result for inputs rounded to the type `V`. Finds the neighbours of a target by linear search,
     /// and interpolates in f64.
-    fn exact<V: Sampled>(&self) -> Vec<f64> {
+    fn exact<V: Sampled<Time: Number> + Number>(&self) -> Vec<f64> {
         let (times, values, targets) = self.rounded::<V>();
         let mut exact = Vec::new();
         for batch in 0..self.batches {
@@ -102,7 +130,7 @@ impl Case {
         exact
     }
 
-    fn check<V: Sampled>(&self, device: &Device, allowed: f64) {
+    fn check<V: Sampled<Time: Number> + Number>(&self, device: &Device, allowed: f64) {
         let stream = device.stream().unwrap();
         for padding in [16, 2 * size_of::<V>() as u64] {
             let found: Vec<V> = self.run(&stream, padding).unwrap();
@@ -132,7 +160,7 @@ fn values_are_interpolated() {
 /// The difference of two times can be larger than the largest number.
 #[test]
 fn times_can_be_as_far_apart_as_numbers() {
-    fn check<V: Sampled>(device: &Device, most: f64) {
+    fn check<V: Sampled<Time: Number> + Number>(device: &Device, most: f64) {
         let (times, values) = (vec![-most, most], vec![0.0, 1.0]);
         let targets = vec![-most, -most / 2.0, 0.0, most / 4.0, most];
         let case = Case { batches: 1, count: 2, targets_of: 5, width: 1, times, values, targets };
@@ -201,22 +229,24 @@ fn faults_are_found_on_the_device() {
             spoil(&mut case);
             case.run::<f32>(&stream, 16).unwrap_err()
         };
-        let source = |error| match error {
-            ResampleError::Source { batch, index } => (batch as usize, index as usize),
-            other => panic!("{other}"),
-        };
-        assert_eq!(source(fails(&|case| case.times[count + 5] = f64::NAN)), (1, 5));
-        assert_eq!(source(fails(&|case| case.times[count + 5] = -1e9)), (1, 5));
-        assert_eq!(source(fails(&|case| case.times[count - 1] = f64::INFINITY)), (0, count - 1));
-        assert_eq!(source(fails(&|case| case.times[0] = f64::NEG_INFINITY)), (0, 0));
-        // If several inputs are invalid, the first is reported.
-        let several = |case: &mut Case| {
-            (case.times[count + 3], case.times[7], case.targets[0]) =
-                (f64::NAN, f64::NAN, f64::NAN);
-        };
-        assert_eq!(source(fails(&several)), (0, 7));
-        let error = fails(&|case| case.targets[targets + 1] = f64::NAN);
-        assert!(matches!(error, ResampleError::Target { batch: 1, index: 1 }), "{error}");
+        let nan = f64::NAN;
+        let (first, second) = ("source time ", " of batch 1 ");
+        for (spoil, reason) in [
+            (vec![(count + 5, nan)], format!("{first}5{second}")),
+            (vec![(count + 5, -1e9)], format!("{first}5{second}")),
+            (vec![(count - 1, f64::INFINITY)], format!("{first}{} of batch 0 ", count - 1)),
+            (vec![(0, f64::NEG_INFINITY)], format!("{first}0 of batch 0 ")),
+            // If several inputs are invalid, the first is reported.
+            (vec![(count + 3, nan), (7, nan)], format!("{first}7 of batch 0 ")),
+        ] {
+            let error = fails(&|case| {
+                spoil.iter().for_each(|(at, time)| case.times[*at] = *time);
+                case.targets[0] = if spoil.len() > 1 { nan } else { case.targets[0] };
+            });
+            assert!(error.to_string().contains(&reason), "{error}");
+        }
+        let error = fails(&|case| case.targets[targets + 1] = nan).to_string();
+        assert!(error.contains("target time 1 of batch 1 "), "{error}");
     }
 }
 
@@ -242,33 +272,26 @@ fn sizes_must_go_together() {
 #[test]
 fn launches_that_do_not_fit_write_nothing() {
     let stream = Device::simulator().stream().unwrap();
-    let place = stream.device().place();
     let ones = |width, height| {
         let ones = vec![1.0_f32; (width * height) as usize];
         Image::from_slice(&stream, width, height, &ones).unwrap()
     };
-    // Use two batches, each with ten times and five targets.
-    let (times, values, targets) = (ones(10, 2), ones(4, 20), ones(5, 2));
-    let mut out = Image::<f32>::new(stream.device(), 4, 10).unwrap();
     let mut fault = Buffer::from_slice(&stream, &[FINE]).unwrap();
     let blocks = |count| LaunchConfig::cover(count * BLOCK_THREADS, 1, [BLOCK_THREADS, 1]);
-    let less = |image: &Image<f32>, height: u32| {
-        let ((rows, pitch), (width, _)) = (image.view().rows(), image.view().size());
-        // SAFETY: `height` is at most the height of `image`, and `image` outlives the launches.
-        unsafe { DeviceView::new(place, rows, width, height, pitch) }
-    };
+    // Two batches, each with ten times and five targets.
     for (why, config, batches) in [
         ("a block for two batches", blocks(1), 2),
         ("threads of half a block", LaunchConfig::cover(256, 1, [128, 1]), 2),
         ("values of more batches", blocks(2), 1),
-        ("no batch", blocks(2), 0),
         // A launch with the correct configuration writes the result.
         ("", blocks(2), 2),
     ] {
+        let (times, targets, values) = (ones(10, batches), ones(5, batches), ones(4, 20));
+        let mut out = Image::<f32>::new(stream.device(), 4, 10).unwrap();
         let kernel = ResampleF32 {
-            times: less(&times, batches),
+            times: times.view(),
             values: values.view(),
-            targets: less(&targets, batches),
+            targets: targets.view(),
             out: out.view_mut(),
             fault: fault.view_mut(),
         };
@@ -279,49 +302,29 @@ fn launches_that_do_not_fit_write_nothing() {
     }
 }
 
+/// Numpy's results for a recorded path, in single precision with times relative to the first one. The test of
+/// trajectories compares them in double precision.
 #[test]
-fn times_since_1970_are_rebased() {
+fn a_recorded_path_is_as_numpy_has_it() {
     let Some(file) = data("traj/freiburg1_xyz-groundtruth.txt") else { return };
     let Some(golden) = data("traj/fr1_xyz_golden.csv") else { return };
-    let numbers = |line: &str| -> Vec<f64> {
-        line.split([',', ' ']).map(|word| word.parse().unwrap()).collect()
-    };
-    let source = std::fs::read_to_string(file).unwrap();
-    let source: Vec<_> =
-        source.lines().filter(|line| !line.starts_with('#')).map(numbers).collect();
-    let golden = std::fs::read_to_string(golden).unwrap();
-    let golden: Vec<_> = golden.lines().skip(1).map(numbers).collect();
-    let column = |rows: &[Vec<f64>], i: usize| rows.iter().map(|row| row[i]).collect::<Vec<_>>();
-    let (times, targets) = (column(&source, 0), column(&golden, 0));
+    let [source, golden] = [file, golden].map(|file| Trajectory::open(file).unwrap());
+    let origin = source.times()[0];
+    let near = |times: &[f64]| times.iter().map(|time| time - origin).collect();
     let case = Case {
         batches: 1,
-        count: times.len(),
-        targets_of: targets.len(),
+        count: source.times().len(),
+        targets_of: golden.times().len(),
         width: 3,
-        values: source.iter().flat_map(|row| row[1..4].to_vec()).collect(),
-        times: times.clone(),
-        targets: targets.clone(),
-    };
-    let (origin, near, near_targets) = rebased(&times, &targets);
-    assert_eq!(origin, times[0]);
-    let f64s = |times: Vec<f32>| times.into_iter().map(f64::from).collect();
-    let near = Case {
-        times: f64s(near),
-        targets: f64s(near_targets),
-        values: case.values.clone(),
-        ..case
+        values: (0..source.times().len()).flat_map(|i| source.row(i)[..3].to_vec()).collect(),
+        times: near(source.times()),
+        targets: near(golden.times()),
     };
     for device in panoweave_devices() {
-        let stream = device.stream().unwrap();
-        let found: Vec<f64> = case.run(&stream, 0).unwrap();
-        let single: Vec<f32> = near.run(&stream, 0).unwrap();
-        for (i, row) in golden.iter().enumerate() {
-            for d in 0..3 {
-                let (exact, at) = (row[1 + d], 3 * i + d);
-                assert!((found[at] - exact).abs() < 1e-9, "{device}: {} is {exact}", found[at]);
-                let off = (f64::from(single[at]) - exact).abs();
-                assert!(off < 2e-6, "{device}: {} is {exact}", single[at]);
-            }
+        let found: Vec<f32> = case.run(&device.stream().unwrap(), 0).unwrap();
+        for (i, found) in found.iter().enumerate() {
+            let off = (f64::from(*found) - golden.row(i / 3)[i % 3]).abs();
+            assert!(off < 2e-6, "{device}: {off}");
         }
     }
 }

@@ -1,13 +1,9 @@
 //! Tests of trajectories. They check the accepted text, the line numbers in errors, that a trajectory stays the same
 //! when it is written and read back, and that resampled values equal those of an independent linear interpolation.
 
-use std::path::Path;
-
 use panoweave::device::Device;
 use panoweave::frame::Rate;
-use panoweave::io::text::TextError;
-use panoweave::ops::resample::ResampleError;
-use panoweave::ops::trajectory::{RowError, Trajectory, TrajectoryError, parse_times};
+use panoweave::ops::trajectory::{Trajectory, TrajectoryError, parse_times};
 use panoweave_tests::random::Random;
 use panoweave_tests::{data, panoweave_devices};
 use proptest::prelude::*;
@@ -82,95 +78,44 @@ fn columns_and_rows_are_found() {
     assert_eq!(read.times(), [0.0, 1.0, 1.0]);
 }
 
-/// Parses the invalid text `text`. Returns the line number in the error, the error of this line, and the whole message.
-fn fault(text: &str) -> (usize, RowError, String) {
-    match parse(text) {
-        Err(error @ TrajectoryError::Line { .. }) => {
-            let message = error.to_string();
-            let TrajectoryError::Line { file, line, fault } = error else { unreachable!() };
-            assert_eq!(file, Path::new("path.csv"));
-            assert!(message.starts_with(&format!("path.csv:{line}: ")), "{message}");
-            (line, fault, message)
-        }
-        other => panic!("{text:?}: {other:?}"),
-    }
-}
-
 #[test]
 fn what_is_wrong_is_told_with_its_line() {
-    let word = |column, word: &str| RowError::NotANumber { column, word: word.to_owned() };
-    let name = |column, name: &str| RowError::Name { column, name: name.to_owned() };
-    let cases = [
-        ("t,x\n0,1\n1,\n", 3, word(2, "")),
-        ("t,x\n0,1\n\n# and then\n1,a1\n", 5, word(2, "a1")),
-        ("t,x\r\n0,1\r\none,2\r\n", 3, word(1, "one")),
+    for (text, line, reason) in [
+        ("t,x\n0,1\n1,\n", 3, "column 2: \"\" is not a number"),
+        ("t,x\n0,1\n\n# and then\n1,a1\n", 5, "column 2: \"a1\" is not a number"),
+        ("t,x\r\n0,1\r\none,2\r\n", 3, "column 1: \"one\" is not a number"),
         // If the first line contains a number, or a word that begins like a number, the line is not a header but data.
-        ("0x,1\n", 1, word(1, "0x")),
-        ("t,1\n", 1, word(1, "t")),
-        ("1,5;2,5\n", 1, word(2, "5;2")),
-        ("t,x\n0,1\n1,2,3\n", 3, RowError::Fields { found: 3, expected: 2 }),
-        ("t,x\n0,1,\n", 2, RowError::Fields { found: 3, expected: 2 }),
-        ("0 1 2\n1 2\n", 2, RowError::Fields { found: 2, expected: 3 }),
-        ("t,x\nnan,1\n", 2, RowError::NotFinite { column: 1 }),
-        ("t,x\n0,1\ninf,1\n", 3, RowError::NotFinite { column: 1 }),
-        ("t,x,y\n0,1,1\n1,2,NaN\n", 3, RowError::NotFinite { column: 3 }),
-        ("t,x\n0,1e999\n", 2, RowError::NotFinite { column: 2 }),
-        ("t,x\n0,1\n3,1\n2.5,1\n", 4, RowError::Descending { time: 2.5, before: 3.0 }),
-        ("5\n6\n", 1, RowError::NoValues),
-        ("t\n6\n", 1, RowError::NoValues),
-        ("t,x,x\n0,1,2\n", 1, name(3, "x")),
-        ("x,x\n0,1\n", 1, name(2, "x")),
-        ("# one\nt,x,\n0,1,2\n", 2, name(3, "")),
-        ("t,a\"b\n0,1\n", 1, name(2, "a\"b")),
-    ];
-    for (text, line, expected) in cases {
-        let (found_line, found, _) = fault(text);
-        assert_eq!((found_line, &found), (line, &expected), "{text:?}");
+        ("0x,1\n", 1, "column 1: \"0x\" is not a number"),
+        ("t,1\n", 1, "column 1: \"t\" is not a number"),
+        ("1,5;2,5\n", 1, "column 2: \"5;2\" is not a number"),
+        ("t,x\n0,1\n1,2,3\n", 3, "3 fields, but the first row has 2"),
+        ("t,x\n0,1,\n", 2, "3 fields, but the first row has 2"),
+        ("0 1 2\n1 2\n", 2, "2 fields, but the first row has 3"),
+        ("t,x\nnan,1\n", 2, "column 1 is not a finite number"),
+        ("t,x\n0,1\ninf,1\n", 3, "column 1 is not a finite number"),
+        ("t,x,y\n0,1,1\n1,2,NaN\n", 3, "column 3 is not a finite number"),
+        ("t,x\n0,1e999\n", 2, "column 2 is not a finite number"),
+        ("t,x\n0,1\n3,1\n2.5,1\n", 4, "time 2.5 is less than the previous time, 3; sort"),
+        ("5\n6\n", 1, "no values"),
+        ("t\n6\n", 1, "no values"),
+        ("t,x,x\n0,1,2\n", 1, "column 3 is named \"x\""),
+        ("x,x\n0,1\n", 1, "column 2 is named \"x\""),
+        ("# one\nt,x,\n0,1,2\n", 2, "column 3 is named \"\""),
+        ("t,a\"b\n0,1\n", 1, "column 2 is named \"a\\\"b\""),
+    ] {
+        let error = parse(text).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("path.csv:{line}: {reason}")), "{text:?}: {error}");
     }
-    let (_, _, message) = fault("t,x\n0,1\n3,1\n2.5,1\n");
-    assert!(message.ends_with("time 2.5 is less than the previous time, 3; sort the rows by time"));
-    let (_, found, _) = fault(&format!("t,x\n0,{}\n", "long".repeat(100)));
-    assert_eq!(found, word(2, &"long".repeat(10)));
-}
-
-/// Nanoseconds since 1970, as in the EuRoC data sets, are 256 ns apart as f64.
-#[test]
-fn nanosecond_times_are_kept_or_rejected() {
-    // The second time is not an f64 and is rounded by 80 ns.
-    let read = parse("t,x\n1403636579763555584,1\n1403636579768555600,2\n").unwrap();
-    let written = "t,x\n1403636579763555584,1\n1403636579768555520,2\n";
-    assert_eq!(text(&read), written);
-    assert_eq!(text(&parse(written).unwrap()), written);
-    for device in panoweave_devices() {
-        let stream = device.stream().unwrap();
-        let middle = read.resample(&stream, &[1_403_636_579_766_055_424.0]).unwrap();
-        assert!((middle.values()[0] - 1.5).abs() < 1e-4, "{:?} on {device}", middle.values());
-    }
-    // These times differ by 24 ns.
-    let (line, found, message) = fault("t,x\n1403636579763555584,1\n1403636579763555608,2\n");
-    let (time, before) = ("1403636579763555608".to_owned(), "1403636579763555584".to_owned());
-    assert_eq!((line, found), (3, RowError::Indistinct { time, before, step: 256.0 }));
-    assert!(message.contains("numbers of this size are 256 apart"), "{message}");
-    let error = parse_times("1403636579763555584\n1403636579763555608\n", "times").unwrap_err();
-    let TrajectoryError::Line { line: 2, fault: RowError::Indistinct { .. }, .. } = error else {
-        panic!("{error}")
-    };
-    let seconds = fault("t,x\n1403636579.7635555,1\n1403636579.7635556,1\n");
-    assert!(matches!(seconds.1, RowError::Indistinct { .. }), "{seconds:?}");
-    // Equal times are accepted in any notation.
-    let same = ["1e3", "1000", "1000.0", "+1000", "0.1E4", "10000e-1", "01000.", "1000"];
-    let rows: String = same.iter().map(|time| format!("{time},1\n")).collect();
-    assert_eq!(parse(&rows).unwrap().times(), [1000.0; 8]);
-    assert_eq!(parse_times(&rows, "times").unwrap(), [1000.0; 8]);
-    assert_eq!(parse_times("0\n-0\n0.00\n0e9\n", "times").unwrap().len(), 4);
+    let error = parse(&format!("t,x\n0,{}\n", "long".repeat(100))).unwrap_err();
+    let TrajectoryError::Line { word, .. } = error else { panic!("{error}") };
+    assert_eq!(word, "long".repeat(10));
 }
 
 #[test]
 fn without_rows_there_is_no_trajectory() {
     for text in ["", "\u{feff}", "\n \n", "# t x\n", "t,x\n", "t,x\n#0,1\n"] {
-        let error = parse(text).unwrap_err();
-        assert!(matches!(error, TrajectoryError::Empty { .. }), "{text:?}: {error}");
-        assert!(error.to_string().starts_with("path.csv: the file has no rows"), "{error}");
+        let error = parse(text).unwrap_err().to_string();
+        assert_eq!(error, "path.csv: the file has no rows; at least one is needed", "{text:?}");
     }
 }
 
@@ -181,34 +126,22 @@ fn new_checks_what_it_is_given() {
         Trajectory::new(names, times.to_vec(), values.to_vec())
     };
     assert_eq!(text(&new(&["x"], &[0.0, 1.0], &[3.0, 4.5]).unwrap()), "t,x\n0,3\n1,4.5\n");
-    assert!(matches!(new(&["x"], &[], &[]), Err(TrajectoryError::NoTimes)));
-    let error = new(&[], &[1.0], &[]).unwrap_err();
-    assert!(matches!(error, TrajectoryError::Columns(RowError::NoValues)), "{error}");
+    for (names, times, values, reason) in [
+        (&["x"][..], &[][..], &[][..], "at least one time"),
+        (&[], &[1.0], &[], "at least one time"),
+        (&["x", "y"], &[0.0, 1.0], &[3.0; 3], "there are 3 values; there must be 4"),
+        (&["x"], &[0.0, -1.0], &[3.0; 2], "time 1 (counted from 0) is less"),
+        (&["x"], &[0.0, f64::NAN], &[0.0; 2], "not a finite number"),
+        (&["x"], &[0.0; 2], &[0.0, f64::INFINITY], "not a finite number"),
+    ] {
+        let error = new(names, times, values).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    }
     for name in
         ["", "t", " x", "a,b", "a\nb", "a\"", "#a", "1", "-", ".5x", "nan", "inf", "\u{feff}x"]
     {
-        let error = new(&[name], &[1.0], &[1.0]).unwrap_err();
-        let TrajectoryError::Columns(RowError::Name { column: 2, .. }) = error else {
-            panic!("{name:?}: {error}")
-        };
-    }
-    let error = new(&["x", "y"], &[0.0, 1.0], &[3.0; 3]).unwrap_err();
-    assert!(matches!(error, TrajectoryError::Size { found: 3, expected: 4 }), "{error}");
-    let error = new(&["x"], &[0.0, -1.0], &[3.0; 2]).unwrap_err();
-    let descending = RowError::Descending { time: -1.0, before: 0.0 };
-    assert!(
-        matches!(&error, TrajectoryError::Row { row: 1, fault } if *fault == descending),
-        "{error}"
-    );
-    for (times, values, column) in
-        [([0.0, f64::NAN], [0.0; 2], 1), ([0.0; 2], [0.0, f64::INFINITY], 2)]
-    {
-        let error = new(&["x"], &times, &values).unwrap_err();
-        let expected = RowError::NotFinite { column };
-        assert!(
-            matches!(&error, TrajectoryError::Row { row: 1, fault } if *fault == expected),
-            "{error}"
-        );
+        let error = new(&[name], &[1.0], &[1.0]).unwrap_err().to_string();
+        assert!(error.contains("column 2 is named"), "{name:?}: {error}");
     }
 }
 
@@ -216,19 +149,16 @@ fn new_checks_what_it_is_given() {
 fn files_are_read_and_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
+    let stream = Device::cpu().stream().unwrap();
     let path = trajectory(&[0.0, 1.0], &[2.0, 3.0]);
-    path.save(at("a.csv")).unwrap();
+    path.save_resampled(&stream, path.times(), at("a.csv")).unwrap();
     assert_eq!(Trajectory::open(at("a.csv")).unwrap(), path);
-    let error = path.save(at("none/a.csv")).unwrap_err();
+    let error = path.save_resampled(&stream, &[0.5], at("none/a.csv")).unwrap_err();
     assert!(matches!(error, TrajectoryError::Unwritable { .. }), "{error}");
-    let error = Trajectory::open(at("b.csv")).unwrap_err();
-    assert!(matches!(error, TrajectoryError::Text(TextError::Unreadable { .. })), "{error}");
     std::fs::write(at("c.csv"), [b't', b',', 0xff]).unwrap();
-    let error = Trajectory::open(at("c.csv")).unwrap_err();
-    assert!(
-        matches!(error, TrajectoryError::Text(TextError::NotText { offset: 2, .. })),
-        "{error}"
-    );
+    for name in ["b.csv", "c.csv"] {
+        assert!(matches!(Trajectory::open(at(name)), Err(TrajectoryError::Text(_))), "{name}");
+    }
     std::fs::File::create(at("d.csv")).unwrap().set_len((64 << 20) + 1).unwrap();
     let error = Trajectory::open(at("d.csv")).unwrap_err();
     assert!(error.to_string().contains("at most 67108864 are allowed"), "{error}");
@@ -261,22 +191,6 @@ proptest! {
         prop_assert_eq!(bits(before.times()), bits(after.times()));
         prop_assert_eq!(bits(before.values()), bits(after.values()));
     }
-
-    #[test]
-    fn any_text_is_read_or_refused(text in "[t,x0-9 .e\\-\n\r#\"]{0,60}") {
-        if let Ok(read) = parse(&text) {
-            prop_assert_eq!(read.values().len(), read.times().len() * read.columns().len());
-            prop_assert!(read.times().is_sorted());
-            prop_assert_eq!(parse(&self::text(&read)).unwrap(), read);
-        }
-        let _ = parse_times(&text, "times.csv");
-    }
-}
-
-#[test]
-fn times_keep_what_text_says() {
-    let read = parse("time,x\n1305031098.6659,1.3563\n1305031128.722975969,1\n").unwrap();
-    assert_eq!(text(&read), "time,x\n1305031098.6659,1.3563\n1305031128.722976,1\n");
 }
 
 #[test]
@@ -339,23 +253,18 @@ fn targets_are_in_any_order_but_sources_are_not() {
     let path = trajectory(&[0.0, 10.0], &[0.0, 100.0]);
     let back = path.resample(&stream, &[9.0, 1.0, 5.0]).unwrap();
     assert_eq!((back.times(), back.values()), (&[9.0, 1.0, 5.0][..], &[90.0, 10.0, 50.0][..]));
-    let error = back.resample(&stream, &[2.0]).unwrap_err();
-    let TrajectoryError::Resample(ResampleError::Source { index: 1, .. }) = error else {
-        panic!("{error}")
-    };
-    let error = path.resample(&stream, &[1.0, f64::NAN]).unwrap_err();
-    let TrajectoryError::Resample(ResampleError::Target { index: 1, .. }) = error else {
-        panic!("{error}")
-    };
-    let error = path.resample(&stream, &[]).unwrap_err();
-    assert!(matches!(error, TrajectoryError::NoTimes), "{error}");
+    for (path, targets, reason) in [
+        (&back, &[2.0][..], "source time 1"),
+        (&path, &[1.0, f64::NAN], "target time 1"),
+        (&path, &[], "the list of times is empty"),
+    ] {
+        let error = path.resample(&stream, targets).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    }
 }
 
 fn frame_times(first: f64, last: f64, rate: &str) -> Result<Vec<f64>, TrajectoryError> {
-    let times =
-        trajectory(&[first, last], &[0.0, 0.0]).frame_times(rate.parse::<Rate>().unwrap())?;
-    assert_eq!(times.len(), times.clone().count());
-    Ok(times.collect())
+    trajectory(&[first, last], &[0.0, 0.0]).frame_times(rate.parse::<Rate>().unwrap())
 }
 
 #[test]
@@ -386,7 +295,6 @@ fn frames_are_at_multiples_of_the_rate() {
 fn times_in_nanoseconds_are_no_video() {
     for (first, last) in [(0.0, 1e9), (1.4e18, 1.4e18 + 3e10), (-1e308, 1e308)] {
         let error = frame_times(first, last, "30").unwrap_err();
-        assert!(matches!(error, TrajectoryError::TooLong { .. }), "{error}");
         assert!(error.to_string().ends_with("check that the times are in seconds"), "{error}");
     }
     assert_eq!(frame_times(0.0, 16_777_215.0, "1").unwrap().len(), 1 << 24);

@@ -1,9 +1,8 @@
 //! Compares the vitals of pictures with sums that this test computes from the documented places of the samples.
 
 use glam::{UVec2, uvec2};
-use panoweave::device::Image;
-use panoweave::frame::{DeviceFrame, FrameView, PixelFormat, Range, YuvEncoding, YuvMatrix};
-use panoweave::ops::vitals::{SAMPLES, Vitals, VitalsError, VitalsSampler};
+use panoweave::frame::{DeviceFrame, PixelFormat, Range, YuvEncoding, YuvMatrix};
+use panoweave::ops::vitals::{SAMPLES, Vitals, VitalsSampler};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{Pixels, Raster};
@@ -121,68 +120,6 @@ fn samples_of_large_pictures_are_one_per_cell() {
     }
 }
 
-/// A change of one sampled pixel changes the checksum; a change of the opacity or of a pixel that is not sampled does
-/// not.
-#[test]
-fn the_checksum_detects_the_change_of_a_sample() {
-    let size = uvec2(300, 200);
-    let mut random = Random::new(3);
-    let original = Raster::noise(&mut random, size, PixelFormat::Rgba8);
-    let Pixels::Rgba8(pixels) = &original.pixels else { panic!() };
-    let sampled = places(size);
-    let device = panoweave_devices().remove(0);
-    let stream = device.stream().unwrap();
-    let mut sampler = VitalsSampler::new(&device).unwrap();
-    let mut checksum = |pixels: Vec<Rgba8>| {
-        let frame = Raster { size, pixels: Pixels::Rgba8(pixels) }.upload(&stream, 0);
-        sampler.sample(&stream, &[frame.view()]).unwrap()[0].checksum
-    };
-    let before = checksum(pixels.clone());
-    for i in 0..100 {
-        let mut changed = pixels.clone();
-        let (place, _) = sampled[random.below(sampled.len())];
-        let pixel = &mut changed[(place.y * size.x + place.x) as usize];
-        *[&mut pixel.r, &mut pixel.g, &mut pixel.b, &mut pixel.a][i % 4] ^= 1 << random.below(8);
-        assert_eq!(checksum(changed) == before, i % 4 == 3);
-        let place = uvec2(random.below(300) as u32, random.below(200) as u32);
-        if sampled.iter().all(|(sampled, _)| *sampled != place) {
-            let mut changed = pixels.clone();
-            changed[(place.y * size.x + place.x) as usize] = Rgba8::BLACK;
-            assert_eq!(checksum(changed), before);
-        }
-    }
-}
-
-#[test]
-fn a_picture_of_one_colour_has_no_variance() {
-    for device in panoweave_devices() {
-        let stream = device.stream().unwrap();
-        let mut sampler = VitalsSampler::new(&device).unwrap();
-        let size = uvec2(640, 360);
-        let grey = Raster::from_bytes(size, NV12, || 16).upload(&stream, 0);
-        let blue = Image::from_slice(
-            &stream,
-            size.x,
-            size.y,
-            &vec![Rgba8::opaque(0, 0, 255); size.element_product() as usize],
-        )
-        .unwrap();
-        let mut level = 0;
-        let scene = Raster::from_bytes(size, NV12, || {
-            level = (level + 1) % 200;
-            level
-        })
-        .upload(&stream, 0);
-        let views = [grey.view(), FrameView::from(&blue), scene.view()];
-        let [grey, blue, scene] = sampler.sample(&stream, &views).unwrap()[..] else { panic!() };
-        assert_eq!((grey.mean(), grey.variance()), (16.0, 0.0));
-        // 29/256 of 255 is 28.9.
-        assert_eq!((blue.mean(), blue.variance()), (29.0, 0.0));
-        // The variance of a uniform distribution over 200 levels is (200² − 1) / 12 = 3333.
-        assert!((scene.variance() - 3333.0).abs() < 150.0, "{}", scene.variance());
-    }
-}
-
 #[test]
 fn wrong_numbers_of_pictures_are_rejected() {
     for device in panoweave_devices() {
@@ -191,8 +128,8 @@ fn wrong_numbers_of_pictures_are_rejected() {
         let frame = Raster::from_bytes(uvec2(2, 2), NV12, || 1).upload(&stream, 0);
         for count in [0, 17] {
             let views = vec![frame.view(); count];
-            let result = sampler.sample(&stream, &views);
-            assert!(matches!(result, Err(VitalsError::Count(found)) if found == count));
+            let error = sampler.sample(&stream, &views).unwrap_err().to_string();
+            assert!(error.contains(&format!("{count} pictures were passed")), "{error}");
         }
         assert_eq!(sampler.sample(&stream, &vec![frame.view(); 16]).unwrap().len(), 16);
     }

@@ -2,27 +2,24 @@
 //! changes them without visible steps when the lighting changes. [`stitch`](crate::ops::stitch) applies them.
 //!
 //! [`Overlaps`] are computed once per warp. For each pair of cameras, an [`Overlap`] lists the pixels to compare. One
-//! launch per overlap computes the colour sums of a set of frames. From these sums, [`estimate`] computes the
-//! [`Colours`] that equalise two cameras, and [`solve`] those of any number of cameras. For video, a [`ColourMatcher`]
-//! solves the colours every few frames (by default [`EVERY`]), and a [`ColourTracker`] computes the colours of each
-//! frame from them. A [`GammaTable`] stores the corrected level for each 8-bit input level in device memory, for
-//! [`Power::Table`](crate::ops::stitch::Power::Table).
+//! launch per overlap computes the colour sums of a set of frames. From these sums, [`solve`] computes the [`Colours`]
+//! that equalise any number of cameras. For video, a [`ColourMatcher`] solves the colours every few frames (by default
+//! [`EVERY`]), and a [`ColourTracker`] computes the colours of each frame from them. A [`GammaTable`] stores the
+//! corrected level for each 8-bit input level in device memory, for [`Power::Table`](crate::ops::stitch::Power::Table).
 
-mod estimate;
-mod graph;
 mod matcher;
 mod overlap;
 mod overlaps;
+mod solve;
 mod tracker;
 
 pub use crate::ops::stitch::{Colours, GammaTable};
-pub use estimate::{BoundsError, EstimateLimits, FactorRange, estimate};
-pub use graph::{Edge, Solution, solve};
 pub use matcher::ColourMatcher;
 pub(crate) use overlap::MAX_OVERLAPS;
 pub(crate) use overlap::find_box;
 pub use overlap::{Overlap, Summing};
-pub use overlaps::{Overlaps, matched, matched_frames, matched_pictures};
+pub use overlaps::{Overlaps, matched};
 pub use shared_types::stitch::Colour;
+pub use solve::{Edge, solve};
 pub(crate) use tracker::every_at_rate;
-pub use tracker::{ColourTracker, ColourTrackerOptions, EVERY, SettingsError};
+pub use tracker::{ColourTracker, EVERY, FRAME_RATE};

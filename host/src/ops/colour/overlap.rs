@@ -1,7 +1,7 @@
 //! Finds the overlap of two cameras of a warp on a device, and computes the colour sums of a pair of frames over the
-//! overlap. `estimate.rs` and `graph.rs` compute the colour corrections from these sums.
+//! overlap. `solve` computes the colour corrections from these sums.
 
-use glam::{UVec2, Vec2};
+use glam::Vec2;
 use kernels_gpu::colour::vignette::factor;
 use kernels_gpu::colour::{
     ColourSumsNv12, ColourSumsNv12Rgba8, ColourSumsP010, ColourSumsRgba8, ColourSumsRgba8Nv12,
@@ -13,10 +13,11 @@ use shared_types::colour::{
 use shared_types::photometry::Vignette;
 use shared_types::stitch::MAX_CAMERAS;
 
-use super::EstimateLimits;
-use crate::device::{Buffer, Device, DeviceError, Image, Pinned, Stream};
-use crate::frame::{FrameView, PixelFormat};
-use crate::ops::stitch::{StitchError, check_depths, check_frames};
+use super::Edge;
+use super::solve::LEAST_WEIGHT;
+use crate::device::{Buffer, Device, DeviceError, Image, Stream};
+use crate::frame::FrameView;
+use crate::ops::stitch::{StitchError, Vignettes};
 use crate::warp::DeviceWarp;
 use crate::warp::bounds::{BoxSearch, cover};
 
@@ -29,7 +30,6 @@ pub(crate) const MAX_OVERLAPS: u32 = (MAX_CAMERAS * (MAX_CAMERAS - 1) / 2) as u3
 pub struct Overlap {
     cameras: [usize; 2],
     place: OverlapBox,
-    sources: [UVec2; 2],
     pixels: Image<OverlapPixel>,
     samples: Vec<Sample>,
 }
@@ -50,7 +50,8 @@ const SAMPLES: u32 = 64;
 #[derive(Debug)]
 pub struct Summing {
     running: Buffer<u64>,
-    sums: Buffer<ColourSums>,
+    /// [`MAX_OVERLAPS`] elements, of which the first ones belong to the overlaps in their order.
+    pub sums: Buffer<ColourSums>,
 }
 
 /// Returns the rule for the overlaps of a warp. All of its cameras' weights at a pixel add up to 1.
@@ -90,9 +91,6 @@ fn submit_box(
 
 impl Summing {
     /// Allocates the memory on `device`.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the allocation fails.
     #[track_caller]
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(Self {
@@ -100,34 +98,12 @@ impl Summing {
             sums: Buffer::new(device, MAX_OVERLAPS)?,
         })
     }
-
-    /// Returns the sums, one element per overlap, in the order of the overlaps. Waits for the stream.
-    #[track_caller]
-    pub(super) fn download(&self, stream: &Stream) -> Result<Vec<ColourSums>, DeviceError> {
-        self.sums.download(stream)
-    }
-
-    /// Submits the copy of the sums to the host without waiting. `sums` must have [`MAX_OVERLAPS`] elements.
-    ///
-    /// # Safety
-    /// `sums` must stay valid, and must not be accessed, until the copy is done.
-    pub(crate) unsafe fn submit_download(
-        &self,
-        stream: &Stream,
-        sums: &mut Pinned<ColourSums>,
-    ) -> Result<(), DeviceError> {
-        // SAFETY: the caller guarantees that `sums` stays valid and is not accessed until the copy is done.
-        unsafe { self.sums.submit_download(stream, sums) }
-    }
 }
 
 impl Overlap {
     /// Finds the overlap of two cameras of a warp: in a warp of two cameras, the pixels at which both have a weight
     /// greater than 0.1. In a warp of more cameras, each weight must exceed a tenth of the sum of both. Waits for the
     /// result. Returns `None` if there are no such pixels.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the device fails.
     ///
     /// # Panics
     /// Panics if the warp has no such cameras.
@@ -195,7 +171,7 @@ impl Overlap {
     /// The kernels sum stored levels, so the result assumes that light and dark parts of the scene are distributed over
     /// the overlap in the same way. The sums of each camera are multiplied by `Σw / Σ(w/f)`, with the weights `w` of the
     /// pixels and the factors `f` that undo the vignetting.
-    pub(super) fn undo(&self, vignettes: [&Vignette; 2], sums: &ColourSums) -> ColourSums {
+    fn undo(&self, vignettes: [&Vignette; 2], sums: &ColourSums) -> ColourSums {
         let weight: f64 = self.samples.iter().map(|sample| f64::from(sample.weight)).sum();
         let scaled = |camera: usize, sums: [f32; 4]| {
             let vignette = vignettes[camera];
@@ -223,11 +199,10 @@ impl Overlap {
         let size = place.size();
         let mut pixels = Image::new(stream.device(), size.x, size.y)?;
         let out = pixels.view_mut();
-        let ([planes_left, planes_right], sources) = warp.pair(cameras)?;
-        let [left, right] = sources;
+        let ([planes_left, planes_right], [left, right]) = warp.pair(cameras)?;
         let kernel = MapOverlap { planes_left, planes_right, left, right, rule, place, out };
         stream.launch(&cover(size), &kernel)?;
-        Ok(Self { cameras, place, sources, pixels, samples: Vec::new() })
+        Ok(Self { cameras, place, pixels, samples: Vec::new() })
     }
 
     /// Returns the two cameras.
@@ -238,9 +213,6 @@ impl Overlap {
 
     /// Downloads the nearest source pixels of both cameras, one element per panorama pixel of the [bounding
     /// box](Self::place), row by row. The element is [`OverlapPixel::NONE`] at pixels outside the overlap.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the download fails.
     #[track_caller]
     pub fn pixels(&self, stream: &Stream) -> Result<Vec<OverlapPixel>, DeviceError> {
         self.pixels.download(stream)
@@ -252,69 +224,16 @@ impl Overlap {
         self.place
     }
 
-    /// Returns the approximate sum of the weights in [`sums`](Self::sums) for a bounding box that is completely in the
-    /// overlap and well exposed. It is a third of the number of pixels, because the weights fall quadratically from 1
-    /// at the middle column of the box to 0 at its left and right edge.
-    #[must_use]
-    pub fn full_weight(&self) -> f32 {
-        self.place.size().as_vec2().element_product() / 3.0
-    }
-
-    /// Returns the default limits of an estimate. For a small overlap, the minimum weight is lower: a quarter of
-    /// [`full_weight`](Self::full_weight).
-    #[must_use]
-    pub fn limits(&self) -> EstimateLimits {
-        let limits = EstimateLimits::default();
-        EstimateLimits { min_weight: limits.min_weight.min(0.25 * self.full_weight()), ..limits }
-    }
-
-    /// Returns the minimum number of bytes that [`sums`](Self::sums) reads: for each pixel of the box, the entry of
-    /// the overlap and one pixel of each picture.
-    #[must_use]
-    pub fn bytes(&self, pixels: PixelFormat) -> u64 {
-        let pixel = pixels.bytes_per_pixel();
-        let count = f64::from(self.place.size().x) * f64::from(self.place.size().y);
-        (count * (size_of::<OverlapPixel>() as f64 + 2.0 * pixel)) as u64
-    }
-
-    /// Computes the colour sums of a pair of frames over the overlap and waits for the result.
+    /// Returns the edge between this overlap's cameras for colour sums of the stored frames; see [`Edge::new`]. The edge
+    /// is that of frames without vignetting.
     ///
-    /// # Errors
-    /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
-    #[track_caller]
-    pub fn sums<'a>(
-        &self,
-        stream: &Stream,
-        left: impl Into<FrameView<'a>>,
-        right: impl Into<FrameView<'a>>,
-    ) -> Result<ColourSums, StitchError> {
-        let mut summing = Summing::new(stream.device())?;
-        // SAFETY: `summing` is new, so no other stream uses it.
-        unsafe { self.submit(stream, left.into(), right.into(), &mut summing)? };
-        Ok(summing.download(stream)?[0])
-    }
-
-    /// Submits the computation of the colour sums of a pair of frames over the overlap, without waiting. The frames may
-    /// have different formats, but either both are P010 or none is.
-    ///
-    /// # Safety
-    /// Work on `summing` in other streams must be done before this call.
-    ///
-    /// # Errors
-    /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
-    #[track_caller]
-    pub unsafe fn submit(
-        &self,
-        stream: &Stream,
-        left: FrameView<'_>,
-        right: FrameView<'_>,
-        summing: &mut Summing,
-    ) -> Result<(), StitchError> {
-        check_frames(&[left, right], &self.sources)?;
-        check_depths([left.format(), right.format()])?;
-        // SAFETY: the frames have the overlap's source sizes and complete chroma planes, as just checked. The caller
-        // guarantees that no other stream uses `summing`.
-        unsafe { self.launch(stream, [left, right], summing, 0) }.map_err(StitchError::from)
+    /// The minimum weight of a small overlap is lower: a quarter of the sum of all weights. That sum is a third of the
+    /// number of pixels, because the weights fall quadratically from 1 at the middle column to 0 at the left and right
+    /// edge of the bounding box.
+    pub(super) fn edge(&self, sums: &ColourSums, vignettes: &Vignettes) -> Option<Edge> {
+        let all = self.place.size().as_vec2().element_product() / 3.0;
+        let sums = self.undo(self.cameras.map(|camera| &vignettes[camera]), sums);
+        Edge::new(self.cameras, &sums, LEAST_WEIGHT.min(0.25 * all))
     }
 
     /// Launches the kernel that writes the colour sums to an element of `summing`.

@@ -4,10 +4,9 @@ use glam::UVec2;
 use shared_types::colour::ColourSums;
 
 use super::overlap::MAX_OVERLAPS;
-use super::{Colours, Edge, EstimateLimits, Overlap, Summing, solve};
+use super::{Colours, Edge, Overlap, Summing, solve};
 use crate::device::{DeviceError, Stream};
 use crate::frame::{DeviceFrame, FrameRef, FrameView};
-use crate::io::picture::Picture;
 use crate::ops::stitch::{StitchError, Vignettes, check_depths, check_frames};
 use crate::warp::DeviceWarp;
 
@@ -20,9 +19,6 @@ pub struct Overlaps {
 
 impl Overlaps {
     /// Finds the overlaps of all pairs of cameras; see [`Overlap::find`]. Waits for the result.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the device fails.
     #[track_caller]
     pub fn find(stream: &Stream, warp: &DeviceWarp) -> Result<Self, DeviceError> {
         let cameras = warp.sources().len();
@@ -39,9 +35,6 @@ impl Overlaps {
 
     /// Computes the colour sums of a set of frames, one frame per camera, over each overlap, and waits for the result.
     /// Returns one element per overlap.
-    ///
-    /// # Errors
-    /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
     #[track_caller]
     pub fn sums(
         &self,
@@ -51,7 +44,7 @@ impl Overlaps {
         let mut summing = Summing::new(stream.device())?;
         // SAFETY: `summing` is new, so no other stream uses it.
         unsafe { self.submit(stream, frames, &mut summing)? };
-        let mut sums = summing.download(stream)?;
+        let mut sums = summing.sums.download(stream)?;
         sums.truncate(self.overlaps.len());
         Ok(sums)
     }
@@ -61,9 +54,6 @@ impl Overlaps {
     ///
     /// # Safety
     /// Work on `summing` in other streams must be done before this call.
-    ///
-    /// # Errors
-    /// Returns [`StitchError`] if the frames do not match the warp or the device fails.
     #[track_caller]
     pub unsafe fn submit(
         &self,
@@ -91,40 +81,11 @@ impl Overlaps {
     }
 }
 
-impl Overlap {
-    /// Returns the edge between this overlap's cameras; see [`Edge::new`].
-    fn edge(&self, sums: &ColourSums, vignettes: &Vignettes) -> Option<Edge> {
-        let sums = self.undo(self.cameras().map(|camera| &vignettes[camera]), sums);
-        Edge::new(self.cameras(), &sums, &self.limits())
-    }
-}
-
-/// Returns the colours that match the pictures of all cameras in their overlaps, after their `vignettes` are undone. The
-/// camera `anchor` keeps its colours; see [`solve`]. Cameras without a usable overlap have the identity. Returns `None` if no pictures overlap, or if all
-/// overlaps are too dark or too bright for an estimate.
-///
-/// # Errors
-/// Returns [`StitchError`] if the pictures do not match the warp or the device fails.
+/// Returns the colours that match frames of all cameras in their overlaps, after their `vignettes` are undone. The camera
+/// `anchor` keeps its colours; see [`solve`]. Cameras without a usable overlap have the identity. Returns `None` if no
+/// frames overlap, or if all overlaps are too dark or too bright. Uploads frames in host memory to the stream's device.
 #[track_caller]
-pub fn matched_pictures(
-    stream: &Stream,
-    pictures: &[&Picture],
-    warp: &DeviceWarp,
-    vignettes: &Vignettes,
-    anchor: Option<usize>,
-) -> Result<Option<Colours>, StitchError> {
-    let images = Picture::upload_all(stream, pictures)?;
-    let frames: Vec<_> = images.iter().map(FrameView::from).collect();
-    matched(stream, &frames, warp, vignettes, anchor)
-}
-
-/// Returns the colours that match frames, as [`matched_pictures`] does for pictures. Uploads frames in host memory to
-/// the stream's device.
-///
-/// # Errors
-/// Returns [`StitchError`] if the frames do not match the warp or the device fails.
-#[track_caller]
-pub fn matched_frames(
+pub fn matched(
     stream: &Stream,
     frames: &[FrameRef<'_>],
     warp: &DeviceWarp,
@@ -143,23 +104,8 @@ pub fn matched_frames(
         FrameRef::Device(view) => Some(*view),
     });
     let views: Vec<_> = views.collect();
-    matched(stream, &views, warp, vignettes, anchor)
-}
-
-/// Returns the colours that match frames on the device, as [`matched_pictures`] does for pictures.
-///
-/// # Errors
-/// Returns [`StitchError`] if the frames do not match the warp or the device fails.
-#[track_caller]
-pub fn matched(
-    stream: &Stream,
-    frames: &[FrameView<'_>],
-    warp: &DeviceWarp,
-    vignettes: &Vignettes,
-    anchor: Option<usize>,
-) -> Result<Option<Colours>, StitchError> {
     let overlaps = Overlaps::find(stream, warp)?;
-    let edges = overlaps.edges(&overlaps.sums(stream, frames)?, vignettes);
-    let solution = solve(frames.len(), &edges, &EstimateLimits::default(), anchor, &[]);
-    Ok((!edges.is_empty()).then(|| Colours::of(solution.colours)))
+    let edges = overlaps.edges(&overlaps.sums(stream, &views)?, vignettes);
+    let colours = (!edges.is_empty()).then(|| solve(views.len(), &edges, anchor, &[]));
+    Ok(colours.map(Colours::of))
 }

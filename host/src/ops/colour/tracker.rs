@@ -1,12 +1,11 @@
 //! Converts occasional colour estimates to the colours of every frame, without visible steps or flicker.
 //!
 //! The tracker uses no clock and no thread: each call of [`ColourTracker::advance`] stands for one frame. A wrong
-//! estimate influences the colours until later estimates replace it. With the default options, even a wrong estimate
-//! changes the output by less than one level per frame.
+//! estimate influences the colours until later estimates replace it. At 30 frames/s and more, even a wrong
+//! estimate changes the output by less than one level per frame.
 
 use glam::Vec3;
 use shared_types::stitch::{Colour, MAX_CAMERAS};
-use thiserror::Error;
 
 use super::Colours;
 
@@ -14,8 +13,8 @@ use super::Colours;
 /// doubles its brightness is corrected within 3 s.
 pub const EVERY: u32 = 6;
 
-/// The number of frames per second for which the default options and [`EVERY`] are made.
-const FRAME_RATE: f64 = 30.0;
+/// The number of frames per second for which [`EVERY`], [`RATE`] and [`MAX_STEP`] are made.
+pub const FRAME_RATE: f64 = 30.0;
 
 /// The approximate number of latest estimates that contribute to the average. Up to this number, all estimates have
 /// equal weight. From then on, each new estimate has a weight of 1 / `AVERAGED`.
@@ -33,46 +32,15 @@ const BLACK: f64 = -11.0;
 /// colour would approach the target but never reach it.
 const ARRIVED: f64 = 1.0 / 16.0;
 
-/// Options of a [`ColourTracker`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ColourTrackerOptions {
-    /// The fraction of the remaining difference to the target by which each frame changes the colours: greater than 0,
-    /// at most 1.
-    pub rate: f32,
-    /// The maximum change of an output level from one frame to the next at the same input level: 0.01 to 255 levels.
-    ///
-    /// If this value is less than 1, the rounded output levels of consecutive frames differ by at most 1. The edge
-    /// boost, if it is used, multiplies the change by up to 1.35.
-    pub max_step: f32,
-    /// The dead band, 0 to 255 levels. The target changes only if the averaged estimate differs from the current target
-    /// by more than this.
-    pub dead_band: f32,
-    /// Whether the first estimate is applied at once instead of in small steps.
-    pub snap_first: bool,
-}
+/// The fraction of the remaining difference to the target by which each frame changes the colours.
+const RATE: f64 = 0.15;
 
-impl ColourTrackerOptions {
-    /// The default: a rate of 0.15, a maximum step of 0.99 levels, a dead band of 1 level, and small steps from the
-    /// start.
-    pub const DEFAULT: Self =
-        Self { rate: 0.15, max_step: 0.99, dead_band: 1.0, snap_first: false };
+/// The maximum change of an output level from one frame to the next at the same input level. Because it is less than 1,
+/// the rounded output levels differ by at most 1. The edge boost, if it is used, multiplies the change by up to 1.35.
+const MAX_STEP: f64 = 0.99;
 
-    /// Returns the default options for `per_second` frames per second, with the same speed in time as at 30 frames per
-    /// second. Below 30, a step exceeds one level: it is up to 2.97 levels at 10.
-    ///
-    /// A number that is not finite and greater than 0 gives the default options. Numbers outside 0.5 to 2000 count as
-    /// the nearest number inside.
-    #[must_use]
-    pub fn at_rate(per_second: f64) -> Self {
-        let Self { rate, max_step, .. } = Self::DEFAULT;
-        let frames = frames(per_second);
-        Self {
-            rate: (1.0 - (1.0 - f64::from(rate)).powf(frames)) as f32,
-            max_step: (f64::from(max_step) * frames).clamp(0.01, 255.0) as f32,
-            ..Self::DEFAULT
-        }
-    }
-}
+/// The dead band in levels. The target changes only if the averaged estimate differs from it by more than this.
+const DEAD_BAND: f64 = 1.0;
 
 /// Returns the duration of a frame in units of 1 / [`FRAME_RATE`].
 fn frames(per_second: f64) -> f64 {
@@ -86,32 +54,10 @@ pub(crate) fn every_at_rate(per_second: f64) -> u32 {
     (f64::from(EVERY) / frames(per_second)).round().max(1.0) as u32
 }
 
-impl Default for ColourTrackerOptions {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
-
-/// The error for an option of [`ColourTrackerOptions`] that is out of range.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum SettingsError {
-    /// [`ColourTrackerOptions::rate`] is out of range.
-    #[error("colour: `rate` is {0}; it must be greater than 0 and at most 1")]
-    Rate(f32),
-    /// [`ColourTrackerOptions::max_step`] is out of range.
-    #[error("colour: `max_step` is {0} levels; it must be 0.01 to 255")]
-    MaxStep(f32),
-    /// [`ColourTrackerOptions::dead_band`] is out of range.
-    #[error("colour: `dead_band` is {0} levels; it must be 0 to 255")]
-    DeadBand(f32),
-}
-
 /// The colours of the cameras over time.
 ///
-/// In each frame, the colours of each camera change towards a target by the fraction [`ColourTrackerOptions::rate`] of
-/// the difference. The fraction is reduced if an output level of any channel would otherwise change by more than
-/// [`ColourTrackerOptions::max_step`]. The interpolation is linear in gamma and, for each channel, in
+/// In each frame, the colours of each camera change towards a target by a fraction (0.15) of the difference. The
+/// fraction is reduced if an output level of any channel would otherwise change by more than 0.99. The interpolation is linear in gamma and, for each channel, in
 /// `k = gamma · ln gain`. For an input x from 0 to 1, the output is
 ///
 /// ```text
@@ -130,24 +76,15 @@ pub enum SettingsError {
 ///   (ln(gamma₀ / gamma₁) + k₀ − k₁) / (gamma₁ − gamma₀)`.
 ///
 /// The target does not follow every estimate, because noise would make the picture pulsate. Estimates are averaged, and
-/// the target changes only if the average differs visibly from it ([`ColourTrackerOptions::dead_band`]). An estimate
-/// that is far from the average counts as a real change, not as noise: the average then restarts with this estimate.
+/// the target changes only if the average differs visibly from it, by more than one level. An estimate that is far from the average counts as a real change, not as noise: the average then restarts with this estimate.
 ///
 /// **Duration.** At one level per frame at white, a gain that rises from 1 to g takes 255 · ln g frames. If one of two
-/// equal cameras doubles its brightness, the gains change to √2 and 1/√2 in 88 frames; after 82 frames, 5 % of the
-/// difference is left. To correct it within 90 frames (3 s at 30 frames/s), the first estimate must arrive within 8
-/// frames, so the interval between estimates matters. The table shows the number of frames from the change of
-/// brightness until 5 % of the difference is left, in the worst case. Estimates arrive 3 frames after their pictures.
-///
-/// | frames between estimates | 1 | 4 | 6 | 7 | 8 | 10 | 15 | 30 |
-/// |---|---|---|---|---|---|---|---|---|
-/// | frames to correct ×2 | 84 | 87 | **89** | 90 | 91 | 93 | 98 | 113 |
-///
-/// With an interval of 6 frames, a change of ×1.2 takes 35 frames, ×1.5 takes 57, and ×3 takes 134.
+/// equal cameras doubles its brightness, 5 % of the difference is left after 82 frames. To correct it within 90 frames
+/// (3 s at 30 frames/s), the first estimate must arrive within 8 frames. If estimates arrive 3 frames after their
+/// pictures, it takes 89 frames with an interval of [`EVERY`] frames, and 113 with one of 30.
 ///
 /// With more cameras, the mean gain of all cameras stays 1. If only one camera changes, its gain must therefore change
-/// by most of the ratio instead of its square root. These are the numbers of frames in a ring of cameras, one of which
-/// changes its brightness, with an interval of 6 frames:
+/// by most of the ratio instead of its square root. These are the numbers of frames in a ring of cameras:
 ///
 /// | cameras | 2 | 3 | 4 | 8 | 16 |
 /// |---|---|---|---|---|---|
@@ -155,49 +92,32 @@ pub enum SettingsError {
 /// | frames to correct ×2 | 89 | 96 | 105 | 118 | 124 |
 #[derive(Clone, Debug)]
 pub struct ColourTracker {
-    settings: ColourTrackerOptions,
+    rate: f64,
+    max_step: f64,
     now: Colours,
     target: Colours,
     /// The exponential average of the latest estimates.
     average: Colours,
     /// The number of estimates in the average, at most [`AVERAGED`].
     averaged: u32,
-    snap: bool,
-}
-
-impl Default for ColourTracker {
-    fn default() -> Self {
-        Self::with(ColourTrackerOptions::default())
-    }
 }
 
 impl ColourTracker {
-    /// Creates a tracker whose colours are the identity.
+    /// Creates a tracker for `per_second` frames per second, whose colours are the identity. The colours change as fast,
+    /// in time, as at 30 frames per second. Below 30, a step exceeds one level: it is up to 2.97 levels at 10.
     ///
-    /// # Errors
-    /// Returns [`SettingsError`] if an option is out of range.
-    pub fn new(settings: ColourTrackerOptions) -> Result<Self, SettingsError> {
-        let ColourTrackerOptions { rate, max_step, dead_band, .. } = settings;
-        if !(rate > 0.0 && rate <= 1.0) {
-            return Err(SettingsError::Rate(rate));
-        }
-        if !(0.01..=255.0).contains(&max_step) {
-            return Err(SettingsError::MaxStep(max_step));
-        }
-        if !(0.0..=255.0).contains(&dead_band) {
-            return Err(SettingsError::DeadBand(dead_band));
-        }
-        Ok(Self::with(settings))
-    }
-
-    fn with(settings: ColourTrackerOptions) -> Self {
+    /// A number that is not finite and greater than 0 counts as 30. Numbers outside 0.5 to 2000 count as the nearest
+    /// number inside.
+    #[must_use]
+    pub fn new(per_second: f64) -> Self {
+        let frames = frames(per_second);
         Self {
-            settings,
+            rate: 1.0 - (1.0 - RATE).powf(frames),
+            max_step: (MAX_STEP * frames).clamp(0.01, 255.0),
             now: Colours::IDENTITY,
             target: Colours::IDENTITY,
             average: Colours::IDENTITY,
             averaged: 0,
-            snap: settings.snap_first,
         }
     }
 
@@ -208,19 +128,15 @@ impl ColourTracker {
     /// that is not finite and greater than 0 changes nothing either.
     pub fn observe(&mut self, estimate: Option<Colours>) {
         let Some(estimate) = estimate.filter(|colours| usable(*colours)) else { return };
-        let dead_band = f64::from(self.settings.dead_band);
-        if difference(self.average, estimate) > NEWS * dead_band {
+        if difference(self.average, estimate) > NEWS * DEAD_BAND {
             self.averaged = 0;
         }
         self.averaged = (self.averaged + 1).min(AVERAGED);
         self.average = mix_both(self.average, estimate, 1.0 / f64::from(self.averaged));
         // While the colours are still changing, update the target even within the dead band, because this causes no
         // visible extra change.
-        if self.now != self.target || difference(self.target, self.average) > dead_band {
+        if self.now != self.target || difference(self.target, self.average) > DEAD_BAND {
             self.target = self.average;
-        }
-        if std::mem::take(&mut self.snap) {
-            (self.now, self.target) = (estimate, estimate);
         }
     }
 
@@ -253,7 +169,7 @@ impl ColourTracker {
     }
 
     fn step(&self, from: Colour, to: Colour) -> Colour {
-        let (rate, max_step) = (f64::from(self.settings.rate), f64::from(self.settings.max_step));
+        let Self { rate, max_step, .. } = *self;
         if largest_change(from, to) <= ARRIVED.min(max_step) {
             return to;
         }

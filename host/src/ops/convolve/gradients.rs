@@ -4,7 +4,7 @@ use cuda_std::{DeviceView, DeviceViewMut};
 use kernels_gpu::convolve::ConvolveGradients7;
 use shared_types::convolve::{ConstantTaps, TILE, fused_elements};
 
-use super::{ConvolveError, Intermediate, SeparableFilter, Taps, check_size, config};
+use super::{ConvolveError, SeparableFilter, Taps, check_size, config};
 use crate::device::Stream;
 
 /// Filters for the derivatives of a Gaussian-smoothed picture along both axes. Each filter is the derivative of a
@@ -19,9 +19,6 @@ pub struct GradientFilter {
 
 impl GradientFilter {
     /// Creates the filters of a Gaussian with standard deviation `sigma` in pixels, 0.1 to 1000.
-    ///
-    /// # Errors
-    /// Returns [`ConvolveError::Sigma`] if `sigma` is out of range, or [`ConvolveError::Device`] if the device fails.
     #[track_caller]
     pub fn new(stream: &Stream, sigma: f32) -> Result<Self, ConvolveError> {
         let (smooth, derive) = (Taps::gaussian(sigma)?, Taps::gaussian_derivative(sigma)?);
@@ -36,34 +33,25 @@ impl GradientFilter {
         Ok(Self { along_x, along_y, both })
     }
 
-    /// Returns the filters for the gradients along x and along y. Applying these two filters gives exactly the same
-    /// bits as [`convolve`](Self::convolve).
+    /// Returns the number of taps of the derivative and of the Gaussian.
     #[must_use]
-    pub fn filters(&self) -> [&SeparableFilter; 2] {
-        [&self.along_x, &self.along_y]
+    pub fn widths(&self) -> [u32; 2] {
+        self.along_x.widths()
     }
 
-    /// Submits the computation of both gradients without waiting. The number of launches depends on the number of taps:
-    ///
-    /// - One launch for both gradients, if the Gaussian and its derivative have 7 taps, as with a sigma of 1.
-    /// - Otherwise one launch for each gradient, if no filter has more than 63 taps.
-    /// - Otherwise two launches for each gradient, which use the memory of `between`.
-    ///
-    /// # Errors
-    /// Returns [`ConvolveError::Size`] if the sizes of the images differ, or [`ConvolveError::Device`] if the device
-    /// fails.
+    /// Submits the computation of both gradients without waiting: in one launch if both filters have 7 taps, as with a
+    /// sigma of 1, and otherwise as two convolutions. The results have the same bits.
     #[track_caller]
     pub fn convolve(
-        &self,
+        &mut self,
         stream: &Stream,
         input: DeviceView<'_, f32>,
-        between: &mut Intermediate,
         along_x: DeviceViewMut<'_, f32>,
         along_y: DeviceViewMut<'_, f32>,
     ) -> Result<(), ConvolveError> {
         let Some(both) = &self.both else {
-            self.along_x.convolve(stream, input, between, along_x)?;
-            return self.along_y.convolve(stream, input, between, along_y);
+            self.along_x.convolve(stream, input, along_x)?;
+            return self.along_y.convolve(stream, input, along_y);
         };
         check_size("gradient along x", along_x.size(), input.size())?;
         check_size("gradient along y", along_y.size(), input.size())?;

@@ -15,26 +15,24 @@ impl Taps {
     /// Creates a filter from its taps. With `k` taps and `r = (k − 1) / 2`, the filter computes
     /// `out[i] = Σ_j in[i − r + j] · taps[k − 1 − j]`. This is a convolution: the first tap multiplies the last
     /// element of the window.
-    ///
-    /// # Errors
-    /// Returns [`ConvolveError::Width`] if the number of taps is even or too large, or [`ConvolveError::NotFinite`].
     pub fn new(taps: impl Into<Vec<f32>>) -> Result<Self, ConvolveError> {
         let taps = taps.into();
-        if taps.len().is_multiple_of(2) || taps.len() > MAX_WIDTH as usize {
-            return Err(ConvolveError::Width { width: taps.len() });
+        let width = taps.len();
+        if width.is_multiple_of(2) || width > MAX_WIDTH as usize {
+            return Err(ConvolveError::Invalid(format!(
+                "making a filter: the number of taps is {width}; it must be odd and at most {MAX_WIDTH}"
+            )));
         }
-        match taps.iter().position(|tap| !tap.is_finite()) {
-            Some(index) => Err(ConvolveError::NotFinite { index, tap: taps[index] }),
-            None => Ok(Self(taps)),
+        if let Some(i) = taps.iter().position(|tap| !tap.is_finite()) {
+            let text = format!("making a filter: tap {i} is {}; it must be finite", taps[i]);
+            return Err(ConvolveError::Invalid(text));
         }
+        Ok(Self(taps))
     }
 
     /// Creates a Gaussian: `exp(−i² / 2σ²)`, cut off below 1 % of its maximum and normalised to a sum of 1.
     ///
     /// The taps are bit-identical to those of the KLT library (Birchfield, version 1.3.4, `convolve.c`).
-    ///
-    /// # Errors
-    /// Returns [`ConvolveError::Sigma`] if `sigma` is not 0.1 to 1000.
     pub fn gaussian(sigma: f32) -> Result<Self, ConvolveError> {
         check_sigma(sigma)?;
         let mut taps = cut_off(sigma, 0, 1.0, |i| gauss(sigma, i));
@@ -47,9 +45,6 @@ impl Taps {
     /// taps. The taps are scaled so that the convolution of a ramp of slope 1 gives 1.
     ///
     /// The taps are bit-identical to those of the KLT library, which has no filters of fewer than three taps.
-    ///
-    /// # Errors
-    /// Returns [`ConvolveError::Sigma`] if `sigma` is not 0.1 to 1000.
     pub fn gaussian_derivative(sigma: f32) -> Result<Self, ConvolveError> {
         check_sigma(sigma)?;
         let largest = (f64::from(sigma) * f64::exp(-0.5)) as f32;
@@ -86,7 +81,11 @@ impl Taps {
 }
 
 fn check_sigma(sigma: f32) -> Result<(), ConvolveError> {
-    if (0.1..=1000.0).contains(&sigma) { Ok(()) } else { Err(ConvolveError::Sigma { sigma }) }
+    if (0.1..=1000.0).contains(&sigma) {
+        return Ok(());
+    }
+    let text = format!("making a Gaussian: sigma is {sigma}; it must be 0.1 to 1000");
+    Err(ConvolveError::Invalid(text))
 }
 
 /// Returns `exp(−i² / 2σ²)`, computed as in the KLT library: the quotient in f32, the exponential in f64.

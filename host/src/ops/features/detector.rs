@@ -9,7 +9,7 @@ use shared_types::features::{BLOCK, COLUMNS, ROWS, eigenvalue_elements};
 
 use super::{Feature, FeatureError, FeatureOptions, select};
 use crate::device::{DeviceError, Image, LaunchConfig, Stream};
-use crate::ops::convolve::{GradientFilter, Intermediate, SeparableFilter, Taps};
+use crate::ops::convolve::{GradientFilter, SeparableFilter, Taps};
 
 /// The standard deviation of the smoothing as a fraction of the window's side, as in the KLT library.
 const SMOOTHING: f32 = 0.1;
@@ -33,7 +33,6 @@ struct Maps {
     along_x: Image<f32>,
     along_y: Image<f32>,
     eigenvalues: Image<f32>,
-    between: Intermediate,
 }
 
 impl Detector {
@@ -68,7 +67,6 @@ impl Detector {
             along_x: image()?,
             along_y: image()?,
             eigenvalues: image()?,
-            between: Intermediate::default(),
         };
         Ok(Self { options: options.clone(), size, luma: image()?, maps })
     }
@@ -152,23 +150,22 @@ impl Maps {
     /// Returns the maximum distance in pixels along each axis at which luma influences an eigenvalue. Closer to the edge
     /// of the picture, where a convolution is 0, the eigenvalues are those of a step that is not in the picture.
     fn reach(&self) -> u32 {
-        let smoothing = self.smoothing.iter().map(|(filter, _)| filter);
-        let filters = smoothing.chain([self.gradient.filters()[0]]);
-        let widest = |filter: &SeparableFilter| filter.widths().into_iter().fold(0, u32::max);
-        filters.map(|filter| widest(filter) / 2).sum::<u32>() + self.window / 2
+        let smoothing = self.smoothing.as_ref().map_or([0; 2], |(filter, _)| filter.widths());
+        let reach = |widths: [u32; 2]| widths[0].max(widths[1]) / 2;
+        reach(smoothing) + reach(self.gradient.widths()) + self.window / 2
     }
 
     #[track_caller]
     fn submit(&mut self, stream: &Stream, luma: DeviceView<'_, f32>) -> Result<(), FeatureError> {
-        let Self { window, smoothing, gradient, along_x, along_y, eigenvalues, between } = self;
+        let Self { window, smoothing, gradient, along_x, along_y, eigenvalues } = self;
         let input = match smoothing {
             Some((filter, smoothed)) => {
-                filter.convolve(stream, luma, between, smoothed.view_mut())?;
+                filter.convolve(stream, luma, smoothed.view_mut())?;
                 smoothed.view()
             }
             None => luma,
         };
-        gradient.convolve(stream, input, between, along_x.view_mut(), along_y.view_mut())?;
+        gradient.convolve(stream, input, along_x.view_mut(), along_y.view_mut())?;
         let config = LaunchConfig {
             grid: [eigenvalues.width().div_ceil(COLUMNS), eigenvalues.height().div_ceil(ROWS), 1],
             block: [BLOCK[0], BLOCK[1], 1],

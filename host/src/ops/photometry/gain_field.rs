@@ -3,8 +3,8 @@
 //! It corrects what exposure, vignetting and response do not explain, such as haze, flare, clouds that move between two
 //! shots, and a sky whose polarisation changes with the direction. `fit` estimates it.
 
-use glam::{DVec2, UVec2, Vec2};
-use kernels_gpu::photometry::field_factor;
+use glam::{UVec2, Vec2};
+use kernels_gpu::photometry::field_weights;
 use shared_types::photometry::FieldGrid;
 
 /// The number of cells along the longer side of a picture.
@@ -41,7 +41,11 @@ impl GainField {
     /// of a pixel.
     #[must_use]
     pub fn factor(&self, place: Vec2) -> f32 {
-        field_factor(&self.grid, |node| self.nodes[node as usize], place)
+        if self.grid == FieldGrid::default() {
+            return 1.0;
+        }
+        let taps = taps(&self.grid, place).map(|(node, weight)| weight as f32 * self.nodes[node]);
+        taps.iter().sum()
     }
 
     /// Returns the field of the same picture at another size.
@@ -78,14 +82,11 @@ fn cells_per_pixel(size: UVec2) -> f32 {
 }
 
 /// Returns the nodes on which the factor at a position depends, and their weights. The weights sum to 1.
-pub(super) fn taps(grid: &FieldGrid, place: DVec2) -> [(usize, f64); 9] {
-    let at = (place + 0.5) * f64::from(grid.cells_per_pixel);
-    let first = at.as_uvec2().min(grid.nodes - 3);
-    let DVec2 { x, y } = at - first.as_dvec2();
-    let weights = |t: f64| [0.5 * (1.0 - t) * (1.0 - t), 0.5 + t * (1.0 - t), 0.5 * t * t];
-    let (columns, rows) = (weights(x), weights(y));
+pub(super) fn taps(grid: &FieldGrid, place: Vec2) -> [(usize, f64); 9] {
+    let (x, columns) = field_weights(place.x, grid.cells_per_pixel, grid.nodes.x);
+    let (y, rows) = field_weights(place.y, grid.cells_per_pixel, grid.nodes.y);
     std::array::from_fn(|i| {
-        let node = (first.y + i as u32 / 3) * grid.nodes.x + first.x + i as u32 % 3;
-        (node as usize, columns[i % 3] * rows[i / 3])
+        let node = (y + i as u32 / 3) * grid.nodes.x + x + i as u32 % 3;
+        (node as usize, f64::from(columns[i % 3] * rows[i / 3]))
     })
 }

@@ -114,9 +114,6 @@ impl Photometry {
 
     /// Returns corrected copies of the pictures, in the order of [`gains`](Self::gains), and waits until they are done.
     ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the device fails.
-    ///
     /// # Panics
     /// Panics if there are more pictures than gains.
     #[track_caller]
@@ -151,9 +148,6 @@ impl PictureCorrection {
     }
 
     /// Returns a corrected copy of a picture, and waits until it is done.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the device fails.
     #[track_caller]
     pub fn corrected<P: Pixel>(
         &self,
@@ -166,9 +160,6 @@ impl PictureCorrection {
     }
 
     /// Corrects a picture in place, and waits until this is done.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the device fails.
     #[track_caller]
     pub fn apply<P: Pixel>(
         &self,

@@ -4,11 +4,11 @@
 
 use std::f64::consts::TAU;
 
-use panoweave::ops::colour::{ColourTracker, Colours, EVERY, EstimateLimits, estimate};
+use panoweave::ops::colour::{ColourTracker, Colours, EVERY, FRAME_RATE};
 use panoweave_tests::oracle::grade as apply;
 use panoweave_tests::random::Random;
 
-use crate::colour::{Pair, differences, sums};
+use crate::colour::{Pair, differences, estimate, sums};
 
 const SECOND: u32 = 30;
 const MINUTE: u32 = 60 * SECOND;
@@ -75,7 +75,7 @@ fn a_day() {
         .collect();
     let mut noise = || f64::from(random.between(-4.0, 4.0));
 
-    let mut tracker = ColourTracker::default();
+    let mut tracker = ColourTracker::new(FRAME_RATE);
     let mut before = Colours::IDENTITY;
     let mut on_its_way = None;
     let mut at_event = residual(&scene, 0, &before);
@@ -89,7 +89,7 @@ fn a_day() {
             for sum in sums.left.iter_mut().chain(&mut sums.right) {
                 *sum *= 1.0 + noise() as f32 / 800.0;
             }
-            on_its_way = Some((frame + LATENCY, estimate(&sums, &EstimateLimits::default())));
+            on_its_way = Some((frame + LATENCY, estimate(&sums, 10_000.0)));
         }
         if let Some((_, estimate)) = on_its_way.take_if(|(at, _)| *at == frame) {
             let dark = (DARK..LIGHT).contains(&(frame - LATENCY));

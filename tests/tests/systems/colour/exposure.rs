@@ -4,12 +4,12 @@
 use glam::{UVec2, Vec3, uvec2};
 use panoweave::frame::{DeviceFrame, FrameView, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::io::picture::Picture;
-use panoweave::ops::colour::{Colours, EstimateLimits, Overlaps, matched, matched_pictures, solve};
+use panoweave::ops::colour::{Colours, Overlaps, solve};
 use panoweave::ops::stitch::Vignettes;
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{Pixels, Raster};
-use panoweave_tests::{live, panoweave_devices};
+use panoweave_tests::{live, matched_pictures, panoweave_devices};
 use shared_types::photometry::Vignette;
 use shared_types::stitch::Colour;
 use shared_types::{Chroma, Rgba8};
@@ -135,20 +135,12 @@ fn a_ramp_of_exposures_is_undone() {
                 })
                 .collect();
             let views: Vec<FrameView<'_>> = frames.iter().map(DeviceFrame::view).collect();
-            let colours =
-                matched(&stream, &views, &on_device, &Vignettes::NONE, None).unwrap().unwrap();
+            let sums = overlaps.sums(&stream, &views).unwrap();
+            let edges = overlaps.edges(&sums, &Vignettes::NONE);
+            let colours = Colours::of(solve(5, &edges, None, &[]));
             let error = error(&colours, &exposures);
             println!("{device}, noise of {noise} levels: gains are within {:.3} %", 100.0 * error);
             assert!(error < most, "{device}, {noise}: {error}");
-            // The sums of all overlaps in one call equal those of each overlap alone.
-            let sums = overlaps.sums(&stream, &views).unwrap();
-            for (overlap, sums) in overlaps.all().iter().zip(&sums) {
-                let [a, b] = overlap.cameras();
-                assert_eq!(overlap.sums(&stream, views[a], views[b]).unwrap(), *sums);
-            }
-            let edges = overlaps.edges(&sums, &Vignettes::NONE);
-            let solved = solve(5, &edges, &EstimateLimits::default(), None, &[]);
-            assert_eq!(Colours::of(solved.colours), colours);
         }
     }
 }
@@ -182,8 +174,7 @@ fn vignetting_does_not_change_the_colours() {
         let stream = device.stream().unwrap();
         let warp = live::device_warp(&device, 0.0);
         let gains = |vignettes: &Vignettes| {
-            let colours = matched_pictures(&stream, &[&left, &right], &warp, vignettes, None);
-            let colours = colours.unwrap().unwrap();
+            let colours = matched_pictures(&stream, &[&left, &right], &warp, vignettes).unwrap();
             [colours[0].gain.x, colours[1].gain.x]
         };
         let found = gains(&Vignettes::of([vignette]));

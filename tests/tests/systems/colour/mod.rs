@@ -5,11 +5,10 @@ mod day;
 mod exposure;
 mod live;
 mod pictures;
-mod properties;
 mod scenes;
 mod sums;
 
-use panoweave::ops::colour::Colours;
+use panoweave::ops::colour::{Colours, Edge, solve};
 use panoweave_tests::oracle::grade as apply;
 use shared_types::colour::{BLACK, ColourSums, LUMA, SATURATED};
 
@@ -43,6 +42,12 @@ fn sums(pairs: &[Pair], weight: f64) -> ColourSums {
     }
     let [left, right] = sums.map(|sum| sum.map(|s| s as f32));
     ColourSums { left, right, weight: weights as f32 }
+}
+
+/// Returns the colours that match two cameras, or `None` if the sums allow no estimate.
+fn estimate(sums: &ColourSums, min_weight: f32) -> Option<Colours> {
+    let edge = Edge::new([0, 1], sums, min_weight)?;
+    Some(Colours::of(solve(2, &[edge], None, &[])))
 }
 
 /// Returns the left camera's mean level minus the right camera's mean level for red, green, blue and luma, after

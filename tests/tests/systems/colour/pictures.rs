@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use panoweave::io::picture::Picture;
-use panoweave::ops::colour::{Colours, EstimateLimits, estimate};
+use panoweave::ops::colour::Colours;
 use panoweave_tests::data;
 use panoweave_tests::random::Random;
 
-use crate::colour::{Pair, counts, differences, sums};
+use crate::colour::{Pair, counts, differences, estimate, sums};
 
 const RATIOS: [f64; 6] = [1.2, 1.75, 2.0, 3.5, 5.0, 8.0];
 
@@ -64,7 +64,7 @@ const SKIP: usize = 31;
 /// 2. the sum of the differences between the means of red, green and blue,
 /// 3. the sum of the luma differences of all pixels.
 fn left_over(pairs: &[Pair]) -> [f64; 3] {
-    let colours = estimate(&sums(pairs, SKIP as f64), &EstimateLimits::default()).unwrap();
+    let colours = estimate(&sums(pairs, SKIP as f64), 10_000.0).unwrap();
     let counted = || pairs.iter().filter(|pair| counts(pair));
     let measure = |colours| {
         let means = differences(counted(), colours);

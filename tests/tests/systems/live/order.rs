@@ -19,7 +19,6 @@ use panoweave::frame::{
 use panoweave::live::{
     ColourOptions, ExternalFrame, FailureOptions, LiveError, LiveOptions, Stitcher, Submitted,
 };
-use panoweave::ops::colour::ColourTrackerOptions;
 use panoweave::ops::stitch::{Colours, Power, StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::live::{
@@ -455,10 +454,6 @@ fn frames_of_another_format_are_refused() {
         let refused = Stitcher::new(&device, device_warp(&device, 0.0), options);
         assert!(matches!(refused, Err(LiveError::Invalid(_))));
     }
-    let tracker = ColourTrackerOptions { rate: 0.0, ..ColourTrackerOptions::DEFAULT };
-    let options = LiveOptions { colour: ColourOptions { tracker, ..STILL }, ..waiting() };
-    let refused = Stitcher::new(&device, device_warp(&device, 0.0), options);
-    assert!(matches!(refused, Err(LiveError::Invalid(_))));
     assert!(matches!(stitcher.set_present(1, false), Err(LiveError::Invalid(_))));
     assert_eq!(stitcher.counters().sets, 0);
 }

@@ -30,14 +30,14 @@ use panoweave::geometry::Geometry;
 use panoweave::geometry::calibrate::{CalibrateOptions, Photo, RigOptions, bundle, pair};
 use panoweave::io::picture::Picture;
 use panoweave::live::{LiveOptions, Stitcher};
-use panoweave::ops::colour::{Colours, matched_pictures};
+use panoweave::ops::colour::Colours;
 use panoweave::ops::matching::links;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::Vignettes;
 use panoweave::quality::owners_of_weights;
 use panoweave::warp::{DeviceWarp, Plane, Warp};
-use panoweave_tests::data;
 use panoweave_tests::oracle::grade;
+use panoweave_tests::{data, matched_pictures};
 use shared_types::Rgba8;
 use shared_types::colour::SATURATED;
 use shared_types::stitch::MIN_WEIGHT;
@@ -298,9 +298,8 @@ impl Scene {
                 &frames.iter().collect::<Vec<_>>(),
                 &warp(),
                 &Vignettes::NONE,
-                None,
             );
-            let best = best.unwrap().unwrap();
+            let best = best.unwrap();
             let owners = owners_of_weights(&weights);
             for (cameras, overlap) in &overlaps {
                 // The cameras that own pixels of each block.

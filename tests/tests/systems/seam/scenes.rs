@@ -8,11 +8,11 @@ use glam::UVec2;
 use panoweave::device::Device;
 use panoweave::geometry::homography::Homography;
 use panoweave::io::picture::Picture;
-use panoweave::ops::colour::{Colours, matched_pictures};
+use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::{SeamOptions, seamed_pictures};
 use panoweave::ops::stitch::{StitchOptions, Vignettes, stitch_pictures};
 use panoweave::warp::DeviceWarp;
-use panoweave_tests::{by_planes, data, panoweave_devices};
+use panoweave_tests::{by_planes, data, matched_pictures, panoweave_devices};
 use shared_types::Rgba8;
 
 use crate::seam::weights::{check, with_seam};
@@ -88,9 +88,7 @@ fn check_photos(scene: &str, left: &str, least: f64) {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         let warp = DeviceWarp::render(&stream, &geometry).unwrap();
-        let matched =
-            matched_pictures(&stream, &[&pictures[0], &pictures[1]], &warp, &Vignettes::NONE, None)
-                .unwrap();
+        let matched = matched_pictures(&stream, &pictures.each_ref(), &warp, &Vignettes::NONE);
         let colours = matched.expect("enough light");
         let (left, right) = (colours[0], colours[1]);
         let options = StitchOptions { colours: Colours::of([left, right]), ..by_planes() };

@@ -1,8 +1,8 @@
 //! The Gauss-Newton equations of the model: the derivatives of all residuals, and the priors.
 //!
 //! The two predictions of a channel depend on the exposures, the vignettes and the deviations only through the
-//! logarithm of one ratio of lights. Its derivatives by the vignettes and deviations are the same for all channels. So
-//! the sums over the predictions are computed first, and multiplied by the derivatives once per sample.
+//! logarithm of one ratio of lights. So the sums over the predictions are computed first, and multiplied by the
+//! derivatives of the logarithm once per channel.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -67,7 +67,6 @@ impl Problem<'_> {
         Some(matrix.cholesky()?.solve(&side))
     }
 
-    /// Returns the equations of some samples.
     fn equations(&self, model: &Model<'_>, samples: &[Sample], scale: f64) -> Equations {
         let count = self.parameters();
         let mut all =
@@ -100,56 +99,42 @@ impl Problem<'_> {
     /// Adds a sample to equations. `sums` has an element for each channel.
     fn add(&self, all: &mut Equations, sample: &Sample, sums: &[Sums; 3]) {
         let ([a, b], last) = (sample.pictures, self.lens(self.lens_count));
-        // The derivatives of the logarithm of the ratio by the parameters that all channels share.
-        let mut shared = [(0, 0.0); 2 + 2 * TERMS];
-        let mut used = 0;
+        // The derivatives of the logarithm of the ratio: by the exposures of a channel, then by the parameters that all
+        // channels share.
+        let mut by = [(0, 0.0); 4 + 2 * TERMS];
+        let mut used = 2;
         if self.vignette {
-            used = shared.len();
+            used = by.len();
             for (side, (picture, sign)) in [(a, -1.0), (b, 1.0)].into_iter().enumerate() {
                 let q = sample.radii[side];
-                shared[side] = (4 * picture + 3, sign * q);
+                by[2 + side] = (4 * picture + 3, sign * q);
                 let lens = self.lens(self.lenses[picture]);
                 for i in 0..TERMS {
-                    shared[2 + TERMS * side + i] = (lens + i, sign * q.powi(i as i32 + 1));
+                    by[4 + TERMS * side + i] = (lens + i, sign * q.powi(i as i32 + 1));
                 }
             }
             if self.lenses[a] == self.lenses[b] {
                 used -= TERMS;
                 for i in 0..TERMS {
-                    shared[2 + i].1 += shared[2 + TERMS + i].1;
+                    by[4 + i].1 += by[4 + TERMS + i].1;
                 }
             }
         }
-        let shared = &shared[..used];
-        let total = |of: fn(&Sums) -> f64| sums.iter().map(of).sum::<f64>();
-        let (ratio, ratio_residual) = (total(|of| of.ratio), total(|of| of.ratio_residual));
-        for (i, &(row, by_row)) in shared.iter().enumerate() {
-            all.side[row] -= by_row * ratio_residual;
-            for &(column, by_column) in &shared[..=i] {
-                all.add(row, column, ratio * by_row * by_column);
-            }
-        }
         for (channel, sums) in sums.iter().enumerate() {
-            let (from, to) = (4 * a + channel, 4 * b + channel);
-            all.side[from] += sums.ratio_residual;
-            all.side[to] -= sums.ratio_residual;
-            all.add(from, from, sums.ratio);
-            all.add(to, to, sums.ratio);
-            all.add(from, to, -sums.ratio);
-            for &(column, by_column) in shared {
-                all.add(from, column, -sums.ratio * by_column);
-                all.add(to, column, sums.ratio * by_column);
+            by[0] = (4 * a + channel, -1.0);
+            by[1] = (4 * b + channel, 1.0);
+            for (i, &(row, by_row)) in by[..used].iter().enumerate() {
+                all.side[row] -= by_row * sums.ratio_residual;
+                for &(column, by_column) in &by[..=i] {
+                    all.add(row, column, sums.ratio * by_row * by_column);
+                }
             }
-        }
-        if !self.response {
-            return;
-        }
-        for (channel, sums) in sums.iter().enumerate() {
+            if !self.response {
+                continue;
+            }
             for i in 0..2 {
                 all.side[last + i] -= sums.response_residual[i];
-                all.add(last + i, 4 * a + channel, -sums.ratio_response[i]);
-                all.add(last + i, 4 * b + channel, sums.ratio_response[i]);
-                for &(column, by_column) in shared {
+                for &(column, by_column) in &by[..used] {
                     all.add(last + i, column, sums.ratio_response[i] * by_column);
                 }
             }

@@ -105,7 +105,7 @@ impl<'a> System<'a> {
                 let sign = if side == 0 { -1.0 } else { 1.0 };
                 // Without influence on the samples, the nodes of the anchor remain 0.
                 let sign = if anchor == Some(picture) { 0.0 } else { sign };
-                taps(&grids[picture], sample.places[side])
+                taps(&grids[picture], sample.places[side].as_vec2())
                     .map(|(node, weight)| (first[picture] + node, sign * weight))
             });
             std::array::from_fn(|i| taps[i / 9][i % 9])

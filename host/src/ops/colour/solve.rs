@@ -5,16 +5,41 @@
 //! squares gives the logarithms of all gains. Solving all cameras at once makes loops consistent: in a panorama of
 //! 360°, the corrections of the last and the first camera fit together like those of all other neighbours.
 //!
-//! The graph does not use the pixels of the overlaps. It cannot tell which edge of a single loop is wrong: a wrong edge
-//! and an opposite error of any other edge of the loop give the same sums.
+//! The graph uses only the sums of the colours, not the pixels. Therefore it equalises the means, but cannot distinguish
+//! a difference in exposure from a difference in black level or response curve. It cannot tell either which edge of a
+//! single loop is wrong: a wrong edge and an opposite error of any other edge of the loop give the same sums.
+//!
+//! **Gains.** A different exposure multiplies all levels by a factor, in linear light and in pictures encoded with a
+//! power function. So each channel gets a gain per camera. The geometric mean of the gains is 1: of two cameras, one is
+//! brightened by the same factor as the other is darkened.
+//!
+//! **Gammas** correct the difference that limited gains leave, and are exactly 1 if there is none. Of two cameras, let
+//! a < b be the lumas of their means after the gains. The gamma that maps level m to level t is
+//! `ln(t / 255) / ln(m / 255)`. Both cameras are mapped to the same t, whose logarithm T is the geometric mean of the
+//! cameras' logarithms A and B:
+//!
+//! ```text
+//! A = ln(255 / a)   B = ln(255 / b)   T = ln(255 / t) = √(A · B)
+//! gamma of the darker   = T / A = √(B / A) < 1    brightens its mid-tones
+//! gamma of the brighter = T / B = √(A / B) > 1    darkens its mid-tones
+//! ```
+//!
+//! The gamma is exact for a uniform picture with the mean level. For other pictures, a part of the difference may
+//! remain, but the gammas never increase or reverse it (Jensen's inequality). On test pictures with level ratios of 5
+//! and 8, gains and gammas leave at most 2 % and 8 % of the difference of the means. Each camera has only one gamma for
+//! all channels, so a colour cast may remain.
 
 use glam::Vec3;
 use nalgebra::{DMatrix, DVector};
-use shared_types::colour::ColourSums;
+use shared_types::colour::{ColourSums, LUMA};
 use shared_types::stitch::Colour;
 
-use super::estimate::{depth, equalise, luma, means};
-use super::{EstimateLimits, FactorRange};
+/// The default minimum sum of the weights in an overlap.
+pub(super) const LEAST_WEIGHT: f32 = 10_000.0;
+
+/// The ranges of gains and gammas.
+const GAIN: [f64; 2] = [0.5, 2.0];
+const GAMMA: [f64; 2] = [0.8, 1.2];
 
 /// The weight at which an edge has half the influence of an edge of unlimited weight.
 ///
@@ -49,25 +74,21 @@ pub struct Edge {
     influence: f64,
 }
 
-/// The result of [`solve`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct Solution {
-    /// The colour correction of each camera. It is the identity for unmatched cameras.
-    pub colours: Vec<Colour>,
-    /// The cameras without an edge, in ascending order.
-    pub unmatched: Vec<usize>,
-}
-
 impl Edge {
     /// Creates the edge between two cameras from their colour sums. Camera `cameras[0]` is the left camera of `sums`.
     ///
-    /// Returns `None` if the sums allow no estimate, as [`estimate`](super::estimate()) does: the weight is below
-    /// [`EstimateLimits::min_weight`], or a mean level is 0, more than 255, or NaN.
+    /// Returns `None` if the weight is below `min_weight` (for instance because the scene is dark), or a mean level is
+    /// 0, more than 255, or NaN.
     #[must_use]
-    pub fn new(cameras: [usize; 2], sums: &ColourSums, limits: &EstimateLimits) -> Option<Self> {
-        let means = means(sums, limits)?;
+    pub fn new(cameras: [usize; 2], sums: &ColourSums, min_weight: f32) -> Option<Self> {
         let weight = f64::from(sums.weight);
-        Some(Self { cameras, means, influence: weight / (weight + HALF_WEIGHT) })
+        // A NaN weight fails this check. An infinite weight passes, but then the means are 0.
+        let enough = sums.weight > 0.0 && sums.weight >= min_weight;
+        let means = [sums.left, sums.right].map(|[r, g, b, _]| [r, g, b].map(f64::from));
+        let means = means.map(|sums| sums.map(|sum| sum / weight));
+        let valid = means.as_flattened().iter().all(|mean| *mean > 0.0 && *mean <= 255.0);
+        let influence = weight / (weight + HALF_WEIGHT);
+        (enough && valid).then_some(Self { cameras, means, influence })
     }
 
     /// Returns the two cameras.
@@ -83,12 +104,12 @@ impl Edge {
 }
 
 /// Solves the colour corrections of `cameras` cameras, so that the colours match as well as possible in all overlaps.
+/// Cameras without an edge have the identity.
 ///
 /// Cameras that are connected by edges, directly or through other cameras, are corrected together. In each such group
 /// the mean logarithm of a gain is 0, so the pictures become neither brighter nor darker on average. If gains are then
-/// outside `limits`, all gains of the group are scaled by the same factor to bring them inside. If that is impossible,
-/// the remaining gains are limited, and gammas correct the difference that the limits leave, as in
-/// [`estimate`](super::estimate()). A group of two cameras has exactly the colours of `estimate`.
+/// outside [0.5, 2], all gains of the group are scaled by the same factor to bring them inside. If that is impossible,
+/// the remaining gains are limited, and gammas from 0.8 to 1.2 correct the difference that the limits leave.
 ///
 /// The camera `anchor` keeps its colours, and the cameras of its group are matched to it.
 ///
@@ -104,126 +125,83 @@ impl Edge {
 pub fn solve(
     cameras: usize,
     edges: &[Edge],
-    limits: &EstimateLimits,
     anchor: Option<usize>,
     expected: &[Colour],
-) -> Solution {
-    let mut solution = Solution { colours: vec![Colour::IDENTITY; cameras], unmatched: Vec::new() };
-    for group in groups(cameras, edges) {
-        let anchor = group.cameras.iter().position(|camera| Some(*camera) == anchor);
-        let colours = match (&group.cameras[..], &group.edges[..]) {
-            ([alone], _) => {
-                solution.unmatched.push(*alone);
-                continue;
-            }
-            ([_, _], [edge]) if anchor.is_none() => {
-                let mut colours = equalise(edge.means, limits);
-                if edge.ends == [1, 0] {
-                    colours.reverse();
-                }
-                colours.to_vec()
-            }
-            _ => group.solve(limits, anchor, expected),
-        };
-        for (camera, colour) in group.cameras.into_iter().zip(colours) {
-            solution.colours[camera] = colour;
-        }
-    }
-    solution
-}
-
-/// Cameras that are connected by edges.
-struct Group {
-    cameras: Vec<usize>,
-    edges: Vec<GroupEdge>,
-}
-
-/// An edge between two cameras of a [`Group`].
-struct GroupEdge {
-    /// Indices into [`Group::cameras`].
-    ends: [usize; 2],
-    means: [[f64; 3]; 2],
-    influence: f64,
-}
-
-/// Divides the cameras into groups that no edge connects.
-fn groups(cameras: usize, edges: &[Edge]) -> Vec<Group> {
+) -> Vec<Colour> {
     let valid = |edge: &&Edge| {
         let [a, b] = edge.cameras;
         a != b && a.max(b) < cameras
     };
-    let edges: Vec<_> = edges.iter().filter(valid).collect();
+    let edges: Vec<&Edge> = edges.iter().filter(valid).collect();
     // The group of each camera, named after its first camera.
-    let mut names: Vec<usize> = (0..cameras).collect();
+    let mut group: Vec<usize> = (0..cameras).collect();
     for edge in &edges {
-        let [a, b] = edge.cameras.map(|camera| names[camera]);
-        names.iter_mut().filter(|name| **name == a.max(b)).for_each(|name| *name = a.min(b));
+        let [a, b] = edge.cameras.map(|camera| group[camera]);
+        group.iter_mut().filter(|name| **name == a.max(b)).for_each(|name| *name = a.min(b));
     }
-    let group = |name: usize| {
-        let cameras: Vec<usize> = (0..cameras).filter(|&camera| names[camera] == name).collect();
-        let inside = edges.iter().filter(|edge| names[edge.cameras[0]] == name);
-        let edges = inside.map(|edge| GroupEdge {
-            ends: edge.cameras.map(|camera| cameras.partition_point(|other| *other < camera)),
-            means: edge.means,
-            influence: edge.influence,
-        });
-        Group { edges: edges.collect(), cameras }
-    };
-    (0..cameras).filter(|&camera| names[camera] == camera).map(group).collect()
+    let mut colours = vec![Colour::IDENTITY; cameras];
+    for name in 0..cameras {
+        let members: Vec<usize> = (0..cameras).filter(|&camera| group[camera] == name).collect();
+        if members.len() < 2 {
+            continue;
+        }
+        let index = |camera: usize| members.partition_point(|other| *other < camera);
+        let inside = edges.iter().filter(|edge| group[edge.cameras[0]] == name);
+        let inside = inside.map(|edge| Edge { cameras: edge.cameras.map(index), ..**edge });
+        let anchor = members.iter().position(|camera| Some(*camera) == anchor);
+        let gain = |camera: usize| expected.get(camera).map_or(Vec3::ONE, |colour| colour.gain);
+        let expected: Vec<_> = members.iter().map(|&camera| gain(camera)).collect();
+        let solved = solve_group(&inside.collect::<Vec<_>>(), anchor, &expected);
+        for (camera, colour) in members.into_iter().zip(solved) {
+            colours[camera] = colour;
+        }
+    }
+    colours
 }
 
-impl Group {
-    fn solve(
-        &self,
-        limits: &EstimateLimits,
-        anchor: Option<usize>,
-        expected: &[Colour],
-    ) -> Vec<Colour> {
-        let strongest = self.edges.iter().map(|edge| edge.influence).fold(0.0, f64::max);
-        let mut links: Vec<Link<3>> = self
-            .edges
-            .iter()
-            .map(|edge| Link {
-                ends: edge.ends,
-                difference: std::array::from_fn(|c| (edge.means[1][c] / edge.means[0][c]).ln()),
-                weight: edge.influence / strongest,
-            })
-            .collect();
-        let expected = self.cameras.iter().map(|&camera| {
-            let gain = expected.get(camera).map_or(Vec3::ONE, |colour| colour.gain);
-            gain.to_array().map(|gain| f64::from(gain).max(f64::MIN_POSITIVE).ln())
-        });
-        discount_outliers(&expected.collect::<Vec<_>>(), &mut links);
-        let wanted = common(least_squares(self.cameras.len(), &links), limits.gain, anchor);
-        let wanted: Vec<_> = wanted.into_iter().map(|logs| logs.map(f64::exp)).collect();
-        let range = limits.gain;
-        let gains: Vec<_> =
-            wanted.iter().map(|gains| gains.map(|gain| range.limit(gain))).collect();
+/// Solves the corrections of cameras that the edges connect. `expected` has a gain for each of them.
+fn solve_group(edges: &[Edge], anchor: Option<usize>, expected: &[Vec3]) -> Vec<Colour> {
+    let strongest = edges.iter().map(|edge| edge.influence).fold(0.0, f64::max);
+    let link = |edge: &Edge| Link {
+        ends: edge.cameras,
+        difference: [0, 1, 2].map(|c| edge.means[1][c].ln() - edge.means[0][c].ln()),
+        weight: edge.influence / strongest,
+    };
+    let mut links: Vec<Link<3>> = edges.iter().map(link).collect();
+    let log = |gain: f32| f64::from(gain).max(f64::MIN_POSITIVE).ln();
+    let expected: Vec<_> = expected.iter().map(|gain| gain.to_array().map(log)).collect();
+    discount_outliers(&expected, &mut links);
+    let wanted = common(least_squares(expected.len(), &links), GAIN, anchor);
+    let wanted: Vec<_> = wanted.into_iter().map(|logs| logs.map(f64::exp)).collect();
+    let limit = |gain: f64| gain.clamp(GAIN[0], GAIN[1]);
+    let gains: Vec<_> = wanted.iter().map(|gains| gains.map(limit)).collect();
 
-        let links = self.edges.iter().zip(&links).map(|(edge, link)| {
-            // The levels of both cameras would be equal with the wanted gains.
-            let level = |c: usize| {
-                let [a, b] = [0, 1].map(|side| edge.means[side][c] * wanted[edge.ends[side]][c]);
-                (a * b).sqrt()
-            };
-            let [a, b] = edge.ends.map(|end| {
-                let limited = std::array::from_fn(|c| gains[end][c] / wanted[end][c]);
-                depth(luma(limited, std::array::from_fn(level)))
-            });
-            Link { ends: link.ends, difference: [(b / a).ln()], weight: link.weight }
-        });
-        let gammas = common(
-            least_squares(self.cameras.len(), &links.collect::<Vec<_>>()),
-            limits.gamma,
-            anchor,
-        );
-        let colour = |(gain, [gamma]): (&[f64; 3], [f64; 1])| Colour {
-            gain: Vec3::from_array(gain.map(|gain| gain as f32)),
-            gamma: limits.gamma.limit(gamma.exp()) as f32,
-            ..Colour::IDENTITY
+    let links = edges.iter().zip(&links).map(|(edge, link)| {
+        // The levels of both cameras would be equal with the wanted gains.
+        let level = |c: usize| {
+            let [a, b] = [0, 1].map(|side| edge.means[side][c] * wanted[edge.cameras[side]][c]);
+            (a * b).sqrt()
         };
-        gains.iter().zip(gammas).map(colour).collect()
-    }
+        let [a, b] = edge.cameras.map(|camera| {
+            let limited = |c: usize| level(c) * gains[camera][c] / wanted[camera][c];
+            depth((0..3).map(|c| f64::from(LUMA[c]) * limited(c)).sum())
+        });
+        Link { ends: link.ends, difference: [b.ln() - a.ln()], weight: link.weight }
+    });
+    let gammas = least_squares(expected.len(), &links.collect::<Vec<_>>());
+    let gammas = common(gammas, GAMMA, anchor);
+    let colour = |(gain, [gamma]): (&[f64; 3], [f64; 1])| Colour {
+        gain: Vec3::from_array(gain.map(|gain| gain as f32)),
+        gamma: gamma.exp().clamp(GAMMA[0], GAMMA[1]) as f32,
+        ..Colour::IDENTITY
+    };
+    gains.iter().zip(gammas).map(colour).collect()
+}
+
+/// Returns the depth `ln(255 / luma)` of a luma below white. The depth of white is 0, which no gamma can change.
+/// Therefore the luma is limited to 254, just below white.
+fn depth(luma: f64) -> f64 {
+    (255.0 / luma.min(254.0)).ln()
 }
 
 /// The requirement that the numbers of two nodes differ by `difference`: first node minus second node. Each node has
@@ -302,18 +280,16 @@ fn least_squares<const N: usize>(nodes: usize, links: &[Link<N>]) -> Vec<[f64; N
 /// becomes 0, or the nearest number to it with which as many factors as possible are inside `range`.
 fn common<const N: usize>(
     mut logs: Vec<[f64; N]>,
-    range: FactorRange,
+    range: [f64; 2],
     anchor: Option<usize>,
 ) -> Vec<[f64; N]> {
     for i in 0..N {
-        let sum: f64 = logs.iter().map(|logs| logs[i]).sum();
-        let mean = sum / logs.len() as f64;
-        let (least, most) = logs.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), logs| {
-            (l.min(logs[i]), m.max(logs[i]))
-        });
-        let (a, b) = (f64::from(range.least()).ln() - least, f64::from(range.most()).ln() - most);
-        let shift =
-            anchor.map_or_else(|| (-mean).clamp(a.min(b), a.max(b)), |anchor| -logs[anchor][i]);
+        let column = || logs.iter().map(|logs| logs[i]);
+        let mean = column().sum::<f64>() / logs.len() as f64;
+        let a = range[0].ln() - column().fold(f64::INFINITY, f64::min);
+        let b = range[1].ln() - column().fold(f64::NEG_INFINITY, f64::max);
+        let balanced = (-mean).clamp(a.min(b), a.max(b));
+        let shift = anchor.map_or(balanced, |anchor| -logs[anchor][i]);
         logs.iter_mut().for_each(|logs| logs[i] += shift);
     }
     logs
