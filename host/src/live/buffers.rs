@@ -284,7 +284,7 @@ impl OutputBuffer {
         downloads: bool,
     ) -> Result<Self, DeviceError> {
         let vitals = || {
-            let results = Pinned::new(device, VitalsSampler::LEN as usize)?;
+            let results = Pinned::new(device, MAX_PICTURES as usize)?;
             Ok::<_, DeviceError>((VitalsSampler::new(device)?, results))
         };
         Ok(Self {
