@@ -13,5 +13,5 @@ mod guide;
 mod links;
 mod package;
 mod page;
-mod project;
+pub(crate) mod project;
 mod template;
