@@ -32,8 +32,8 @@ use super::presence::Presence;
 use super::shared::{Shared, Streams};
 use crate::device::{DeviceError, insist};
 use crate::lock::lock;
-use crate::ops::colour::{Colours, GammaTable};
-use crate::ops::stitch::{Covers, Lookup, Power, StitchOptions, stitch, stitch_with_table};
+use crate::ops::colour::Colours;
+use crate::ops::stitch::{Covers, Lookup, StitchOptions, stitch};
 use crate::ops::view::{ViewPath, ViewPose};
 
 /// The time within which a reader that still waits registers its waker again after it was called.
@@ -87,8 +87,6 @@ enum NoOutput {
 pub(super) struct Worker {
     shared: Arc<Shared>,
     follower: Follower,
-    /// The lookup table for gamma with [`Power::Table`], which is allocated when the first frame uses it.
-    table: Option<GammaTable>,
     /// The path of the virtual camera, if the stitcher renders views.
     path: Option<ViewPath>,
     /// The last valid pose of the virtual camera.
@@ -120,7 +118,6 @@ impl Worker {
             }),
             sets: 0,
             follower: Follower::new(shared, colour)?,
-            table: None,
             path,
             view: ViewPose::default(),
             view_stays: false,
@@ -298,12 +295,6 @@ impl Worker {
         let out = &mut output.device;
         if let Some(viewer) = viewer {
             viewer.submit(compute, &frames, weights, &self.view, &options, out)?;
-        } else if options.power == Power::Table {
-            let table = match &mut self.table {
-                Some(table) => table,
-                None => self.table.insert(GammaTable::new(&self.shared.device)?),
-            };
-            stitch_with_table(compute, &frames, warp, &options, table, &mut *out)?;
         } else {
             stitch(compute, &frames, warp, &options, &mut *out)?;
         }

@@ -19,6 +19,7 @@ use super::summing::PanoramaSums;
 use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, Refinement, Warp, check_size, check_sizes};
 use crate::device::{Buffer, DeviceError, Event, Image, LaunchConfig, Stream, Textures};
 use crate::geometry::Geometry;
+use crate::ops::stitch::GammaTable;
 
 /// The planes of a warp in device memory.
 #[derive(Debug)]
@@ -47,6 +48,9 @@ pub struct DeviceWarp {
     /// The memory for stitching more than two cameras by planes. It is empty until it is needed. Warps that differ only
     /// in their weights share it.
     summing: Arc<OnceLock<Mutex<PanoramaSums>>>,
+    /// The table for stitching by [`Lookup::GammaTable`](crate::ops::stitch::Lookup::GammaTable). It is empty until it
+    /// is needed.
+    gamma_table: OnceLock<Mutex<GammaTable>>,
 }
 
 /// The planes of a camera differ in size, pitch or device, so a kernel cannot take them as one argument.
@@ -253,6 +257,7 @@ impl DeviceWarp {
             behind,
             textures,
             summing,
+            gamma_table: OnceLock::new(),
         }
     }
 
@@ -299,6 +304,17 @@ impl DeviceWarp {
         let summing = Mutex::new(PanoramaSums::new(stream, self.size, cameras)?);
         // Return the memory of another thread if it was allocated first.
         Ok(self.summing.get_or_init(|| summing))
+    }
+
+    /// Returns the table of colour corrections. The first call allocates it.
+    #[track_caller]
+    pub(crate) fn gamma_table(&self, stream: &Stream) -> Result<&Mutex<GammaTable>, DeviceError> {
+        if let Some(table) = self.gamma_table.get() {
+            return Ok(table);
+        }
+        let table = Mutex::new(GammaTable::new(stream.device())?);
+        // Return the table of another thread if it was allocated first.
+        Ok(self.gamma_table.get_or_init(|| table))
     }
 
     /// Returns a warp that shares the coordinates of this one, and has a copy of its weights, which the caller can

@@ -24,7 +24,6 @@ mod plane_error;
 mod preview;
 mod raw;
 mod refinement;
-mod render_mesh;
 mod seen;
 mod stats;
 mod summing;

@@ -5,8 +5,7 @@
 //! launch per overlap computes the colour sums of a set of frames. From these sums, [`estimate`] computes the
 //! [`Colours`] that equalise two cameras, and [`solve`] those of any number of cameras. For video, a [`ColourMatcher`]
 //! solves the colours every few frames (by default [`EVERY`]), and a [`ColourTracker`] computes the colours of each
-//! frame from them. A [`GammaTable`] stores the corrected level for each 8-bit input level in device memory, for
-//! [`Power::Table`](crate::ops::stitch::Power::Table).
+//! frame from them.
 
 mod estimate;
 mod graph;
@@ -15,7 +14,7 @@ mod overlap;
 mod overlaps;
 mod tracker;
 
-pub use crate::ops::stitch::{Colours, GammaTable};
+pub use crate::ops::stitch::Colours;
 pub use estimate::{BoundsError, EstimateLimits, FactorRange, estimate};
 pub use graph::{Edge, Solution, solve};
 pub use matcher::ColourMatcher;

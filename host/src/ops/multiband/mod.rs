@@ -33,8 +33,8 @@ use crate::frame::{DeviceP010, DeviceView, FrameView, FrameViewMut, PixelFormat}
 use crate::io::picture::{Pixel, Rgba16};
 use crate::ops::stitch::sum::{LayerView, SumView};
 use crate::ops::stitch::{
-    Power, StitchError, StitchOptions, check_depths, check_frames, check_images, check_output,
-    check_size, check_sources,
+    StitchError, StitchOptions, check_depths, check_frames, check_images, check_output, check_size,
+    check_sources,
 };
 use crate::warp::{DeviceWarp, Plane};
 use layout::{Layout, Survey};
@@ -297,7 +297,7 @@ impl Multiband {
                 colour,
                 vignette: options.vignettes[camera].covered(options.covers.parts[camera]),
                 offset,
-                exact: (covered || options.power != Power::Fast).into(),
+                exact: (covered || options.lookup.is_exact()).into(),
                 decode: picture.to_rgb(),
             }
         };

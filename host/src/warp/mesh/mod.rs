@@ -25,14 +25,12 @@ mod tensors;
 
 use glam::{UVec2, Vec2};
 use kernels_gpu::stitch::mesh;
-use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::mesh::{
     CELLS, Layer, NO_CAMERA, NONE, Patch, REST, SourcePoint, TILE, WHOLE_SHARE,
 };
 use thiserror::Error;
 
-use super::{RenderError, Warp};
-use crate::device::DeviceError;
+use super::Warp;
 pub use faults::MeshFault;
 pub(super) use part::MeshPart;
 pub(super) use tensors::Unpacked;
@@ -40,30 +38,12 @@ pub(super) use tensors::Unpacked;
 /// The default maximum deviation of a mesh's source coordinates along either axis, in source pixels.
 pub const MESH_ERROR: f32 = 1.0 / 32.0;
 
-/// The reason why a mesh cannot be computed.
+/// The error for a maximum deviation of a mesh that is not a positive finite number.
 #[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum MeshError {
-    /// The error bound is not a positive finite number.
-    #[error(
-        "cannot compute a mesh: the maximum error is {0} source pixels; it must be a positive finite number"
-    )]
-    Bound(f32),
-    /// The geometry has too few or too many cameras.
-    #[error(
-        "cannot compute a mesh: the geometry has {0} cameras; it must have 2 to {MAX_CAMERAS} cameras"
-    )]
-    Cameras(usize),
-    /// The source coordinates of the cameras cannot be rendered.
-    #[error("cannot compute a mesh: {0}")]
-    Render(#[from] RenderError),
-}
-
-impl From<DeviceError> for MeshError {
-    fn from(error: DeviceError) -> Self {
-        Self::Render(error.into())
-    }
-}
+#[error(
+    "cannot compute a mesh: the maximum error is {0} source pixels; it must be a positive finite number"
+)]
+pub struct MeshError(f32);
 
 /// A warp that is compressed to a mesh in host memory. [`DeviceMesh`](super::DeviceMesh) is its copy on a device.
 ///
@@ -95,7 +75,7 @@ impl Mesh {
     /// camera of a tile has the rest, which deviates by as much for each of the other cameras.
     ///
     /// # Errors
-    /// Returns [`MeshError::Bound`] if `error` is not a positive finite number.
+    /// Returns [`MeshError`] if `error` is not a positive finite number.
     pub fn new(warp: &Warp, error: f32) -> Result<Self, MeshError> {
         check(error)?;
         Ok(Self::within(&warp.into(), error))
@@ -212,7 +192,7 @@ impl Mesh {
 
 /// Checks that an error bound is a positive finite number.
 pub(super) fn check(error: f32) -> Result<(), MeshError> {
-    if is_length(error) { Ok(()) } else { Err(MeshError::Bound(error)) }
+    if is_length(error) { Ok(()) } else { Err(MeshError(error)) }
 }
 
 /// Returns whether an error bound is a positive finite number.
