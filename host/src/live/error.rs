@@ -7,7 +7,6 @@ use thiserror::Error;
 
 use crate::device::{DeviceError, Place};
 use crate::frame::{FrameFormat, PixelFormat};
-use crate::ops::multiband::MultibandError;
 use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::ops::view::ViewError;
@@ -170,16 +169,6 @@ impl From<SeamError> for LiveError {
     fn from(error: SeamError) -> Self {
         match error {
             SeamError::Device(error) => Self::Device(error),
-            error => Self::Unusable(Arc::new(error)),
-        }
-    }
-}
-
-impl From<MultibandError> for LiveError {
-    fn from(error: MultibandError) -> Self {
-        match error {
-            MultibandError::Stitch(error) => error.into(),
-            MultibandError::Device(error) => Self::Device(error),
             error => Self::Unusable(Arc::new(error)),
         }
     }

@@ -1,6 +1,5 @@
 //! A warp in device memory. It is uploaded from host memory, or rendered on the device from a geometry.
 
-use crate::warp::plane_error::RenderError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -16,7 +15,9 @@ use shared_types::warp::{
 use thiserror::Error;
 
 use super::summing::PanoramaSums;
-use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, Refinement, Warp, check_size, check_sizes};
+use super::{
+    DeviceMesh, MESH_ERROR, Mesh, Plane, Refinement, RenderError, Warp, check_size, check_sizes,
+};
 use crate::device::{Buffer, DeviceError, Event, Image, LaunchConfig, Stream, Textures};
 use crate::geometry::Geometry;
 use crate::ops::stitch::GammaTable;
@@ -36,9 +37,6 @@ pub struct DeviceWarp {
     ready: Event,
     /// The mesh for the current weights. It is empty until the mesh is uploaded or computed.
     mesh: OnceLock<DeviceMesh>,
-    /// The error of the host warp's mesh, in source pixels, if the mesh was not uploaded because its error exceeds
-    /// [`MESH_ERROR`].
-    coarse: Option<f32>,
     /// A mesh whose layers and shares do not match the current weights yet. Only a mesh that
     /// [follows](DeviceMesh::follows) the weights is stored here. If an update fails, the mesh stays here, so that the
     /// next update can try again.
@@ -77,7 +75,7 @@ struct NoCamera {
 struct OtherRefinement;
 
 impl DeviceWarp {
-    /// Copies a warp to the stream's device. Also copies its mesh if the error of the mesh is at most [`MESH_ERROR`].
+    /// Copies a warp to the stream's device.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if an allocation or a copy fails.
@@ -91,14 +89,7 @@ impl DeviceWarp {
             Ok::<_, DeviceError>([x?, y?, weight?])
         };
         let planes = (0..warp.sources().len()).map(camera).collect::<Result<_, _>>()?;
-        let mut on_device = Self::filled(stream, warp.size(), warp.sources().to_vec(), planes)?;
-        match warp.mesh() {
-            Some(mesh) if mesh.error() <= MESH_ERROR => {
-                on_device.mesh = DeviceMesh::upload(stream, mesh)?.into();
-            }
-            coarse => on_device.coarse = coarse.map(Mesh::error),
-        }
-        Ok(on_device)
+        Self::filled(stream, warp.size(), warp.sources().to_vec(), planes)
     }
 
     /// Renders the warp of a geometry with 2 to 16 cameras on the stream's device. Does not wait for the device.
@@ -242,21 +233,17 @@ impl DeviceWarp {
         weights: Vec<Image<f32>>,
         ready: Event,
     ) -> Self {
-        let (mesh, textures) = (OnceLock::new(), Mutex::default());
-        let (coarse, behind, summing) = (None, None, Arc::default());
-        let version = next_version();
         Self {
             size,
             sources,
             coordinates,
             weights,
-            version,
+            version: next_version(),
             ready,
-            mesh,
-            coarse,
-            behind,
-            textures,
-            summing,
+            mesh: OnceLock::new(),
+            behind: None,
+            textures: Mutex::default(),
+            summing: Arc::default(),
             gamma_table: OnceLock::new(),
         }
     }
@@ -264,9 +251,8 @@ impl DeviceWarp {
     /// Returns the warp's mesh, with an error of at most [`MESH_ERROR`]. [`stitch`](crate::ops::stitch::stitch) uses
     /// it by default.
     ///
-    /// If the warp was uploaded without such a mesh, the first call copies the planes to the host and computes the
-    /// mesh, which takes most of a second for a large panorama. It also logs a warning if the uploaded warp had a mesh
-    /// with a larger error.
+    /// The first call copies the planes to the host and computes the mesh, which takes most of a second for a large
+    /// panorama.
     ///
     /// # Errors
     /// Returns [`RenderError`] if the planes cannot be copied to the host, or the mesh to the device.
@@ -274,12 +260,6 @@ impl DeviceWarp {
     pub fn mesh(&self, stream: &Stream) -> Result<&DeviceMesh, RenderError> {
         if let Some(mesh) = self.mesh.get() {
             return Ok(mesh);
-        }
-        if let Some(error) = self.coarse {
-            tracing::warn!(
-                "the warp's mesh has an error of {error} source pixels, but stitching needs at most {MESH_ERROR}; computing \
-                 another mesh (to avoid this, store it with `panoweave warp --warp FILE --mesh -o NEW`)"
-            );
         }
         let warp = self.download_seen(stream)?;
         let mesh = DeviceMesh::upload(stream, &Mesh::within(&(&warp).into(), MESH_ERROR))?;

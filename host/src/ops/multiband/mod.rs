@@ -28,7 +28,7 @@ use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::mesh::{DeviceWeighedCamera, SourcePoint, WeighedCamera};
 use thiserror::Error;
 
-use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Stream};
 use crate::frame::{DeviceP010, DeviceView, FrameView, FrameViewMut, PixelFormat};
 use crate::io::picture::{Pixel, Rgba16};
 use crate::ops::stitch::sum::{LayerView, SumView};
@@ -56,21 +56,6 @@ impl Default for MultibandOptions {
     fn default() -> Self {
         Self { levels: 5, feather: 4.0 }
     }
-}
-
-/// The error if the number of levels is wrong, frames, warp and panorama do not match, or the device failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum MultibandError {
-    /// The number of levels is out of range.
-    #[error("multiband blending: the number of levels is {0}; it must be 1 to {MAX_LEVELS}")]
-    Levels(u32),
-    /// The frames or the panorama do not match the warp.
-    #[error(transparent)]
-    Stitch(#[from] StitchError),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
 }
 
 /// The memory to blend the panoramas of one warp. Only one stream at a time may use it.
@@ -114,25 +99,23 @@ impl Multiband {
     /// `None` if no cameras overlap; then there is nothing to blend.
     ///
     /// # Errors
-    /// Returns [`MultibandError`] if the number of levels is out of range or the device fails.
+    /// Returns [`StitchError`] if the number of levels is out of range or the device fails.
     #[track_caller]
     pub fn new(
         stream: &Stream,
         warp: &DeviceWarp,
         levels: u32,
-    ) -> Result<Option<Self>, MultibandError> {
+    ) -> Result<Option<Self>, StitchError> {
         if !(1..=MAX_LEVELS).contains(&levels) {
-            return Err(MultibandError::Levels(levels));
+            return Err(StitchError::Invalid(format!(
+                "the number of levels of multiband blending is {levels}; it must be 1 to {MAX_LEVELS}"
+            )));
         }
         warp.await_ready(stream)?;
         let (panorama, cameras) = (warp.size(), warp.sources().len());
         let survey = survey(stream, warp)?;
         let Some(layout) = Layout::new(&survey, cameras, levels) else { return Ok(None) };
         let device = stream.device();
-        let cells_at =
-            |level: u32| Image::new(device, layout.image.x >> level, layout.image.y >> level);
-        let weights_at =
-            |level: u32| Image::new(device, layout.image.x >> level, layout.image.y >> level);
         let cells = layout.slots * SLOT;
         let mut multiband = Self {
             panorama,
@@ -143,12 +126,15 @@ impl Multiband {
             places: Buffer::new(device, cells)?,
             shares: Buffer::new(device, cells)?,
             first: Buffer::new(device, cells)?,
-            second: cells_at(2)?,
-            third: cells_at(3)?,
-            fourth: cells_at(4)?,
-            corrections: cells_at(2)?,
+            second: image(device, &layout, 2)?,
+            third: image(device, &layout, 3)?,
+            fourth: image(device, &layout, 4)?,
+            corrections: image(device, &layout, 2)?,
             first_weights: Buffer::new(device, cells)?,
-            weights: (2..=levels.max(2)).map(weights_at).collect::<Result<_, _>>()?,
+            weights: {
+                let level = |level| image(device, &layout, level);
+                (2..=levels.max(2)).map(level).collect::<Result<_, _>>()?
+            },
             states: Buffer::new(device, layout.tiles.len() as u32)?,
             tasks: Buffer::new(device, layout.tiles.len() as u32)?,
             version: None,
@@ -165,7 +151,7 @@ impl Multiband {
     /// [copy](crate::ops::seam::Seam::copy) with other weights.
     ///
     /// # Errors
-    /// Returns [`MultibandError`] if frames, weights and panorama do not match, or the device fails. The panorama may
+    /// Returns [`StitchError`] if frames, weights and panorama do not match, or the device fails. The panorama may
     /// then have changed in part.
     #[track_caller]
     pub fn submit<'a>(
@@ -175,7 +161,7 @@ impl Multiband {
         weights: &DeviceWarp,
         options: &StitchOptions,
         panorama: impl Into<FrameViewMut<'a>>,
-    ) -> Result<(), MultibandError> {
+    ) -> Result<(), StitchError> {
         let panorama = panorama.into();
         check_frames(frames, &self.sources)?;
         check_output(&panorama, self.panorama)?;
@@ -188,7 +174,7 @@ impl Multiband {
     /// [`stitch_images`](crate::ops::stitch::stitch_images).
     ///
     /// # Errors
-    /// Returns [`MultibandError`] if images, weights and panorama do not match, or the device fails. The panorama may
+    /// Returns [`StitchError`] if images, weights and panorama do not match, or the device fails. The panorama may
     /// then have changed in part.
     #[track_caller]
     pub fn submit_images<P: Pixel>(
@@ -198,7 +184,7 @@ impl Multiband {
         weights: &DeviceWarp,
         options: &StitchOptions,
         panorama: &mut Image<P>,
-    ) -> Result<(), MultibandError> {
+    ) -> Result<(), StitchError> {
         check_images(images, &self.sources)?;
         let panorama = SumView::from(P::view_mut(panorama));
         check_size(panorama.format().size, self.panorama)?;
@@ -216,7 +202,7 @@ impl Multiband {
         weights: &DeviceWarp,
         options: &StitchOptions,
         panorama: SumView<'_>,
-    ) -> Result<(), MultibandError> {
+    ) -> Result<(), StitchError> {
         options.check(self.sources.len())?;
         check_sources(&self.sources, weights.sources())?;
         check_size(self.panorama, weights.size())?;
@@ -419,6 +405,16 @@ impl Multiband {
             }
         }
     }
+}
+
+/// Allocates the image of a level, with the parts of all cameras.
+#[track_caller]
+fn image<T: bytemuck::Pod>(
+    device: &Device,
+    layout: &Layout,
+    level: u32,
+) -> Result<Image<T>, DeviceError> {
+    Image::new(device, layout.image.x >> level, layout.image.y >> level)
 }
 
 /// Returns an 8-bit frame as a kernel argument.

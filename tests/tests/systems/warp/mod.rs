@@ -6,5 +6,3 @@ mod kernels;
 mod malformed;
 mod maths;
 mod mesh;
-mod mesh_malformed;
-mod mesh_parts;
