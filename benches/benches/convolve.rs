@@ -104,22 +104,16 @@ fn benches(criterion: &mut Criterion) {
 
         let of = format!("{width} taps");
         let mut group = Group::new(criterion, &device, "convolve", &of, SIZE.to_array(), bytes);
-        let copy = bench_copy(&mut group, &stream, bytes);
-        let fused = bench(&mut group, "one launch", &stream, |set| {
+        bench_copy(&mut group, &stream, bytes);
+        bench(&mut group, "one launch", &stream, |set| {
             filter
                 .fused(&stream, inputs[set].view(), outputs[set].view_mut())
                 .expect("a convolution");
         });
-        let two_pass = bench(&mut group, "two passes", &stream, |set| {
+        bench(&mut group, "two passes", &stream, |set| {
             let (between, out) = (&mut others[set], outputs[set].view_mut());
             filter.two_pass(&stream, inputs[set].view(), between, out).expect("a convolution");
         });
-        if let (Some(fused), Some(two_pass), Some(copy)) = (fused, two_pass, copy) {
-            let times = fused / copy;
-            println!(
-                "{width} taps: {fused:.1} µs, {times:.2} times a copy; two passes {two_pass:.1} µs"
-            );
-        }
         let Some(reference) = &reference else { continue };
         let set = reference.device().set_constant::<original_taps>(taps.as_slice());
         set.expect("the original's taps; compile it with -rdc=true");
@@ -128,23 +122,17 @@ fn benches(criterion: &mut Criterion) {
         let original_result = out.download(reference).expect("the original's result");
         filter.fused(&stream, input.view(), out.view_mut()).expect("a convolution");
         check(&original_result, &out.download(&stream).expect("a result"));
-        let cpp = bench_original(&mut group, "c++", reference, |set| {
+        bench_original(&mut group, "c++", reference, |set| {
             original(reference, width, &inputs[set], &mut others[set], &mut outputs[set]);
         });
-        if let (Some(fused), Some(cpp)) = (fused, cpp) {
-            println!(
-                "{width} taps: the original design takes {cpp:.1} µs, {:.1} times",
-                cpp / fused
-            );
-        }
         group.finish();
     }
 
     let gradients = GradientFilter::new(&stream, 1.0).expect("a filter");
     let bytes = bytes / 2 * 3;
     let mut group = Group::new(criterion, &device, "convolve", "gradients", SIZE.to_array(), bytes);
-    let copy = bench_copy(&mut group, &stream, bytes);
-    let both = bench(&mut group, "one launch", &stream, |set| {
+    bench_copy(&mut group, &stream, bytes);
+    bench(&mut group, "one launch", &stream, |set| {
         let (input, mut between) = (inputs[set].view(), Intermediate::default());
         let (x, y) = (outputs[set].view_mut(), others[set].view_mut());
         gradients.convolve(&stream, input, &mut between, x, y).expect("gradients");
@@ -155,9 +143,6 @@ fn benches(criterion: &mut Criterion) {
             filter.fused(&stream, inputs[set].view(), out).expect("a gradient");
         }
     });
-    if let (Some(both), Some(copy)) = (both, copy) {
-        println!("gradients: {both:.1} µs, {:.2} times a copy", both / copy);
-    }
     group.finish();
 }
 

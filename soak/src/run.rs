@@ -10,7 +10,7 @@ use panoweave::geometry::rig::{Rig, RigError};
 use panoweave::live::{
     CameraEvents, CameraState, LiveError, LiveOptions, StitchedFrames, Stitcher,
 };
-use panoweave::ops::stitch::{Power, StitchOptions};
+use panoweave::ops::stitch::{Lookup, StitchOptions};
 use panoweave::warp::{DeviceWarp, MAX_CAMERAS, RenderError};
 
 use crate::crew::{Crew, Roster};
@@ -309,9 +309,9 @@ impl Director<'_> {
 
     fn reconfigure(&self, warps: &Warps<'_>, cycle: usize) -> Result<(), SoakError> {
         self.stitcher.swap_warp(warps.render(0.2)?)?;
-        let power = [Power::Exact, Power::Table, Power::Fast][cycle % 3];
+        let lookup = [Lookup::Planes, Lookup::GammaTable, Lookup::Mesh][cycle % 3];
         let flip = cycle.is_multiple_of(2);
-        let options = StitchOptions { power, flip, edge_boost: true, ..Default::default() };
+        let options = StitchOptions { lookup, flip, edge_boost: true, ..Default::default() };
         self.stitcher.set_options(options)?;
         self.stitcher.follow_colour(false);
         Ok(())

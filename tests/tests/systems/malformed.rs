@@ -32,3 +32,10 @@ macro_rules! assert_variant {
     };
 }
 pub(crate) use assert_variant;
+
+/// Checks that a message contains a text.
+#[track_caller]
+pub(crate) fn says(error: impl std::fmt::Display, text: &str) {
+    let said = error.to_string();
+    assert!(said.contains(text), "{text:?} is not in {said:?}");
+}

@@ -67,8 +67,8 @@ pub(super) const JOBS: [Job; 14] = [
     ),
     Job::new(
         "warp",
-        "warp HOMOGRAPHY --left IN/l.png --right IN/r.png --mesh -o out.safetensors --export .",
-        &["out.safetensors", "lut_left_x.bin", "lut_right_y.bin", "weight_right.bin"],
+        "warp HOMOGRAPHY --left IN/l.png --right IN/r.png -o out.safetensors",
+        &["out.safetensors"],
     ),
     Job::new("warp inspect", "warp inspect IN/h.safetensors --preview out.png", &["out.png"])
         .without_device(),

@@ -14,7 +14,7 @@ use panoweave::frame::{Frame, FrameFormat};
 use panoweave::geometry::homography::Homography;
 use panoweave::io::picture::Picture;
 use panoweave::ops::colour::{Colours, Overlap, estimate, matched_pictures};
-use panoweave::ops::stitch::{Power, StitchOptions, Vignettes, stitch_pictures};
+use panoweave::ops::stitch::{StitchOptions, Vignettes, stitch_pictures};
 use panoweave::quality::OverlapMeter;
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::{by_planes, data, panoweave_devices};
@@ -68,7 +68,7 @@ fn check(name: &str, found: Option<([PathBuf; 2], String)>, part: f64) {
         );
         if let Some(folder) = std::env::var_os("PANOWEAVE_LOOK") {
             for (which, colours) in [("before", Colours::IDENTITY), ("after", colours)] {
-                let options = StitchOptions { colours, power: Power::Exact, ..by_planes() };
+                let options = StitchOptions { colours, ..by_planes() };
                 let [left, right] = &pictures;
                 let panorama = stitch_pictures(&stream, &[left, right], &warp, &options).unwrap();
                 panorama.save(PathBuf::from(&folder).join(format!("{name}-{which}.jpg"))).unwrap();

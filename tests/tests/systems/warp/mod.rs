@@ -5,4 +5,3 @@ mod fisheye;
 mod kernels;
 mod malformed;
 mod maths;
-mod mesh;
