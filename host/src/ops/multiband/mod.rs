@@ -26,7 +26,6 @@ use shared_types::nv12::P010;
 use shared_types::picture::{AnyPicture, DeviceAnyPicture};
 use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::mesh::{DeviceWeighedCamera, SourcePoint, WeighedCamera};
-use thiserror::Error;
 
 use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Stream};
 use crate::frame::{DeviceP010, DeviceView, FrameView, FrameViewMut, PixelFormat};
@@ -225,7 +224,7 @@ impl Multiband {
             Ok::<_, DeviceError>(DeviceProbedCamera { planes: warp.planes(camera)?, size, part })
         });
         let kernel = kernels::MultibandProbe {
-            cameras: table::<ProbedCamera>(&cameras.collect::<Result<Vec<_>, _>>()?)?,
+            cameras: table::<ProbedCamera>(&cameras.collect::<Result<Vec<_>, _>>()?),
             tiles: self.tiles.view(),
             places: self.places.view_mut(),
             shares: self.shares.view_mut(),
@@ -239,7 +238,7 @@ impl Multiband {
     #[track_caller]
     fn weigh(&mut self, stream: &Stream, warp: &DeviceWarp) -> Result<(), DeviceError> {
         let kernel = kernels::MultibandWeigh {
-            cameras: weighted(&self.layout, warp)?,
+            cameras: weighted(&self.layout, warp),
             size: self.panorama,
             tiles: self.tiles.view(),
             first: self.first_weights.view_mut(),
@@ -252,7 +251,7 @@ impl Multiband {
         let kernel = kernels::MultibandOrder { tiles, states, tasks: self.tasks.view_mut() };
         // SAFETY: there is one block, and both buffers have an element for each tile.
         unsafe { stream.launch_unchecked(&blocks(1), &kernel) }?;
-        let parts = table::<CameraPart>(&self.layout.parts)?;
+        let parts = table::<CameraPart>(&self.layout.parts);
         let sizes = self.layout.parts.iter().map(|part| part.size);
         let most = sizes.fold(UVec2::ZERO, UVec2::max);
         for level in 3..=self.levels {
@@ -294,7 +293,7 @@ impl Multiband {
             ($kernel:ident, $pictures:expr) => {{
                 let kernel = kernels::$kernel {
                     pictures: $pictures,
-                    cameras: table::<SplitCamera>(&cameras)?,
+                    cameras: table::<SplitCamera>(&cameras),
                     width: if options.edge_boost { self.panorama.x } else { 0 },
                     tiles: self.tiles.view(),
                     states: self.states.view(),
@@ -315,12 +314,12 @@ impl Multiband {
         debug_assert!(p010.is_empty() || p010.len() == pictures.len());
         debug_assert!(rgba16.is_empty() || rgba16.len() == pictures.len());
         if !p010.is_empty() {
-            launch!(MultibandSplitP010, table::<P010>(&p010)?)
+            launch!(MultibandSplitP010, table::<P010>(&p010))
         } else if !rgba16.is_empty() {
-            launch!(MultibandSplitRgba16, table::<View<Rgba16>>(&rgba16)?)
+            launch!(MultibandSplitRgba16, table::<View<Rgba16>>(&rgba16))
         } else {
             let pictures: Vec<_> = pictures.iter().filter_map(picture).collect();
-            launch!(MultibandSplit, table::<AnyPicture>(&pictures)?)
+            launch!(MultibandSplit, table::<AnyPicture>(&pictures))
         }
     }
 
@@ -330,7 +329,7 @@ impl Multiband {
         if self.levels == 1 {
             return Ok(());
         }
-        let (parts, squares) = (table::<CameraPart>(&self.layout.parts)?, self.squares.view());
+        let (parts, squares) = (table::<CameraPart>(&self.layout.parts), self.squares.view());
         let mut config = blocks(self.squares.len());
         if self.levels > 2 {
             let kernel = kernels::MultibandCoarsen {
@@ -344,16 +343,14 @@ impl Multiband {
             unsafe { stream.launch_unchecked(&config, &kernel) }?;
         }
         let weights: Vec<_> = self.weights.iter().map(Image::view).collect();
-        let levels = self.levels;
         let kernel = kernels::MultibandCorrect {
             parts,
-            levels,
+            levels: self.levels,
             squares,
             second: self.second.view(),
             third: self.third.view(),
             fourth: self.fourth.view(),
-            weights: DeviceTable::<View<f16>, _>::new(&weights)
-                .ok_or_else(|| DeviceError::refused("multiband blending", LevelCount(levels)))?,
+            weights: DeviceTable::<View<f16>, _>::new(&weights).expect("1 to MAX_LEVELS levels"),
             corrections: self.corrections.view_mut(),
         };
         let most = self.layout.squares.iter().map(|square| square.cameras.count_ones()).max();
@@ -380,7 +377,7 @@ impl Multiband {
         macro_rules! launch {
             ($kernel:ident, $panorama:ident) => {{
                 let kernel = kernels::$kernel {
-                    cameras: weighted(&self.layout, warp)?,
+                    cameras: weighted(&self.layout, warp),
                     tasks: self.tasks.view(),
                     corrections: self.corrections.view(),
                     weights: self.first_weights.view(),
@@ -450,7 +447,7 @@ fn survey(stream: &Stream, warp: &DeviceWarp) -> Result<Survey, DeviceError> {
     let cameras = warp.sources().iter().enumerate().map(|(camera, &size)| {
         Ok::<_, DeviceError>(DeviceWeighedCamera { planes: warp.planes(camera)?, size })
     });
-    let cameras = table::<WeighedCamera>(&cameras.collect::<Result<Vec<_>, _>>()?)?;
+    let cameras = table::<WeighedCamera>(&cameras.collect::<Result<Vec<_>, _>>()?);
     let mut config = blocks(squares.x);
     config.grid[1] = squares.y;
     stream.launch(&config, &kernels::MultibandSurvey { cameras, seen: seen.view_mut() })?;
@@ -463,39 +460,21 @@ fn blocks(count: u32) -> LaunchConfig {
 }
 
 /// Returns the weights of all cameras of a warp as a kernel argument.
-#[track_caller]
 fn weighted<'a>(
     layout: &Layout,
     warp: &'a DeviceWarp,
-) -> Result<DeviceTable<'a, WeightedCamera, MAX_CAMERAS>, DeviceError> {
-    let cameras = layout.parts.iter().enumerate();
-    let cameras: Vec<_> = cameras
-        .map(|(camera, part)| DeviceWeightedCamera {
-            part: *part,
-            weights: warp.plane(Plane::Weight(camera)).view(),
-        })
-        .collect();
-    table::<WeightedCamera>(&cameras)
+) -> DeviceTable<'a, WeightedCamera, MAX_CAMERAS> {
+    let weights = |(camera, part): (usize, &CameraPart)| DeviceWeightedCamera {
+        part: *part,
+        weights: warp.plane(Plane::Weight(camera)).view(),
+    };
+    table::<WeightedCamera>(&layout.parts.iter().enumerate().map(weights).collect::<Vec<_>>())
 }
 
 /// Returns one entry per camera as a kernel argument.
-#[track_caller]
-fn table<'a, A: KernelArg>(
-    cameras: &[A::Host<'a>],
-) -> Result<DeviceTable<'a, A, MAX_CAMERAS>, DeviceError>
+fn table<'a, A: KernelArg>(cameras: &[A::Host<'a>]) -> DeviceTable<'a, A, MAX_CAMERAS>
 where
     A::Host<'a>: Copy,
 {
-    DeviceTable::new(cameras)
-        .ok_or_else(|| DeviceError::refused("multiband blending", CameraCount(cameras.len())))
+    DeviceTable::new(cameras).expect("a warp has 1 to 16 cameras")
 }
-
-/// The number of cameras exceeds the limit of the kernels.
-#[derive(Clone, Copy, Debug, Error)]
-#[error("the warp has {0} cameras; it must have 1 to {MAX_CAMERAS}")]
-struct CameraCount(usize);
-
-/// The number of levels exceeds the limit of the kernels.
-#[derive(Clone, Copy, Debug, Error)]
-#[error("there are {0} levels; there must be 1 to {MAX_LEVELS}")]
-struct LevelCount(u32);
