@@ -14,7 +14,7 @@ use panoweave::device::{Device, DeviceName, Event, Image};
 use panoweave::frame::Rgba8;
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::Picture;
-use panoweave::ops::stitch::{Colours, Power, StitchOptions, stitch};
+use panoweave::ops::stitch::{Colours, StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use shared_types::stitch::{Colour, MIN_WEIGHT};
 use shared_types::warp::{Camera, Canvas};
@@ -84,7 +84,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let options = StitchOptions {
         colours: Colours::of([undo(EXPOSURE[0]), undo(EXPOSURE[1])]),
-        power: Power::Exact,
         ..StitchOptions::default()
     };
     let mut out = Image::new(&device, warp.size().x, warp.size().y)?;

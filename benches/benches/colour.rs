@@ -95,29 +95,19 @@ fn benches(criterion: &mut Criterion) {
 
         let size = overlap.place().size().to_array();
         let mut group = Group::new(criterion, &device, "colour", name, size, bytes);
-        let copy = bench_copy(&mut group, &stream, bytes);
-        let rust = bench(&mut group, "rust", &stream, |set| {
+        bench_copy(&mut group, &stream, bytes);
+        bench(&mut group, "rust", &stream, |set| {
             let frames = frames[set].each_ref().map(DeviceFrame::view);
             // SAFETY: all work that uses the frames, the overlap and the sums is on this stream.
             unsafe { overlaps[set].submit(&stream, &frames, &mut summing) }.expect("the sums");
         });
-        if let (Some(rust), Some(copy)) = (rust, copy) {
-            let (megabytes, rate) = (bytes as f64 / 1e6, bytes as f64 / 1e3 / rust);
-            println!(
-                "{name}: {rust:.1} µs for {megabytes:.1} MB, {rate:.0} GB/s, {:.2} times a copy",
-                rust / copy
-            );
-        }
         let (Some(reference), PixelFormat::Rgba8) = (&reference, pixels) else { continue };
         let mut sums = Buffer::from_slice(reference, &[0.0_f32; 9]).expect("nine sums");
         analyse(reference, &warp, &frames[0], &mut sums);
         check(&sums.download(reference).expect("the sums"));
-        let cpp = bench_original(&mut group, "c++", reference, |set| {
+        bench_original(&mut group, "c++", reference, |set| {
             analyse(reference, &warp, &frames[set], &mut sums);
         });
-        if let (Some(rust), Some(cpp)) = (rust, cpp) {
-            println!("{name}: the original design takes {cpp:.1} µs, {:.1} times", cpp / rust);
-        }
         group.finish();
     }
 }

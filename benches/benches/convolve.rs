@@ -104,15 +104,12 @@ fn benches(criterion: &mut Criterion) {
 
         let of = format!("{width} taps");
         let mut group = Group::new(criterion, &device, "convolve", &of, SIZE.to_array(), bytes);
-        let copy = bench_copy(&mut group, &stream, bytes);
-        let fused = bench(&mut group, "one launch", &stream, |set| {
+        bench_copy(&mut group, &stream, bytes);
+        bench(&mut group, "one launch", &stream, |set| {
             filter
                 .convolve(&stream, inputs[set].view(), outputs[set].view_mut())
                 .expect("a convolution");
         });
-        if let (Some(fused), Some(copy)) = (fused, copy) {
-            println!("{width} taps: {fused:.1} µs, {:.2} times a copy", fused / copy);
-        }
         let Some(reference) = &reference else { continue };
         let set = reference.device().set_constant::<original_taps>(taps.as_slice());
         set.expect("the original's taps; compile it with -rdc=true");
@@ -121,15 +118,9 @@ fn benches(criterion: &mut Criterion) {
         let original_result = out.download(reference).expect("the original's result");
         filter.convolve(&stream, input.view(), out.view_mut()).expect("a convolution");
         check(&original_result, &out.download(&stream).expect("a result"));
-        let cpp = bench_original(&mut group, "c++", reference, |set| {
+        bench_original(&mut group, "c++", reference, |set| {
             original(reference, width, &inputs[set], &mut others[set], &mut outputs[set]);
         });
-        if let (Some(fused), Some(cpp)) = (fused, cpp) {
-            println!(
-                "{width} taps: the original design takes {cpp:.1} µs, {:.1} times",
-                cpp / fused
-            );
-        }
         group.finish();
     }
 
@@ -141,8 +132,8 @@ fn benches(criterion: &mut Criterion) {
     });
     let bytes = bytes / 2 * 3;
     let mut group = Group::new(criterion, &device, "convolve", "gradients", SIZE.to_array(), bytes);
-    let copy = bench_copy(&mut group, &stream, bytes);
-    let both = bench(&mut group, "one launch", &stream, |set| {
+    bench_copy(&mut group, &stream, bytes);
+    bench(&mut group, "one launch", &stream, |set| {
         let (x, y) = (outputs[set].view_mut(), others[set].view_mut());
         gradients.convolve(&stream, inputs[set].view(), x, y).expect("gradients");
     });
@@ -152,9 +143,6 @@ fn benches(criterion: &mut Criterion) {
             filter.convolve(&stream, inputs[set].view(), out).expect("a gradient");
         }
     });
-    if let (Some(both), Some(copy)) = (both, copy) {
-        println!("gradients: {both:.1} µs, {:.2} times a copy", both / copy);
-    }
     group.finish();
 }
 

@@ -20,7 +20,7 @@ use panoweave::ops::seam::{Seam, SeamOptions};
 use panoweave::ops::ssim::{Compared, Comparer};
 use panoweave::ops::stitch::{Lookup, StitchOptions, stitch};
 use panoweave::ops::view::{ViewPose, Viewer};
-use panoweave::warp::DeviceWarp;
+use panoweave::warp::{DeviceWarp, Plane};
 use panoweave_benches::opencv::OpenCv;
 use panoweave_benches::{
     Group, SIZES, SOURCE, bench_by_clock, bench_peer_by_clock, home_geometry_for, noise,
@@ -119,7 +119,10 @@ impl Scene<'_> {
             std::fs::write(file, tight).expect("a picture");
         }
         let planes = self.warp.download(self.stream).expect("the planes");
-        planes.export_raw(folder.path()).expect("the planes");
+        for plane in Plane::all(2) {
+            let bytes: &[u8] = bytemuck::cast_slice(planes.plane(plane));
+            std::fs::write(plane.raw_file(folder.path()), bytes).expect("a plane");
+        }
         let (panorama, source) = (self.warp.size(), self.source);
         let sizes = [panorama.x, panorama.y, source.x, source.y].map(|side| side.to_string());
         let arguments: Vec<_> =

@@ -46,26 +46,19 @@ fn measure(
     let bytes = inputs.iter().map(|input| input.bytes()).sum::<usize>() + output.bytes();
     let size = warp.size().to_array();
     let mut group = Group::new(criterion, stream.device(), "multiband", name, size, bytes as u64);
-    let copy = bench_copy(&mut group, stream, bytes as u64);
+    bench_copy(&mut group, stream, bytes as u64);
     let options = StitchOptions::default();
-    let plain = bench(&mut group, "stitch", stream, |set| {
+    bench(&mut group, "stitch", stream, |set| {
         stitch(stream, &views[set], &warp, &options, &mut outputs[set]).expect("a stitch");
     });
     for &levels in levels {
         let mut multiband =
             Multiband::new(stream, &warp, levels).expect("the memory").expect("an overlap");
-        let blended = bench(&mut group, &format!("{levels} levels"), stream, |set| {
+        bench(&mut group, &format!("{levels} levels"), stream, |set| {
             let out = &mut outputs[set];
             stitch(stream, &views[set], &narrow, &options, &mut *out).expect("a stitch");
             multiband.submit(stream, &views[set], &narrow, &options, out).expect("a blend");
         });
-        if let (Some(blended), Some(plain), Some(copy)) = (blended, plain, copy) {
-            let (of_plain, of_copy) = (blended / plain, blended / copy);
-            println!(
-                "{name}, {levels} levels: {blended:.1} µs, {of_plain:.2} times the stitch alone ({plain:.1} µs), \
-                 {of_copy:.2} times a copy"
-            );
-        }
     }
     group.finish();
 }

@@ -231,21 +231,14 @@ impl Bench<'_> {
 
         let size = Size(format!("{batches} batches"));
         let mut group = Group::new(self.criterion, device, "resample", &of, size, bytes);
-        let copy = bench_copy(&mut group, &stream, bytes);
+        bench_copy(&mut group, &stream, bytes);
         let mut resampler = Resampler::new(&stream).expect("a resampler");
         resampler.submit(&stream, sets[0].resampling()).expect("a resampling");
         let expected = sets[0].result(&stream);
-        let rust = bench(&mut group, "rust", &stream, |set| {
+        bench(&mut group, "rust", &stream, |set| {
             resampler.submit(&stream, sets[set % count].resampling()).expect("a resampling");
         });
         resampler.check(&stream).expect("times that ascend");
-        if let (Some(rust), Some(copy)) = (rust, copy) {
-            let (megabytes, rate) = (bytes as f64 / 1e6, bytes as f64 / 1e3 / rust);
-            println!(
-                "{of}, {batches} batches: {rust:.1} µs for {megabytes:.1} MB, {rate:.0} GB/s, {:.2} times a copy",
-                rust / copy
-            );
-        }
         if let Some(device) = self.reference {
             let resident = device.cuda_info().map_or(1, |info| info.multiprocessors) * RESIDENT;
             let blocks = batches.min(resident);
@@ -255,15 +248,9 @@ impl Bench<'_> {
             let mut fault = Buffer::from_slice(&stream, &[FINE]).expect("a fault");
             original(&stream, &config, sets[0].resampling(), &mut fault);
             check("c++", &sets[0].result(&stream), &expected);
-            let time = bench_original(&mut group, "c++", &stream, |set| {
+            bench_original(&mut group, "c++", &stream, |set| {
                 original(&stream, &config, sets[set % count].resampling(), &mut fault);
             });
-            if let (Some(rust), Some(time)) = (rust, time) {
-                let times = time / rust;
-                println!(
-                    "{of}, {batches} batches: the original design takes {time:.1} µs, {times:.1} times"
-                );
-            }
         }
         group.finish();
     }

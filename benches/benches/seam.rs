@@ -34,18 +34,12 @@ fn benches(criterion: &mut Criterion) {
         let bytes = seam.bytes(pixels);
         let size = (seam.grid().max - seam.grid().min).to_array();
         let mut group = Group::new(criterion, &device, "seam", name, size, bytes);
-        let copy = bench_copy(&mut group, &stream, bytes);
-        let look = bench(&mut group, "look", &stream, |set| {
+        bench_copy(&mut group, &stream, bytes);
+        bench(&mut group, "look", &stream, |set| {
             let [left, right] = frames[set].each_ref().map(DeviceFrame::view);
             // SAFETY: All work that uses `seam`, `warp` and the frames is submitted to this stream.
             unsafe { seam.submit(&stream, &warp, left, right, Colours::IDENTITY) }.expect("a look");
         });
-        if let (Some(look), Some(copy)) = (look, copy) {
-            let cells = seam.grid().cells();
-            println!(
-                "{name}: {look:.1} µs on {cells} cells, compared with {copy:.1} µs for a copy"
-            );
-        }
         group.finish();
     }
 
@@ -62,13 +56,10 @@ fn benches(criterion: &mut Criterion) {
     // The kernel reads six planes of f32 and writes two: 32 bytes per pixel.
     let bytes = 32 * u64::from(size.x) * u64::from(size.y);
     let mut group = Group::new(criterion, &device, "seam", "weights", size.to_array(), bytes);
-    let copy = bench_copy(&mut group, &stream, bytes);
-    let rust = bench(&mut group, "rust", &stream, |set| {
+    bench_copy(&mut group, &stream, bytes);
+    bench(&mut group, "rust", &stream, |set| {
         seam.weigh(&stream, &warp, 0.5, &mut outs[set]).expect("weights");
     });
-    if let (Some(rust), Some(copy)) = (rust, copy) {
-        println!("weights: {rust:.1} µs, {:.2} times a copy", rust / copy);
-    }
     group.finish();
 }
 

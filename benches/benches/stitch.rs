@@ -1,7 +1,7 @@
-//! Benchmarks the stitch of two 3840×2160 pictures to a panorama of 5700×1900, with every lookup, gamma method and pair
-//! of formats. The bench compares it with a copy of as many bytes as the pictures and the panorama have, and with the
-//! kernel of the original system, reimplemented in CUDA C++ (`benches/cuda/stitch_planes.cu`), if
-//! `PANOWEAVE_REFERENCE_PTX` names a folder with `stitch_planes.ptx`. It then measures the default lookup at sizes from
+//! Benchmarks the stitch of two 3840×2160 pictures to a panorama of 5700×1900, with every lookup and pair of formats.
+//! The bench compares it with a copy of as many bytes as the pictures and the panorama have, and with the kernel of the
+//! original system, reimplemented in CUDA C++ (`benches/cuda/stitch_planes.cu`), if `PANOWEAVE_REFERENCE_PTX` names a
+//! folder with `stitch_planes.ptx`. It then measures the default lookup at sizes from
 //! 720p to 8K, and the stitch of 2, 4 and 6 cameras of 1080p.
 //!
 //! The lookup `planes` also reads six f32 planes, 24 bytes per panorama pixel. The copy does not include these bytes.
@@ -13,12 +13,8 @@ use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, FrameViewMut, PixelFormat, YuvEncoding,
 };
 use panoweave::geometry::Vignetting;
-use panoweave::ops::colour::GammaTable;
-use panoweave::ops::stitch::{
-    CamerasOptions, Colours, Lookup, Power, StitchOptions, Vignettes, stitch, stitch_cameras,
-    stitch_with_table,
-};
-use panoweave::warp::{DeviceMesh, DeviceWarp, MESH_ERROR, Mesh, Plane};
+use panoweave::ops::stitch::{Colours, Lookup, StitchOptions, Vignettes, stitch};
+use panoweave::warp::{DeviceWarp, Plane};
 use panoweave_benches::{
     Group, SETS, SIZES, bench, bench_copy, bench_original, camera_row, frame, gpu, home_geometry,
     home_geometry_for, reference,
@@ -26,13 +22,12 @@ use panoweave_benches::{
 use shared_types::Rgba8;
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
 
-fn options(power: Option<Power>) -> StitchOptions {
+fn options(is_linear: bool) -> StitchOptions {
     let colour =
         |gain: f32, gamma| Colour { gain: glam::Vec3::splat(gain), gamma, ..Colour::IDENTITY };
-    let gamma = if power.is_some() { (0.9, 1.1) } else { (1.0, 1.0) };
+    let gamma = if is_linear { (1.0, 1.0) } else { (0.9, 1.1) };
     StitchOptions {
         colours: Colours::of([colour(1.1, gamma.0), colour(0.9, gamma.1)]),
-        power: power.unwrap_or_default(),
         ..StitchOptions::default()
     }
 }
@@ -40,7 +35,7 @@ fn options(power: Option<Power>) -> StitchOptions {
 /// Declares a CUDA C++ kernel, whose body is in the PTX.
 macro_rules! original {
     ($name:ident) => {
-        /// Stitches RGBA to RGBA like the Rust kernel with the same name, but takes each plane as a separate argument.
+        /// Stitches RGBA to RGBA like `stitch_planes_rgba8`, but takes each plane as a separate argument.
         ///
         /// # Safety
         /// Each `lut_*` and `weight_*` plane must have the panorama's size.
@@ -64,9 +59,8 @@ macro_rules! original {
 
 original!(stitch_planes_linear);
 original!(stitch_planes_exact);
-original!(stitch_planes_fast);
 
-/// Launches the CUDA C++ kernel for the gamma method of `options`.
+/// Launches the CUDA C++ kernel for the gammas of `options`.
 fn stitch_by_original(
     stream: &Stream,
     [left, right]: &[DeviceFrame; 2],
@@ -104,13 +98,8 @@ fn stitch_by_original(
             unsafe { stream.launch_unchecked(&config, &kernel) }
         }};
     }
-    match options.power {
-        _ if linear => launch!(StitchPlanesLinear),
-        Power::Exact => launch!(StitchPlanesExact),
-        Power::Fast => launch!(StitchPlanesFast),
-        Power::Table => unreachable!("the original has no table"),
-    }
-    .expect("a stitch");
+    if linear { launch!(StitchPlanesLinear) } else { launch!(StitchPlanesExact) }
+        .expect("a stitch");
 }
 
 fn benches(criterion: &mut Criterion) {
@@ -141,70 +130,49 @@ fn benches(criterion: &mut Criterion) {
 
         let size = warp.size().to_array();
         let mut group = Group::new(criterion, &device, "stitch", pair, size, bytes);
-        let copy = bench_copy(&mut group, &stream, bytes);
-        let fast = Some(Power::Fast);
-        // A label consists of the gamma method, `/` and the lookup. The report compares the CUDA C++ kernel with all
-        // variants with the same gamma method.
-        for (label, power, lookup) in [
-            ("fast/mesh", fast, Lookup::Mesh),
-            ("fast/mesh with vignetting", fast, Lookup::Mesh),
-            ("fast/planes with shoulders", fast, Lookup::Planes),
-            ("linear/mesh", None, Lookup::Mesh),
-            ("linear/planes", None, Lookup::Planes),
-            ("exact/planes", Some(Power::Exact), Lookup::Planes),
-            ("fast/planes", fast, Lookup::Planes),
-            ("table/planes", Some(Power::Table), Lookup::Planes),
-            ("fast/textured planes", fast, Lookup::TexturedPlanes),
-            ("fast/planes with vignetting", fast, Lookup::Planes),
-            ("fast/hardware bilinear", fast, Lookup::HardwareBilinear),
-            ("exact/cubic", Some(Power::Exact), Lookup::Cubic),
+        bench_copy(&mut group, &stream, bytes);
+        // A label consists of the power of the lookup, `/` and the lookup. The report compares the CUDA C++ kernel with
+        // all variants with the same power.
+        for (label, lookup) in [
+            ("fast/mesh", Lookup::Mesh),
+            ("fast/mesh with vignetting", Lookup::Mesh),
+            ("linear/mesh", Lookup::Mesh),
+            ("linear/planes", Lookup::Planes),
+            ("exact/planes", Lookup::Planes),
+            ("exact/planes with shoulders", Lookup::Planes),
+            ("exact/planes with vignetting", Lookup::Planes),
+            ("exact/cubic", Lookup::Cubic),
+            ("fast/textured planes", Lookup::TexturedPlanes),
+            ("fast/hardware bilinear", Lookup::HardwareBilinear),
+            ("table/planes", Lookup::GammaTable),
         ] {
-            // 10-bit frames have no kernels for two cameras by planes.
-            if input == p010 && !["fast/mesh", "exact"].iter().any(|of| label.starts_with(of)) {
+            // The variants of the planes stitch 8-bit RGBA only.
+            if pair != "rgba" && !matches!(lookup, Lookup::Mesh | Lookup::Planes | Lookup::Cubic) {
                 continue;
             }
             let lens = Vignetting([-0.3, 0.0, -0.1]);
             let lens = if label.ends_with("vignetting") { lens } else { Vignetting::NONE };
             let vignettes = [0, 1].map(|camera| lens.vignette(warp.sources()[camera]));
             let vignettes = Vignettes::of(vignettes);
-            let mut options = StitchOptions { lookup, vignettes, ..options(power) };
+            let mut options =
+                StitchOptions { lookup, vignettes, ..options(label.starts_with("linear")) };
             for camera in 0..2 {
                 let has_shoulder = label.ends_with("shoulders");
                 options.colours[camera].shoulder = f32::from(u8::from(has_shoulder));
             }
-            let mut table = GammaTable::new(&device).expect("a table");
-            let rust = bench(&mut group, label, &stream, |set| {
+            bench(&mut group, label, &stream, |set| {
                 let ([left, right], out) = (&frames[set], &mut outputs[set]);
-                match power {
-                    Some(Power::Table) => {
-                        let table = &mut table;
-                        stitch_with_table(
-                            &stream,
-                            &[left.into(), right.into()],
-                            &warp,
-                            &options,
-                            table,
-                            out,
-                        )
-                    }
-                    _ => stitch(&stream, &[left.into(), right.into()], &warp, &options, out),
-                }
-                .expect("a stitch");
+                stitch(&stream, &[left.into(), right.into()], &warp, &options, out)
+                    .expect("a stitch");
             });
-            if let (Some(rust), Some(copy)) = (rust, copy) {
-                println!("{pair}, {label}: {rust:.1} µs, {:.2} times a copy", rust / copy);
-            }
-            // The C++ kernels support only RGBA, the lookup `planes`, and no gamma table.
+            // The C++ kernels support only RGBA and the lookup `planes`.
             let Some(stream) = &reference else { continue };
-            if pair != "rgba" || power == Some(Power::Table) || lookup != Lookup::Planes {
+            if pair != "rgba" || lookup != Lookup::Planes {
                 continue;
             }
-            let cpp = bench_original(&mut group, &label.replace("planes", "c++"), stream, |set| {
+            bench_original(&mut group, &label.replace("planes", "c++"), stream, |set| {
                 stitch_by_original(stream, &frames[set], &warp, &options, &mut outputs[set]);
             });
-            if let (Some(rust), Some(cpp)) = (rust, cpp) {
-                println!("{pair}, {label}: the C++ takes {cpp:.1} µs, {:.3} times", cpp / rust);
-            }
         }
         group.finish();
     }
@@ -214,7 +182,7 @@ fn benches(criterion: &mut Criterion) {
 fn sizes(criterion: &mut Criterion) {
     let Some(device) = gpu("stitch, by size") else { return };
     let stream = device.stream().expect("a stream");
-    let options = options(Some(Power::Fast));
+    let options = options(false);
     for source in SIZES {
         let geometry = home_geometry_for(source.y).expect("the home rig");
         let warp = DeviceWarp::render(&stream, &geometry).expect("the warp");
@@ -250,8 +218,6 @@ fn cameras(criterion: &mut Criterion) {
     let (rgba, nv12) = (PixelFormat::Rgba8, PixelFormat::Nv12(YuvEncoding::default()));
     for count in [2, 4, 6] {
         let geometry = camera_row(count).expect("a row of cameras");
-        let mesh = Mesh::render(&stream, &geometry, MESH_ERROR).expect("the mesh");
-        let mesh = DeviceMesh::upload(&stream, &mesh).expect("the mesh");
         let warp = DeviceWarp::render(&stream, &geometry).expect("the warp");
         let colours: Vec<_> = (0..count)
             .map(|i| Colour {
@@ -264,12 +230,12 @@ fn cameras(criterion: &mut Criterion) {
             [("rgba", [rgba; 2], rgba), ("nv12", [nv12; 2], nv12), ("mixed", [rgba, nv12], nv12)]
         {
             let format = |size, pixels| FrameFormat { size, pixels };
-            let inputs: Vec<_> = (0..mesh.sources().len())
-                .map(|camera| format(mesh.sources()[camera], inputs[camera % 2]))
+            let inputs: Vec<_> = (0..warp.sources().len())
+                .map(|camera| format(warp.sources()[camera], inputs[camera % 2]))
                 .collect();
-            let output = format(mesh.size(), output);
+            let output = format(warp.size(), output);
             let bytes = inputs.iter().map(|input| input.bytes()).sum::<usize>() + output.bytes();
-            let (bytes, size) = (bytes as u64, mesh.size().to_array());
+            let (bytes, size) = (bytes as u64, warp.size().to_array());
             let name = format!("{label}, {count} cameras");
             let mut group = Group::new(criterion, &device, "stitch", &name, size, bytes).briefly();
             let frames: Vec<Vec<_>> = (0..group.sets() as u32)
@@ -280,25 +246,14 @@ fn cameras(criterion: &mut Criterion) {
                 .collect();
             let output = |_: &Vec<_>| DeviceFrame::new(&device, output).expect("an output");
             let mut outputs: Vec<_> = frames.iter().map(output).collect();
-            let copy = bench_copy(&mut group, &stream, bytes);
-            let rust = bench(&mut group, "fast/mesh", &stream, |set| {
-                let frames: Vec<_> = frames[set].iter().map(DeviceFrame::view).collect();
-                let (options, out) = (CamerasOptions::default(), &mut outputs[set]);
-                stitch_cameras(&stream, &frames, &mesh, &colours, options, out).expect("a stitch");
-            });
-            let options = StitchOptions {
-                colours: Colours::of(&colours),
-                lookup: Lookup::Planes,
-                ..StitchOptions::default()
-            };
-            let planes = bench(&mut group, "fast/planes", &stream, |set| {
-                let frames: Vec<_> = frames[set].iter().map(DeviceFrame::view).collect();
-                stitch(&stream, &frames, &warp, &options, &mut outputs[set]).expect("a stitch");
-            });
-            if let (Some(mesh), Some(planes), Some(copy)) = (rust, planes, copy) {
-                let [by_mesh, by_planes] = [mesh / copy, planes / copy];
-                println!("{name}: mesh {mesh:.1} µs, {by_mesh:.2} times a copy");
-                println!("{name}: planes {planes:.1} µs, {by_planes:.2} times a copy");
+            bench_copy(&mut group, &stream, bytes);
+            for (label, lookup) in [("fast/mesh", Lookup::Mesh), ("exact/planes", Lookup::Planes)] {
+                let colours = Colours::of(&colours);
+                let options = StitchOptions { colours, lookup, ..StitchOptions::default() };
+                bench(&mut group, label, &stream, |set| {
+                    let frames: Vec<_> = frames[set].iter().map(DeviceFrame::view).collect();
+                    stitch(&stream, &frames, &warp, &options, &mut outputs[set]).expect("a stitch");
+                });
             }
             group.finish();
         }

@@ -1,6 +1,5 @@
 //! Benchmarks the virtual camera: a view of 1920×1080 pixels from two frames of 3840×2160. The bench measures views
-//! across the overlap, within one camera, and from a panorama, in every pair of formats, with frames read through
-//! textures and by plain loads. It then measures views of other sizes.
+//! across the overlap and within one camera, in every pair of formats. It then measures views of other sizes.
 //!
 //! The alternative to a view is a stitch with a planar warp of the view's size. If the view moves, this warp must be
 //! rendered again for every frame. The bench compares the view and the stitch with a copy of as many bytes as the view
@@ -9,14 +8,13 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use glam::{DMat3, DVec2, DVec3, UVec2, dvec2, dvec3, uvec2};
-use panoweave::device::{Device, Image, Stream};
+use panoweave::device::{Device, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat, YuvEncoding};
 use panoweave::geometry::rig::{CameraMatrix, ProjectionName, Rig, RigCamera, RigCanvas};
 use panoweave::ops::stitch::{Colours, Lookup, StitchOptions, stitch};
-use panoweave::ops::view::{ViewPose, Viewer, view_panorama};
+use panoweave::ops::view::{ViewPose, Viewer};
 use panoweave::warp::DeviceWarp;
 use panoweave_benches::{Group, HOME_RIG, SETS, SIZES, SOURCE, bench, bench_copy, frame, gpu};
-use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 
 const SIZE: UVec2 = uvec2(1920, 1080);
@@ -68,23 +66,6 @@ fn shown_of_cameras(rig: &Rig, size: UVec2, view: &ViewPose) -> f64 {
         })
     };
     rig.cameras.iter().map(of).sum()
-}
-
-/// Returns the number of pixels that a view reads from a cylindrical panorama with `scale` pixels per radian, which
-/// must cover the view.
-fn shown_of_cylinder(scale: f64, size: UVec2, view: &ViewPose) -> f64 {
-    shown(size, view, |DVec3 { x, z, .. }| scale * scale * z / x.hypot(z).powi(3))
-}
-
-/// Copies a frame to an image whose rows are not aligned for textures, so that kernels read it by plain loads.
-fn unaligned(stream: &Stream, frame: &DeviceFrame) -> Image<Rgba8> {
-    let mut bytes = vec![0; frame.format().bytes()];
-    frame.download(stream, &mut bytes).expect("a frame");
-    let pitch = 4 * u64::from(SOURCE.x) + 4;
-    let mut image =
-        Image::with_pitch(stream.device(), SOURCE.x, SOURCE.y, pitch).expect("an image");
-    image.upload(stream, bytemuck::cast_slice(&bytes)).expect("an upload");
-    image
 }
 
 /// Returns the minimum number of bytes to move for a view: the pixels of the view itself, and `shown` source pixels.
@@ -141,22 +122,20 @@ fn benches(criterion: &mut Criterion) {
 
     let rgba = bytes(SIZE, shown_of_cameras(&rig, SIZE, &ACROSS), [RGBA; 2]);
     let mut group = Group::new(criterion, &device, "view", "rgba to rgba", SIZE.to_array(), rgba);
-    let copy = bench_copy(&mut group, &stream, rgba);
+    bench_copy(&mut group, &stream, rgba);
     let gamma = StitchOptions {
         colours: Colours::of([Colour { gamma: 0.9, ..gains.colours[0] }, Colour::IDENTITY]),
         ..gains
     };
     let shoulders = [0, 1].map(|camera| gains.colours[camera].with_shoulder());
     let shoulders = StitchOptions { colours: Colours::of(shoulders), ..gains };
-    let mut time = None;
     for (name, options) in [(LENSES, &gains), ("gamma", &gamma), ("shoulders", &shoulders)] {
-        let this = bench(&mut group, name, &stream, |set| {
+        bench(&mut group, name, &stream, |set| {
             let frames = sets[set].each_ref().map(FrameView::from);
             viewer
                 .submit(&stream, &frames, None, &ACROSS, options, &mut outs[set])
                 .expect("a view");
         });
-        time = time.or(this);
     }
     let warp = DeviceWarp::render(&stream, &geometry).expect("a warp");
     bench(&mut group, "weights of a warp", &stream, |set| {
@@ -165,14 +144,6 @@ fn benches(criterion: &mut Criterion) {
         viewer.submit(&stream, &frames, Some(&warp), &ACROSS, &gains, out).expect("a view");
     });
     drop(warp);
-
-    let loads: Vec<_> =
-        sets.iter().map(|pair| pair.each_ref().map(|frame| unaligned(&stream, frame))).collect();
-    bench(&mut group, "by loads", &stream, |set| {
-        let frames = loads[set].each_ref().map(FrameView::from);
-        viewer.submit(&stream, &frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");
-    });
-    drop(loads);
 
     let panorama = RigCanvas {
         projection: ProjectionName::Planar,
@@ -185,7 +156,7 @@ fn benches(criterion: &mut Criterion) {
     };
     let planar = Rig { panorama, ..rig.clone() }.geometry().expect("a geometry");
     let warp = DeviceWarp::render(&stream, &planar).expect("a warp");
-    let planes = bench(&mut group, "over planes", &stream, |set| {
+    bench(&mut group, "over planes", &stream, |set| {
         let [l, r] = &sets[set];
         stitch(&stream, &[l.into(), r.into()], &warp, &gains, &mut outs[set]).expect("a stitch");
     });
@@ -199,31 +170,29 @@ fn benches(criterion: &mut Criterion) {
     for (of, view) in [("wide", &WIDE), ("within a camera", &WITHIN)] {
         let bytes = bytes(SIZE, shown_of_cameras(&rig, SIZE, view), [RGBA; 2]);
         let mut group = Group::new(criterion, &device, "view", of, SIZE.to_array(), bytes);
-        bench_copy(&mut group, &stream, bytes);
-        bench(&mut group, LENSES, &stream, |set| {
-            let frames = sets[set].each_ref().map(FrameView::from);
-            viewer.submit(&stream, &frames, None, view, &gains, &mut outs[set]).expect("a view");
-        });
+        measure(&mut group, &stream, (&viewer, view), &sets, &mut outs, bytes);
         group.finish();
     }
+}
 
-    let canvas = geometry.canvas;
-    let from = bytes(SIZE, shown_of_cylinder(canvas.scale.x, SIZE, &ACROSS), [RGBA; 2]);
-    let mut group =
-        Group::new(criterion, &device, "view", "from a panorama", SIZE.to_array(), from);
-    bench_copy(&mut group, &stream, from);
-    let format = FrameFormat { size: canvas.size, pixels: RGBA };
-    let panoramas: Vec<_> = (0..SETS as u32).map(|set| frame(&stream, format, 100 + set)).collect();
-    bench(&mut group, "angles", &stream, |set| {
-        view_panorama(&stream, &panoramas[set], &canvas, &ACROSS, &mut outs[set]).expect("a view");
+/// Measures a copy of `bytes`, and a view. If there are more sets of views than of frames, the frames are used again: the
+/// frames and views of [`SETS`] sets exceed the cache of any GPU.
+fn measure(
+    group: &mut Group<'_>,
+    stream: &Stream,
+    (viewer, view): (&Viewer, &ViewPose),
+    sets: &[impl AsRef<[DeviceFrame]>],
+    outs: &mut [DeviceFrame],
+    bytes: u64,
+) {
+    let gains = gains();
+    bench_copy(group, stream, bytes);
+    let views = outs.len();
+    bench(group, LENSES, stream, |set| {
+        let frames: Vec<_> = sets[set % SETS].as_ref().iter().map(FrameView::from).collect();
+        let out = &mut outs[set % views];
+        viewer.submit(stream, &frames, None, view, &gains, out).expect("a view");
     });
-    group.finish();
-    if let (Some(time), Some(copy)) = (time, copy) {
-        println!("rgba to rgba: {time:.1} µs, {:.1} times a copy", time / copy);
-    }
-    if let (Some(time), Some(planes)) = (time, planes) {
-        println!("over planes: {planes:.1} µs, {:.1} times the view", planes / time);
-    }
 }
 
 /// Measures views in every pair of input and output formats that contains NV12.
@@ -232,7 +201,6 @@ fn formats(criterion: &mut Criterion) {
     let stream = device.stream().expect("a stream");
     let rig = home_rig();
     let viewer = Viewer::new(&rig.geometry().expect("a geometry"), false).expect("two cameras");
-    let gains = gains();
     for (of, formats) in [
         ("rgba to nv12", [RGBA, nv12()]),
         ("nv12 to rgba", [nv12(), RGBA]),
@@ -242,11 +210,7 @@ fn formats(criterion: &mut Criterion) {
         let mut outs = views(&device, SIZE, formats[1], SETS);
         let bytes = bytes(SIZE, shown_of_cameras(&rig, SIZE, &ACROSS), formats);
         let mut group = Group::new(criterion, &device, "view", of, SIZE.to_array(), bytes);
-        bench_copy(&mut group, &stream, bytes);
-        bench(&mut group, LENSES, &stream, |set| {
-            let frames = sets[set].each_ref().map(FrameView::from);
-            viewer.submit(&stream, &frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");
-        });
+        measure(&mut group, &stream, (&viewer, &ACROSS), &sets, &mut outs, bytes);
         group.finish();
     }
 }
@@ -257,7 +221,6 @@ fn sizes(criterion: &mut Criterion) {
     let stream = device.stream().expect("a stream");
     let rig = home_rig();
     let viewer = Viewer::new(&rig.geometry().expect("a geometry"), false).expect("two cameras");
-    let gains = gains();
     let sets = pairs(&stream, RGBA);
     for size in SIZES.map(|size| if size == SIZE { SOURCE } else { size }) {
         let bytes = bytes(size, shown_of_cameras(&rig, size, &ACROSS), [RGBA; 2]);
@@ -265,11 +228,7 @@ fn sizes(criterion: &mut Criterion) {
             Group::new(criterion, &device, "view", "rgba to rgba", size.to_array(), bytes)
                 .briefly();
         let mut outs = views(&device, size, RGBA, group.sets());
-        bench_copy(&mut group, &stream, bytes);
-        bench(&mut group, LENSES, &stream, |set| {
-            let frames = sets[set % SETS].each_ref().map(FrameView::from);
-            viewer.submit(&stream, &frames, None, &ACROSS, &gains, &mut outs[set]).expect("a view");
-        });
+        measure(&mut group, &stream, (&viewer, &ACROSS), &sets, &mut outs, bytes);
         group.finish();
     }
 }
@@ -292,7 +251,6 @@ fn row(rig: &Rig, count: usize) -> Rig {
 fn many(criterion: &mut Criterion) {
     let Some(device) = gpu("view, many cameras") else { return };
     let stream = device.stream().expect("a stream");
-    let gains = gains();
     let wide = ViewPose { fov: 120.0, ..ACROSS };
     for (count, mixed) in [(2, true), (4, false), (4, true), (6, false)] {
         let rig = row(&home_rig(), count);
@@ -315,14 +273,7 @@ fn many(criterion: &mut Criterion) {
             let bytes = u64::midpoint(of_format(RGBA), of_format(pixels(1)));
             let mut group =
                 Group::new(criterion, &device, "view", &of, SIZE.to_array(), bytes).briefly();
-            bench_copy(&mut group, &stream, bytes);
-            bench(&mut group, LENSES, &stream, |set| {
-                // The frames and views of `SETS` sets exceed the cache of any GPU.
-                let set = set % SETS;
-                let frames: Vec<_> = sets[set].iter().map(FrameView::from).collect();
-                let out = &mut outs[set];
-                viewer.submit(&stream, &frames, None, view, &gains, out).expect("a view");
-            });
+            measure(&mut group, &stream, (&viewer, view), &sets, &mut outs, bytes);
             group.finish();
         }
     }

@@ -1,6 +1,6 @@
 // A stitch with the lookup `planes`, without optimisations, in CUDA C++: the reference for the Rust kernels.
 //
-// The loop and the kernels' names are those of kernels-gpu/src/stitch/planes.rs, but the six planes are six views.
+// The loop is that of kernels-gpu/src/stitch/planes.rs, but the six planes are six views.
 // benches/benches/stitch.rs declares the same signature to launch it.
 //
 // Compile with: nvcc -O3 -arch=sm_90 -ptx stitch_planes.cu
@@ -24,7 +24,6 @@ struct Params { Colour left, right; uint32_t flip, edge_boost; };
 
 struct Linear { static __device__ float power(float b, float) { return b; } };
 struct Exact { static __device__ float power(float b, float e) { return powf(b, e); } };
-struct Fast { static __device__ float power(float b, float e) { return __powf(b, e); } };
 
 __device__ float3 levels(uchar4 p) { return make_float3(p.x, p.y, p.z); }
 
@@ -96,4 +95,3 @@ __device__ void stitch(View<uchar4> left, View<uchar4> right, View<float> lx, Vi
 
 KERNEL(stitch_planes_linear, Linear)
 KERNEL(stitch_planes_exact, Exact)
-KERNEL(stitch_planes_fast, Fast)

@@ -90,8 +90,7 @@ impl<'a> Group<'a> {
         self.criterion.finish();
     }
 
-    /// Measures `run`, which returns the time of a given number of repetitions, and records it. Returns the median time
-    /// of one repetition in µs, or `None` if the command line excludes this variant.
+    /// Measures `run`, which returns the time of a given number of repetitions, and records it.
     fn measure(
         &mut self,
         variant: &str,
@@ -99,7 +98,7 @@ impl<'a> Group<'a> {
         by_clock: bool,
         bytes: u64,
         mut run: impl FnMut(u64) -> Duration,
-    ) -> Option<f64> {
+    ) {
         let (mut times, mut before) = (Vec::new(), 0);
         self.criterion.bench_function(variant, |bencher| {
             bencher.iter_custom(|many| {
@@ -116,7 +115,7 @@ impl<'a> Group<'a> {
         });
         times.sort_by(f64::total_cmp);
         // `cargo test` runs each bench only once. A single time is not a measurement, so do not record it.
-        let [min_us, .., max_us] = times[..] else { return None };
+        let [min_us, .., max_us] = times[..] else { return };
         let median_us = f64::midpoint(times[(times.len() - 1) / 2], times[times.len() / 2]);
         let row = Row {
             system: self.system.clone(),
@@ -132,7 +131,6 @@ impl<'a> Group<'a> {
             samples: times.len() as u32,
         };
         record::append(&self.device, Line::Row(row));
-        Some(median_us)
     }
 
     /// Measures and records launches like [`measure`](Self::measure), but times them on the device, with one event
@@ -144,7 +142,7 @@ impl<'a> Group<'a> {
         bytes: u64,
         stream: &Stream,
         mut launch: impl FnMut(usize),
-    ) -> Option<f64> {
+    ) {
         let sets = self.sets;
         let mut least = None;
         self.measure(variant, role, false, bytes, |launches| {
@@ -159,7 +157,7 @@ impl<'a> Group<'a> {
             });
             let many = launches.max(least);
             time(stream, sets, many, &mut launch).mul_f64(launches as f64 / many as f64)
-        })
+        });
     }
 }
 
@@ -185,18 +183,12 @@ pub fn time(
     end.since(&start).expect("the time between the events")
 }
 
-/// Measures and records launches of this library's variant `name`. Returns the median time of a launch in µs, or `None`
-/// if the command line excludes this variant.
+/// Measures and records launches of this library's variant `name`.
 ///
 /// # Panics
 /// Panics if the device fails, or the record cannot be written.
-pub fn bench(
-    group: &mut Group<'_>,
-    name: &str,
-    stream: &Stream,
-    launch: impl FnMut(usize),
-) -> Option<f64> {
-    group.measure_launches(name, Role::Ours, group.bytes, stream, launch)
+pub fn bench(group: &mut Group<'_>, name: &str, stream: &Stream, launch: impl FnMut(usize)) {
+    group.measure_launches(name, Role::Ours, group.bytes, stream, launch);
 }
 
 /// Measures a kernel of the original system, reimplemented in CUDA C++, like [`bench()`]. The report compares our
@@ -210,8 +202,8 @@ pub fn bench_original(
     name: &str,
     stream: &Stream,
     launch: impl FnMut(usize),
-) -> Option<f64> {
-    group.measure_launches(name, Role::Original, group.bytes, stream, launch)
+) {
+    group.measure_launches(name, Role::Original, group.bytes, stream, launch);
 }
 
 /// Measures a copy that reads `bytes / 2` bytes and writes as many, like [`bench()`]. Its time is the lower bound for
@@ -219,7 +211,7 @@ pub fn bench_original(
 ///
 /// # Panics
 /// Panics in the same cases as [`bench()`].
-pub fn bench_copy(group: &mut Group<'_>, stream: &Stream, bytes: u64) -> Option<f64> {
+pub fn bench_copy(group: &mut Group<'_>, stream: &Stream, bytes: u64) {
     // Copy a single row, which is faster: on an H100, 66 MB take 25.8 µs as one row, and 42.6 µs in rows of 16 KiB.
     let row = bytes.div_ceil(2) as u32;
     let image = || Image::<u8>::new(stream.device(), row, 1).expect("memory to copy");
@@ -227,7 +219,7 @@ pub fn bench_copy(group: &mut Group<'_>, stream: &Stream, bytes: u64) -> Option<
     group.measure_launches("copy", Role::Copy, 2 * u64::from(row), stream, |set| {
         let (from, to) = &mut sets[set];
         to.copy_from(stream, from).expect("a copy");
-    })
+    });
 }
 
 /// Measures work that includes host time, like [`bench()`] but with the host's clock. `run` returns the time of a given
@@ -235,24 +227,16 @@ pub fn bench_copy(group: &mut Group<'_>, stream: &Stream, bytes: u64) -> Option<
 ///
 /// # Panics
 /// Panics in the same cases as [`bench()`].
-pub fn bench_by_clock(
-    group: &mut Group<'_>,
-    name: &str,
-    run: impl FnMut(u64) -> Duration,
-) -> Option<f64> {
-    group.measure(name, Role::Ours, true, group.bytes, run)
+pub fn bench_by_clock(group: &mut Group<'_>, name: &str, run: impl FnMut(u64) -> Duration) {
+    group.measure(name, Role::Ours, true, group.bytes, run);
 }
 
 /// Measures an implementation by another library, like [`bench_by_clock`].
 ///
 /// # Panics
 /// Panics in the same cases as [`bench()`].
-pub fn bench_peer_by_clock(
-    group: &mut Group<'_>,
-    name: &str,
-    run: impl FnMut(u64) -> Duration,
-) -> Option<f64> {
-    group.measure(name, Role::Peer, true, group.bytes, run)
+pub fn bench_peer_by_clock(group: &mut Group<'_>, name: &str, run: impl FnMut(u64) -> Duration) {
+    group.measure(name, Role::Peer, true, group.bytes, run);
 }
 
 /// Measures only the copies that some work needs, like [`bench_by_clock`]. The time of the copies is a lower bound for
@@ -260,10 +244,6 @@ pub fn bench_peer_by_clock(
 ///
 /// # Panics
 /// Panics in the same cases as [`bench()`].
-pub fn bench_copies_by_clock(
-    group: &mut Group<'_>,
-    name: &str,
-    run: impl FnMut(u64) -> Duration,
-) -> Option<f64> {
-    group.measure(name, Role::Copy, true, group.bytes, run)
+pub fn bench_copies_by_clock(group: &mut Group<'_>, name: &str, run: impl FnMut(u64) -> Duration) {
+    group.measure(name, Role::Copy, true, group.bytes, run);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use panoweave::device::{Counters, Device, DeviceError, Stream};
 use panoweave::geometry::rig::{Rig, RigError};
 use panoweave::live::{LiveError, LiveOptions, StitchedFrames, Stitcher};
-use panoweave::ops::stitch::{Power, StitchOptions};
+use panoweave::ops::stitch::{Lookup, StitchOptions};
 use panoweave::warp::{DeviceWarp, MAX_CAMERAS, RenderError};
 
 use crate::faults::{Active, Sequence};
@@ -243,9 +243,9 @@ impl Director<'_> {
 
     fn reconfigure(&self, warps: &Warps<'_>, cycle: usize) -> Result<(), SoakError> {
         self.stitcher.swap_warp(warps.render(0.2)?)?;
-        let power = [Power::Exact, Power::Table, Power::Fast][cycle % 3];
+        let lookup = [Lookup::Planes, Lookup::GammaTable, Lookup::Mesh][cycle % 3];
         let flip = cycle.is_multiple_of(2);
-        let options = StitchOptions { power, flip, edge_boost: true, ..Default::default() };
+        let options = StitchOptions { lookup, flip, edge_boost: true, ..Default::default() };
         self.stitcher.set_options(options)?;
         self.stitcher.follow_colour(false);
         Ok(())

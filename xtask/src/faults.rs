@@ -37,8 +37,8 @@ const JOBS: [(&str, &str, &[&str]); 14] = [
     ),
     (
         "warp",
-        "warp --homography IN/h.txt --left IN/l.png --right IN/r.png --mesh -o out.safetensors --export .",
-        &["out.safetensors", "lut_left_x.bin", "lut_right_y.bin", "weight_right.bin"],
+        "warp --homography IN/h.txt --left IN/l.png --right IN/r.png -o out.safetensors",
+        &["out.safetensors"],
     ),
     ("warp inspect", "warp inspect IN/h.safetensors --preview out.png", &["out.png"]),
     ("rig", "rig IN/rig.toml --preview out.png", &["out.png"]),

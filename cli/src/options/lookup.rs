@@ -7,12 +7,12 @@ use panoweave::ops::stitch::Lookup;
 /// The option `--lookup`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LookupOption {
-    /// Method to find the source coordinates of each panorama pixel and to sample the pictures there. `mesh`:
-    /// coordinates from a compact mesh, with an error of at most 1/32 pixel; fastest on GPUs. `planes`: exact
-    /// coordinates from the warp's planes. `textured-planes`: the same result as `planes`, but the GPU's texture unit
-    /// reads the planes. `hardware-bilinear`: exact coordinates, but the texture unit interpolates the pixels, less
-    /// precisely. `cubic`: exact coordinates and a cubic filter, which gives sharper panoramas; slowest. Default: mesh
-    /// for videos, cubic for `stitch`, planes for `quality`.
+    /// Method to find the source coordinates of each panorama pixel, to sample the pictures there and to compute
+    /// gammas. `mesh`: coordinates from a compact mesh, with an error of at most 1/32 pixel, and fast powers; fastest on
+    /// GPUs. `planes`: exact coordinates from the warp's planes, and exact powers. `cubic`: the same with a cubic filter,
+    /// which gives sharper panoramas; slowest. `textured-planes`, `hardware-bilinear` and `gamma-table`: variants of
+    /// `planes` for two RGBA pictures, for comparison. Default: mesh for videos, cubic for `stitch`, planes for
+    /// `quality`.
     #[arg(long, value_name = "HOW", value_parser = by_name())]
     lookup: Option<Lookup>,
 }

@@ -1,10 +1,9 @@
 //! Options that `stitch`, `video` and `quality` share: gains, gammas, flip, edge boost, and `--lookup` from
 //! [`lookup`](super::lookup).
 
-use clap::ValueEnum;
 use glam::Vec3;
 use panoweave::ops::colour::Colour;
-use panoweave::ops::stitch::{Colours, Lookup, Power, StitchOptions};
+use panoweave::ops::stitch::{Colours, Lookup, StitchOptions};
 use panoweave::warp::MAX_CAMERAS;
 
 use crate::options::lookup::LookupOption;
@@ -29,11 +28,6 @@ pub(crate) struct Stitching {
     /// `planes`. Matching the colours of still pictures keeps highlights without this option.
     #[arg(long)]
     keep_highlights: bool,
-    /// Method to compute the powers for a gamma other than 1. `exact` is the reference. The result of `fast` differs
-    /// from `exact` by at most one of 256 levels. `table` interpolates in a table. For gains up to 2 and gammas from
-    /// 0.8 to 1.2, this adds an error of at most 0.6 levels to the result of `exact`.
-    #[arg(long, value_enum, default_value = "fast")]
-    power: PowerChoice,
     /// Number of the camera, from 1, that keeps its exposure and white balance when colours are matched. The other
     /// cameras are matched to it. Default: all cameras share the changes.
     #[arg(long, value_name = "N", value_parser = camera_number)]
@@ -47,14 +41,6 @@ pub(crate) struct Stitching {
     edge_boost: bool,
     #[command(flatten)]
     lookup: LookupOption,
-}
-
-/// The values of `--power`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum PowerChoice {
-    Exact,
-    Fast,
-    Table,
 }
 
 impl Stitching {
@@ -122,11 +108,6 @@ impl Stitching {
     pub(crate) fn options(&self, lookup: Lookup) -> StitchOptions {
         StitchOptions {
             colours: self.colours(),
-            power: match self.power {
-                PowerChoice::Exact => Power::Exact,
-                PowerChoice::Fast => Power::Fast,
-                PowerChoice::Table => Power::Table,
-            },
             flip: self.flip,
             edge_boost: self.edge_boost,
             lookup: self.lookup.or(lookup),

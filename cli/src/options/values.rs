@@ -47,10 +47,6 @@ pub(crate) enum ValueError {
     #[error("the CRF must be a whole number from 0 (lossless) to 51 (worst quality)")]
     Crf,
     #[error(
-        "the error of a mesh must be a number of source pixels greater than 0, such as 0.03125"
-    )]
-    MeshError,
-    #[error(
         "the value must be audio, or a number of seconds from -{MAX_OFFSET} to {MAX_OFFSET} for each further video, separated by commas, as in 0.25,-1.5"
     )]
     Sync,
@@ -186,10 +182,4 @@ pub(crate) fn smoothing(text: &str) -> Result<f64, ValueError> {
 pub(crate) fn sigma(text: &str) -> Result<f32, ValueError> {
     let sigma: f32 = text.parse().map_err(|_| ValueError::Sigma)?;
     if (0.1..=MAX_GRADIENT_SIGMA).contains(&sigma) { Ok(sigma) } else { Err(ValueError::Sigma) }
-}
-
-/// Parses the maximum error of a mesh: a finite number of source pixels that is greater than 0.
-pub(crate) fn mesh_error(text: &str) -> Result<f32, ValueError> {
-    let error: f32 = text.parse().map_err(|_| ValueError::MeshError)?;
-    if error > 0.0 && error.is_finite() { Ok(error) } else { Err(ValueError::MeshError) }
 }

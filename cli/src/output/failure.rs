@@ -25,7 +25,7 @@ use panoweave::panorama::PanoramaError;
 use panoweave::quality::QualityError;
 use panoweave::video::CompareError;
 use panoweave::video::sound::SyncError;
-use panoweave::warp::{MeshError, RenderError, WarpError};
+use panoweave::warp::{RenderError, WarpError};
 use thiserror::Error;
 
 /// The error that ended a command.
@@ -146,8 +146,6 @@ pub(crate) enum Failure {
     Lens(#[from] IntrinsicsError),
     #[error(transparent)]
     Warp(#[from] WarpError),
-    #[error(transparent)]
-    Mesh(#[from] MeshError),
     #[error(transparent)]
     Picture(#[from] PictureError),
     #[error(transparent)]
@@ -284,7 +282,6 @@ impl Failure {
             | Self::Homography(_)
             | Self::Lens(_)
             | Self::Warp(_)
-            | Self::Mesh(_)
             | Self::Picture(_)
             | Self::Render(_)
             | Self::Stitch(_)

@@ -29,6 +29,7 @@ use std::process::{Command, Output};
 
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
+use panoweave::warp::{Plane, Warp};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -85,6 +86,17 @@ impl Folder {
 
     fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         std::fs::write(self.path(name), content).unwrap();
+    }
+
+    /// Writes the planes of a warp file to the folder `planes`, as six raw files.
+    fn export_planes(&self, warp: &str) {
+        let warp = Warp::open(self.path(warp)).unwrap();
+        std::fs::create_dir_all(self.path("planes")).unwrap();
+        for plane in Plane::all(2) {
+            let bytes = warp.plane(plane).iter().flat_map(|number| number.to_le_bytes());
+            std::fs::write(plane.raw_file(&self.path("planes")), bytes.collect::<Vec<_>>())
+                .unwrap();
+        }
     }
 
     fn read(&self, name: &str) -> Vec<u8> {

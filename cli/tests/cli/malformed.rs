@@ -61,7 +61,6 @@ fn option_values() {
         (format!("{stitch} --rig rig.toml --gamma 0"), "greater than 0 and at most 100"),
         (format!("{stitch} --rig rig.toml --gamma NaN"), "greater than 0 and at most 100"),
         (format!("{stitch} --rig rig.toml --gamma x"), "greater than 0 and at most 100"),
-        (format!("{stitch} --rig rig.toml --power medium"), "possible values: exact, fast, table"),
         (
             format!("{stitch} --rig rig.toml --match-colour --anchor 3"),
             "--anchor 3: there are only 2 cameras; give a number from 1 to 2",
@@ -99,7 +98,8 @@ fn option_values() {
 #[test]
 fn option_combinations() {
     let folder = Folder::new();
-    folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    folder.quiet("warp --device cpu --rig rig.toml -o rig.safetensors");
+    folder.export_planes("rig.safetensors");
     let stitch = "stitch left.png right.png -o o.png --device cpu";
     let warp = "warp -o o.safetensors --device cpu";
     let cases = [
@@ -134,7 +134,8 @@ fn option_combinations() {
 #[test]
 fn files_that_cannot_be_read() {
     let folder = Folder::new();
-    folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    folder.quiet("warp --device cpu --rig rig.toml -o rig.safetensors");
+    folder.export_planes("rig.safetensors");
     folder.write("empty", "");
     folder.write("bad.toml", "[panorama]\nwidth = \n");
     folder.write("bad.txt", "1 0 0\n0 one 0\n0 0 1\n");
@@ -203,7 +204,8 @@ fn pictures_of_another_size_than_the_warp() {
 #[test]
 fn files_that_cannot_be_written() {
     let folder = Folder::new();
-    folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    folder.quiet("warp --device cpu --rig rig.toml -o rig.safetensors");
+    folder.export_planes("rig.safetensors");
     std::fs::create_dir(folder.path("folder.png")).unwrap();
     let stitch = "stitch left.png right.png --rig rig.toml --device cpu -o";
     let warp = "warp --rig rig.toml --device cpu -o";
@@ -220,13 +222,6 @@ fn files_that_cannot_be_written() {
         (format!("{warp} none/o"), "the folder none does not exist"),
         (format!("{warp} planes"), "it is a folder"),
         (format!("{warp} /dev/null"), "it is not a regular file"),
-        (format!("{warp} o.safetensors --export left.png"), "cannot be written"),
-        (format!("{warp} new --export new"), "two outputs have this name"),
-        (
-            "warp --import planes --size 64x32 --left left.png --right right.png -o o --export ./planes"
-                .to_owned(),
-            "it is an input too",
-        ),
         (
             "stitch left.png right.png --warp planes --size 64x32 --device cpu -o planes/weight_left.bin".to_owned(),
             "it is an input too",
@@ -293,13 +288,12 @@ fn control_characters_of_files_are_escaped() {
 #[test]
 fn inputs_are_never_outputs() {
     let folder = Folder::new();
-    folder.quiet("warp --rig rig.toml --export planes -o w.safetensors --device cpu -q");
+    folder.quiet("warp --rig rig.toml -o w.safetensors --device cpu -q");
+    folder.export_planes("w.safetensors");
     let plane = folder.read("planes/lut_left_x.bin");
     let sizes = "--size 64x32 --left-size 40x30 --right-size 40x30";
     let said = refused(&folder, &format!("warp --import planes {sizes} -o planes/lut_left_x.bin"));
     assert!(said.contains("it is an input too"), "{said}");
-    let said = refused(&folder, "warp --rig rig.toml --export planes -o planes/lut_left_x.bin");
-    assert!(said.contains("two outputs"), "{said}");
     assert_eq!(folder.read("planes/lut_left_x.bin"), plane);
 
     let yaml = "%YAML:1.0\n---\ncamera_matrix: !!opencv-matrix\n   rows: 3\n   cols: 3\n   dt: d\n   data: [ 30., 0., 19.5, 0., 30., 14.5, 0., 0., 1. ]\ndistortion_coefficients: !!opencv-matrix\n   rows: 4\n   cols: 1\n   dt: d\n   data: [ 0., 0., 0., 0. ]\n";

@@ -86,7 +86,7 @@ fn options_reach_the_kernels() {
     for options in [
         "--blend feather",
         "--blend feather --flip --edge-boost --lookup planes",
-        "--blend feather --gain 0.8 --gain 1 --gamma 1 --gamma 1.2 --power exact",
+        "--blend feather --gain 0.8 --gain 1 --gamma 1 --gamma 1.2 --lookup planes",
         "--blend feather --crop",
     ] {
         stitch(options);

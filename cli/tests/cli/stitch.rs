@@ -13,7 +13,8 @@ const BASE: &str = "stitch left.png right.png --device cpu";
 fn a_rig_its_warp_file_and_its_planes_give_the_same_panorama() {
     let folder = Folder::new();
     folder.quiet(&format!("{BASE} --rig rig.toml -o direct.png"));
-    folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    folder.quiet("warp --device cpu --rig rig.toml -o rig.safetensors");
+    folder.export_planes("rig.safetensors");
     folder.quiet(&format!("{BASE} --warp rig.safetensors -o file.png"));
     folder.quiet(&format!("{BASE} --warp planes --size 64x32 -o planes.png"));
     assert!(folder.read("file.png") == folder.read("planes.png"));
@@ -120,8 +121,8 @@ fn options_reach_the_kernel() {
     assert_eq!(left_dark[middle(16, 8)], Rgba8::BLACK);
     assert_eq!(left_dark[middle(16, 55)], plain[middle(16, 55)]);
 
-    let fast = stitch("--gamma 0.5 --gamma 0.5");
-    let exact = stitch("--gamma 0.5 --gamma 0.5 --power exact");
+    let fast = stitch("--gamma 0.5 --gamma 0.5 --lookup mesh");
+    let exact = stitch("--gamma 0.5 --gamma 0.5 --lookup planes");
     let mut brighter = 0;
     for ((fast, exact), plain) in fast.iter().zip(&exact).zip(&plain) {
         assert!(fast.g.abs_diff(exact.g) <= 1);

@@ -1,6 +1,6 @@
 //! Tests `panoweave warp`, which makes warp files from rigs, homographies and planes, and `panoweave warp inspect`.
 
-use panoweave::warp::{MESH_ERROR, Mesh, Warp};
+use panoweave::warp::Warp;
 use serde_json::{Value, json};
 
 use crate::Folder;
@@ -33,49 +33,20 @@ fn a_homography_takes_sizes_or_pictures() {
 }
 
 #[test]
-fn what_is_exported_is_imported_unchanged() {
+fn raw_planes_are_imported_unchanged() {
     let folder = Folder::new();
-    folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
+    folder.quiet("warp --device cpu --rig rig.toml -o rig.safetensors");
+    folder.export_planes("rig.safetensors");
     let line = "warp --import planes --size 64x32 --left-size 40x30 --right right.png";
-    let done = folder.words(&format!("{line} --export again -o imported.safetensors --json"));
+    let done = folder.words(&format!("{line} -o imported.safetensors --json"));
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
     let json = done.json();
     assert_eq!(json["output"], "imported.safetensors");
-    assert_eq!(json["export"], "again");
     assert_eq!(json["warp"]["projection"], "unknown");
     assert_eq!(json["warp"]["rig"], json!(null));
     let made = Warp::open(folder.path("rig.safetensors")).unwrap();
     let imported = Warp::open(folder.path("imported.safetensors")).unwrap();
     assert_eq!(imported.planes(), made.planes());
-    assert_eq!(folder.read("again/lut_left_x.bin"), folder.read("planes/lut_left_x.bin"));
-}
-
-#[test]
-fn planes_that_are_exported_replace_no_other_file() {
-    let folder = Folder::new();
-    folder.quiet("warp --device cpu --rig rig.toml --export planes -o rig.safetensors");
-    let warp = folder.read("rig.safetensors");
-    let plane = folder.path("planes/lut_left_x.bin");
-    let refused = |line: &str, words: &str| {
-        let done = folder.words(line);
-        assert!(done.code == Some(2) && done.stderr.contains(words), "{line}: {done:?}");
-        assert_eq!(folder.read("rig.safetensors"), warp, "{line}");
-    };
-    // `plane` is a file that `--export planes` would write. Here it is a link to `rig.safetensors`, which is the input
-    // of the first command and the output of the second one. For the third command, `plane` is a copy of the warp file,
-    // and it is the input.
-    std::fs::remove_file(&plane).unwrap();
-    std::os::unix::fs::symlink("../rig.safetensors", &plane).unwrap();
-    refused("warp --warp rig.safetensors --export planes -o o.safetensors", "it is an input");
-    refused("warp --device cpu --rig rig.toml --export planes -o rig.safetensors", "two outputs");
-    std::fs::remove_file(&plane).unwrap();
-    std::fs::copy(folder.path("rig.safetensors"), &plane).unwrap();
-    refused("warp --warp planes/lut_left_x.bin --export planes -o o.safetensors", "it is an input");
-    assert_eq!(std::fs::read(&plane).unwrap(), warp);
-    refused("warp --warp rig.safetensors --mesh -o ./rig.safetensors", "it is an input");
-
-    folder.quiet("warp --warp rig.safetensors --export again -o o.safetensors");
-    assert_eq!(folder.read("again/weight_right.bin"), folder.read("planes/weight_right.bin"));
 }
 
 #[test]
@@ -92,7 +63,6 @@ fn inspect_says_what_there_is() {
     right     40×30 pixels, fills 57.7 % from columns 0.00 to 39.00 and rows 0.00 to 29.00
     filled    95.2 %
     overlap   20.2 % within 15×28 pixels at column 25, row 2
-    mesh      not stored; would take 0.01 MB (planes: 0.05 MB), within 0.03125 source pixels; of the cameras' tiles, 5 with 1 patch, 0 with 4, 0 with 16, 0 with one position per pixel
     made from
       1.0 0.0 25.0
       0.0 1.0 2.0
@@ -117,66 +87,8 @@ fn inspect_as_json() {
     assert_eq!(warp["stats"]["size"], json!([64, 32]));
     assert_eq!(warp["stats"]["sources"], json!([[40, 30], [40, 30]]));
     assert!(warp["stats"]["overlap_box"]["width"].as_u64().unwrap() > 0);
-    assert_eq!(json["mesh_saved"], false);
-    assert_eq!(json["mesh"]["error"], 0.03125);
     let most = warp["stats"]["cameras"][0]["most"][0].as_f64().unwrap();
     assert!((38.0..40.0).contains(&most), "{json}");
-}
-
-#[test]
-fn a_file_keeps_its_mesh_where_asked() {
-    let folder = Folder::new();
-    let line = "warp --device cpu --rig rig.toml";
-    folder.quiet(&format!("{line} -o plain.safetensors"));
-    folder.quiet(&format!("{line} --mesh -o meshed.safetensors"));
-    let done = folder.words(&format!("{line} --mesh 0.001 -o fine.safetensors --json"));
-    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
-    let json = done.json();
-    assert_eq!(json["mesh"]["error"].as_f64().unwrap() as f32, 0.001);
-    assert!(json["times_ms"]["mesh"].as_f64().is_some(), "{json}");
-    let open = |name: &str| Warp::open(folder.path(name)).unwrap();
-    let [plain, meshed, fine] =
-        ["plain.safetensors", "meshed.safetensors", "fine.safetensors"].map(open);
-    assert_eq!(plain.mesh(), None);
-    assert_eq!(meshed.mesh().map(Mesh::error), Some(MESH_ERROR));
-    assert_eq!(fine.mesh(), Some(&Mesh::new(&plain, 0.001).unwrap()));
-    assert_eq!(plain, meshed.without_mesh());
-
-    let text = folder.quiet("warp inspect fine.safetensors");
-    let line = text.lines().find(|line| line.starts_with("mesh ")).unwrap();
-    let bytes = fine.mesh().unwrap().bytes() as f64 / 1e6;
-    assert!(line.contains(&format!("mesh      {bytes:.2} MB (planes: 0.05 MB)")), "{text}");
-    assert!(line.contains("within 0.001 source pixels"), "{text}");
-    let json = folder.words("--json warp inspect meshed.safetensors").json();
-    assert_eq!((&json["mesh_saved"], &json["mesh"]["error"]), (&json!(true), &json!(0.03125)));
-
-    // Adding a mesh to an existing warp file must give the same file as storing the mesh when the warp is made.
-    folder.quiet("warp --warp plain.safetensors --mesh -o given.safetensors");
-    assert_eq!(folder.read("given.safetensors"), folder.read("meshed.safetensors"));
-    let done = folder.words("warp --warp plain.safetensors --size 32x16 -o no.safetensors");
-    assert_eq!(done.code, Some(2), "{done:?}");
-
-    // A stitch with a stored mesh must give the same panorama as a stitch that computes the mesh. A stored mesh that is
-    // too coarse must not be used.
-    let done = folder.words("warp --warp meshed.safetensors --mesh 4 -o coarse.safetensors");
-    assert!(done.stderr.contains("a mesh that is coarser than 0.03125"), "{done:?}");
-    let stitch = "stitch left.png right.png --blend feather --device cpu";
-    for name in ["plain", "meshed"] {
-        folder.quiet(&format!("{stitch} --lookup mesh --warp {name}.safetensors -o {name}.png"));
-    }
-    let coarse = format!("{stitch} --warp coarse.safetensors -o coarse.png");
-    folder.quiet(&coarse);
-    let done = folder.words(&format!("{coarse} --lookup mesh"));
-    assert!(done.stderr.contains("mesh has an error of 4 source pixels"), "{done:?}");
-    for name in ["meshed.png", "coarse.png"] {
-        assert_eq!(folder.read(name), folder.read("plain.png"), "{name}");
-    }
-
-    for error in ["0", "-1", "nan", "inf", "much"] {
-        let done = folder.words(&format!("warp --rig rig.toml --mesh={error} -o no.safetensors"));
-        assert_eq!(done.code, Some(2), "{error}");
-        assert!(done.stderr.contains("greater than 0, such as 0.03125"), "{}", done.stderr);
-    }
 }
 
 #[test]
@@ -214,13 +126,9 @@ fn a_warp_file_of_four_cameras() {
     let folder = Folder::new();
     folder.write("four.toml", four_cameras());
     folder.quiet("warp --device cpu --rig four.toml -o four.safetensors");
-    folder.quiet("warp --device cpu --rig four.toml --mesh -o meshed.safetensors");
     let warp = Warp::open(folder.path("four.safetensors")).unwrap();
     let sizes: Vec<u32> = warp.sources().iter().map(|size| size.x).collect();
     assert_eq!((sizes, warp.planes().len()), (vec![40, 44, 48, 52], 12));
-    let meshed = Warp::open(folder.path("meshed.safetensors")).unwrap();
-    assert_eq!(meshed.mesh().map(Mesh::error), Some(MESH_ERROR));
-    assert_eq!(meshed.without_mesh(), warp);
     // Writing the warp again must give the same bytes.
     warp.save(folder.path("again.safetensors")).unwrap();
     assert_eq!(folder.read("again.safetensors"), folder.read("four.safetensors"));
@@ -238,9 +146,6 @@ fn a_warp_file_of_four_cameras() {
     let text = folder.quiet("warp inspect four.safetensors");
     assert!(text.contains("\nfirst ") && text.contains("\nfourth "), "{text}");
     assert_eq!(folder.picture("look.png").size(), (96, 24).into());
-
-    let done = folder.words("warp --warp four.safetensors --export planes -o o.safetensors");
-    assert!(done.code == Some(2) && done.stderr.contains("for two cameras"), "{done:?}");
 }
 
 #[test]

@@ -6,22 +6,19 @@ use std::fmt::Debug;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use bytemuck::{cast, cast_slice, pod_collect_to_vec};
-use glam::{DVec2, UVec2, Vec2, Vec3};
+use glam::{UVec2, Vec2, Vec3};
 use panoweave::device::{DeviceName, Image, Stream};
 use panoweave::frame::{
     DeviceFrame, Frame, FrameFormat, PixelFormat, Range, Rgba8, YuvEncoding, YuvMatrix,
 };
-use panoweave::geometry::Canvas;
 use panoweave::io::picture::Picture;
 use panoweave::ops::convolve::{SeparableFilter, Taps};
 use panoweave::ops::features::{FeatureOptions, good_features};
 use panoweave::ops::ssim::compare_pictures;
 use panoweave::ops::stitch::{Colours, Lookup, StitchOptions, stitch};
 use panoweave::ops::trajectory::Trajectory;
-use panoweave::ops::view::{ViewPose, view_panorama};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use shared_types::stitch::Colour;
-use shared_types::warp::Projection;
 
 /// An operation on small pictures. The input selects the operation and all of its arguments.
 pub(crate) fn cpu_paths(data: &[u8]) {
@@ -34,8 +31,7 @@ pub(crate) fn cpu_paths(data: &[u8]) {
 fn operation(input: &mut Unstructured<'_>) -> Result<bool> {
     // The convolutions of `features` take most of the time in the simulator, so it is rare.
     match input.int_in_range(0..=15)? {
-        0..=5 => stitches(input),
-        6..=9 => views(input),
+        0..=9 => stitches(input),
         10 | 11 => convolutions(input),
         12 | 13 => similarities(input),
         14 => trajectories(input),
@@ -243,44 +239,6 @@ fn ramp(input: &mut Unstructured<'_>, size: UVec2, side: u32) -> Result<Vec<f32>
         start + across * x + down * y + amplitude * f32::from(noise[i as usize % 8]) / 255.0
     };
     Ok((0..size.element_product()).map(at).collect())
-}
-
-/// Renders views of a panorama with arbitrary projections and poses.
-fn views(input: &mut Unstructured<'_>) -> Result<bool> {
-    let pixels = pixels(input)?;
-    let panorama = FrameFormat { size: even_size(input, 32)?, pixels };
-    let out = FrameFormat { size: even_size(input, 24)?, pixels };
-    let canvas = Canvas {
-        size: panorama.size,
-        projection: *input.choose(&[
-            Projection::PLANAR,
-            Projection::CYLINDRICAL,
-            Projection::EQUIRECTANGULAR,
-        ])?,
-        scale: DVec2::new(
-            f64::from(number(input, 4.0, 200.0)?),
-            f64::from(number(input, 4.0, 200.0)?),
-        ),
-        centre: panorama.size.as_dvec2() * f64::from(number(input, 0.0, 1.0)?),
-        reserved: 0,
-    };
-    let pose = ViewPose {
-        pan: number(input, -180.0, 180.0)?.into(),
-        tilt: number(input, -90.0, 90.0)?.into(),
-        roll: number(input, -180.0, 180.0)?.into(),
-        fov: number(input, 1.0, 170.0)?.into(),
-    };
-    let frame = bytes(input, panorama.bytes())?;
-    let compute = |stream: &Stream, shift: Vec2| {
-        let frame = upload(stream, panorama, &frame)?;
-        let mut made = DeviceFrame::new(stream.device(), out).ok()?;
-        let canvas = Canvas { centre: canvas.centre + shift.as_dvec2(), ..canvas };
-        view_panorama(stream, &frame, &canvas, &pose, &mut made).ok()?;
-        download(stream, &made)
-    };
-    let Some(samples) = both(|stream| compute(stream, Vec2::ZERO)) else { return Ok(false) };
-    close(out, samples, 1.0, compute, (panorama, out, canvas, pose));
-    Ok(true)
 }
 
 /// Convolves with arbitrary taps, in one or two launches.

@@ -240,46 +240,22 @@ impl FrameFormat {
     /// [`MAX_SIDE`](crate::io::picture::MAX_SIDE), the smaller maximum for camera frames.
     ///
     /// # Errors
-    /// Returns [`FrameError::Size`] otherwise.
+    /// Returns [`FrameError`] otherwise.
     pub fn check(self) -> Result<(), FrameError> {
-        let fits = self.size.min_element() > 0 && self.size.max_element() <= MAX_CANVAS_SIDE;
-        fits.then_some(()).ok_or(FrameError::Size { size: self.size })
+        let UVec2 { x, y } = self.size;
+        if self.size.min_element() > 0 && self.size.max_element() <= MAX_CANVAS_SIDE {
+            return Ok(());
+        }
+        Err(FrameError(format!(
+            "the frame is {x}×{y} pixels; each side must be 1 to {MAX_CANVAS_SIDE} pixels"
+        )))
     }
 }
 
-/// The error for planes in host memory that do not form a frame of the stated format.
+/// The reason why planes in host memory do not form a frame of the stated format.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum FrameError {
-    /// The width or the height is 0 or larger than [`MAX_CANVAS_SIDE`].
-    #[error("the frame is {}×{} pixels; each side must be 1 to {MAX_CANVAS_SIDE} pixels", size.x, size.y)]
-    Size {
-        /// The requested size in pixels.
-        size: UVec2,
-    },
-    /// The caller passed fewer or more planes than the format has.
-    #[error("the frame has {found} planes, but its format needs {expected}")]
-    Planes {
-        /// The number of planes that the caller passed.
-        found: usize,
-        /// The number of planes that the format has.
-        expected: usize,
-    },
-    /// A plane has too few bytes for its rows, or its pitch is shorter than a row.
-    #[error(
-        "plane {plane} of the frame has {bytes} bytes and a pitch of {pitch} bytes; one of them is too small for {} rows of {} bytes", extent.rows, extent.row
-    )]
-    Plane {
-        /// The index of the plane, from 0.
-        plane: usize,
-        /// The number of bytes of the plane that the caller passed.
-        bytes: usize,
-        /// The distance from the start of one row to the start of the next, in bytes.
-        pitch: usize,
-        /// The extent that the format requires.
-        extent: PlaneExtent,
-    },
-}
+#[error("{0}")]
+pub struct FrameError(String);
 
 /// A plane in host memory. Its rows start `pitch` bytes apart.
 #[derive(Clone, Copy, Debug)]
@@ -320,14 +296,20 @@ impl<'a> Frame<'a> {
         format.check()?;
         let extents = format.planes();
         if planes.len() != extents.len() {
-            return Err(FrameError::Planes { found: planes.len(), expected: extents.len() });
+            let (found, expected) = (planes.len(), extents.len());
+            return Err(FrameError(format!(
+                "the frame has {found} planes, but its format needs {expected}"
+            )));
         }
         for (i, (plane, extent)) in planes.iter().zip(extents).enumerate() {
             let PlaneBytes { bytes, pitch } = *plane;
             // The last row needs no padding.
             let needed = pitch.checked_mul(extent.rows - 1).and_then(|n| n.checked_add(extent.row));
             if pitch < extent.row || needed.is_none_or(|needed| bytes.len() < needed) {
-                return Err(FrameError::Plane { plane: i, bytes: bytes.len(), pitch, extent });
+                let (bytes, PlaneExtent { row, rows }) = (bytes.len(), extent);
+                return Err(FrameError(format!(
+                    "plane {i} of the frame has {bytes} bytes and a pitch of {pitch} bytes; one of them is too small for {rows} rows of {row} bytes"
+                )));
             }
         }
         Ok(Self::of_planes(format, planes.iter().copied()))
@@ -375,18 +357,18 @@ mod tests {
     #[test]
     fn rejects_wrong_sizes_and_planes() {
         let format = FrameFormat::rgba8(4, 2);
-        assert!(matches!(Frame::tight(format, &[0; 31]), Err(FrameError::Plane { .. })));
+        let says = |found: Result<Frame<'_>, FrameError>, text: &str| {
+            let said = found.unwrap_err().to_string();
+            assert!(said.contains(text), "{said}");
+        };
         let plane = |bytes, pitch| [PlaneBytes { bytes, pitch }];
         assert!(Frame::new(format, &plane(&[0; 36], 20)).is_ok(), "no padding after the last row");
-        assert!(matches!(Frame::new(format, &plane(&[0; 64], 15)), Err(FrameError::Plane { .. })));
-        assert!(matches!(
-            Frame::new(format, &plane(&[0; 64], usize::MAX)),
-            Err(FrameError::Plane { .. })
-        ));
-        assert!(matches!(Frame::new(format, &[]), Err(FrameError::Planes { .. })));
+        says(Frame::tight(format, &[0; 31]), "too small for 2 rows of 16 bytes");
+        says(Frame::new(format, &plane(&[0; 64], 15)), "a pitch of 15 bytes");
+        says(Frame::new(format, &plane(&[0; 64], usize::MAX)), "too small for 2 rows of 16 bytes");
+        says(Frame::new(format, &[]), "0 planes, but its format needs 1");
         for (width, height) in [(0, 2), (u32::MAX, u32::MAX)] {
-            let format = FrameFormat::rgba8(width, height);
-            assert!(matches!(Frame::tight(format, &[]), Err(FrameError::Size { .. })));
+            says(Frame::tight(FrameFormat::rgba8(width, height), &[]), "each side must be");
         }
     }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::device::DeviceError;
-use crate::ops::multiband::MultibandError;
 use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::ops::view::ViewError;
@@ -69,7 +68,6 @@ from! {
     StitchError: Device;
     ViewError: Stitch;
     SeamError: Device;
-    MultibandError: Stitch | Device;
     VitalsError: Device;
     RenderError: Device;
 }

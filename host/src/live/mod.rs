@@ -6,7 +6,7 @@
 //! caller can change the warp and the options between any two frames.
 //!
 //! All buffers are allocated at the start and reused. The exceptions are allocated when they are first used: the table
-//! of [`Power::Table`](crate::ops::stitch::Power), the sums for a stitch that falls back from a mesh to
+//! of [`GammaTable`](crate::ops::stitch::Lookup::GammaTable), the sums for a stitch that falls back from a mesh to
 //! [`Planes`](crate::ops::stitch::Lookup::Planes), and the mesh or the sums for a lookup that
 //! [`set_options`](Stitcher::set_options) selects later. If frames arrive faster than the device can stitch them or the
 //! caller reads the panoramas, the stitcher either drops and counts frames, or blocks the caller ([`Pace`]). Colour

@@ -31,8 +31,8 @@ use super::shared::{Shared, Streams};
 use super::weights::any_absent;
 use crate::device::{DeviceError, insist};
 use crate::lock::lock;
-use crate::ops::colour::{Colours, GammaTable};
-use crate::ops::stitch::{Covers, Lookup, Power, StitchOptions, stitch, stitch_with_table};
+use crate::ops::colour::Colours;
+use crate::ops::stitch::{Covers, Lookup, StitchOptions, stitch};
 use crate::ops::view::{ViewPath, ViewPose};
 
 /// The maximum number of attempts to submit a set to the device.
@@ -76,8 +76,6 @@ fn panics(body: impl FnOnce()) -> bool {
 pub(super) struct Worker {
     shared: Arc<Shared>,
     follower: Follower,
-    /// The lookup table for gamma with [`Power::Table`], which is allocated when the first frame uses it.
-    table: Option<GammaTable>,
     /// The path of the virtual camera, if the stitcher renders views.
     path: Option<ViewPath>,
     /// The last valid pose of the virtual camera.
@@ -106,7 +104,6 @@ impl Worker {
             last: shared.inputs.iter().filter_map(black).collect(),
             sets: 0,
             follower: Follower::new(shared)?,
-            table: None,
             path,
             view: ViewPose::default(),
             shared: Arc::clone(shared),
@@ -275,12 +272,6 @@ impl Worker {
         let out = &mut output.device;
         if let Some(viewer) = viewer {
             viewer.submit(compute, &frames, weights, &self.view, &options, out)?;
-        } else if options.power == Power::Table {
-            let table = match &mut self.table {
-                Some(table) => table,
-                None => self.table.insert(GammaTable::new(&self.shared.device)?),
-            };
-            stitch_with_table(compute, &frames, warp, &options, table, &mut *out)?;
         } else {
             stitch(compute, &frames, warp, &options, &mut *out)?;
         }

@@ -180,7 +180,10 @@ pub fn stitch_geometry<P: Pixel>(
     let masks: Vec<Option<Mask>> = pictures.iter().map(Mask::of).collect();
     let multiband = options.blend.levels().is_some();
     if multiband && pictures.len() > MOST_COLOURS {
-        return Err(PanoramaError::MultibandPictures(pictures.len()));
+        return Err(PanoramaError::Invalid(format!(
+            "multiband blending accepts at most {MOST_COLOURS} pictures, but there are {}; use a seam",
+            pictures.len()
+        )));
     }
     let places = || Ok(places_of_geometry(geometry));
     let sources = Sources::new(pictures.iter().collect(), options, places)?;
@@ -229,17 +232,28 @@ fn check<P: Pixel>(
     options: &PanoramaOptions,
 ) -> Result<(), PanoramaError> {
     if !(2..=MAX_CAMERAS).contains(&cameras.len()) {
-        return Err(PanoramaError::Cameras(cameras.len()));
+        return Err(PanoramaError::Invalid(format!(
+            "the geometry has {} cameras; it must have 2 to {MAX_CAMERAS}",
+            cameras.len()
+        )));
     }
     if pictures.len() != cameras.len() {
-        let (pictures, cameras) = (pictures.len(), cameras.len());
-        return Err(PanoramaError::Pictures { pictures, cameras });
+        return Err(PanoramaError::Invalid(format!(
+            "{} pictures for a geometry of {} cameras; the number of pictures must equal the number of cameras",
+            pictures.len(),
+            cameras.len()
+        )));
     }
     if cameras.len() > MOST_COLOURS && options.stitch.colours != Colours::IDENTITY {
-        return Err(PanoramaError::Colours);
+        return Err(PanoramaError::Invalid(format!(
+            "gains and gammas can be given for at most {MOST_COLOURS} pictures; use colour matching for more pictures"
+        )));
     }
     if cameras.len() > MOST_COLOURS && options.stitch.vignettes != Vignettes::NONE {
-        return Err(PanoramaError::Vignettes);
+        return Err(PanoramaError::Invalid(format!(
+            "vignettes can be given for at most {MOST_COLOURS} pictures; undo them in the pictures first, with \
+             PictureCorrection::of_vignette"
+        )));
     }
     check_options(pictures.len(), options)?;
     check_size(canvas.size)?;
@@ -247,8 +261,11 @@ fn check<P: Pixel>(
         check_source(camera.size)?;
         let found = picture.size();
         if found != camera.size {
-            let expected = camera.size;
-            return Err(PanoramaError::PictureSize { number, found, expected });
+            return Err(PanoramaError::Invalid(format!(
+                "picture {number} is {}×{} pixels, but the geometry states {}×{} for its camera; use the pictures for \
+                 which the geometry was made",
+                found.x, found.y, camera.size.x, camera.size.y
+            )));
         }
     }
     Ok(())
@@ -259,9 +276,10 @@ fn check_options(pictures: usize, options: &PanoramaOptions) -> Result<(), Panor
     options.stitch.check(pictures)?;
     options.blend.seam().map_or(Ok(()), |seam| seam.check())?;
     match options.anchor {
-        Some(anchor) if anchor >= pictures => {
-            Err(PanoramaError::Anchor { number: anchor + 1, pictures })
-        }
+        Some(anchor) if anchor >= pictures => Err(PanoramaError::Invalid(format!(
+            "the anchor is picture {}, but there are {pictures}; choose one of them, or none",
+            anchor + 1
+        ))),
         _ => Ok(()),
     }
 }

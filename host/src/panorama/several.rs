@@ -3,7 +3,7 @@
 //! With feathered blending, the weight of a picture is its margin. With a seam, the cut between all pictures determines
 //! the weights. A picture is on the device only from its first strip to its last one.
 
-use glam::UVec2;
+use glam::{UVec2, Vec3};
 use shared_types::colour::OverlapBox;
 use shared_types::stitch::sum::{Combine, Sum};
 use shared_types::warp::Canvas;
@@ -19,7 +19,6 @@ use crate::geometry::Geometry;
 use crate::io::picture::{Mask, Picture, Pixel};
 use crate::ops::cut::{CellGrid, Labels, SPACING};
 use crate::ops::seam::SeamOptions;
-use crate::ops::stitch::Lookup;
 use crate::ops::stitch::sum::{self, Layer};
 use crate::warp::{DeviceWarp, Plane};
 
@@ -177,13 +176,12 @@ impl<P: Pixel> Several<'_, P> {
             planes: warp.planes(0)?,
             colour: self.sources.colour(camera),
             vignette: self.sources.vignette(camera),
-            offset: None,
-            power: self.options.stitch.power,
+            offset: Vec3::ZERO,
             place: OverlapBox { min: UVec2::ZERO, max: size },
             // Weights are small near the edges of pictures, where they still count.
             min_weight: 0.0,
             combine: Combine::ADD,
-            cubic: self.options.stitch.lookup == Lookup::Cubic,
+            lookup: self.options.stitch.lookup,
         };
         sum::add(stream, sums, layer)?;
         // The planes must outlive the launch.

@@ -1,21 +1,22 @@
 //! A warp in device memory. It is uploaded from host memory, or rendered on the device from a geometry.
 
-use crate::warp::plane_error::RenderError;
-use std::sync::atomic::{AtomicU64, Ordering};
+mod weights;
+
 use std::sync::{Arc, Mutex, OnceLock};
 
-use cuda_std::DeviceTable;
 use glam::{UVec2, Vec2};
-use kernels_gpu::warp::fade::WarpFade;
 use kernels_gpu::warp::{WarpAddMargin, WarpCamera, WarpFeather, WarpResize};
 use shared_types::stitch::MIN_WEIGHT;
-use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes, DeviceFadedCamera};
+use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes};
 use thiserror::Error;
 
 use super::summing::PanoramaSums;
-use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, Warp, check_size, check_sizes};
+use super::{
+    DeviceMesh, MESH_ERROR, Mesh, Plane, RenderError, Warp, check_size, check_sizes,
+};
 use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream, Textures};
 use crate::geometry::Geometry;
+use crate::ops::stitch::GammaTable;
 
 /// The planes of a warp in device memory.
 #[derive(Debug)]
@@ -32,9 +33,6 @@ pub struct DeviceWarp {
     ready: Event,
     /// The mesh for the current weights. It is empty until the mesh is uploaded or computed.
     mesh: OnceLock<DeviceMesh>,
-    /// The error of the host warp's mesh, in source pixels, if the mesh was not uploaded because its error exceeds
-    /// [`MESH_ERROR`].
-    coarse: Option<f32>,
     /// A mesh whose layers and shares do not match the current weights yet. Only a mesh that
     /// [follows](DeviceMesh::follows) the weights is stored here. If an update fails, the mesh stays here, so that the
     /// next update can try again.
@@ -44,17 +42,15 @@ pub struct DeviceWarp {
     /// The memory for stitching more than two cameras by planes. It is empty until it is needed. Warps that differ only
     /// in their weights share it.
     summing: Arc<OnceLock<Mutex<PanoramaSums>>>,
+    /// The table for stitching by [`Lookup::GammaTable`](crate::ops::stitch::Lookup::GammaTable). It is empty until it
+    /// is needed.
+    gamma_table: OnceLock<Mutex<GammaTable>>,
 }
 
 /// The planes of a camera differ in size, pitch or device, so a kernel cannot take them as one argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a camera's planes differ in size, pitch or device; allocate them alike")]
 struct UnlikePlanes;
-
-/// Two warps differ in the size of the panorama or of the pictures, or in the number of cameras.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the warp is not a copy of the other warp")]
-struct OtherWarp;
 
 /// A warp does not have a camera.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -65,7 +61,7 @@ struct NoCamera {
 }
 
 impl DeviceWarp {
-    /// Copies a warp to the stream's device. Also copies its mesh if the error of the mesh is at most [`MESH_ERROR`].
+    /// Copies a warp to the stream's device.
     ///
     /// # Errors
     /// Returns [`DeviceError`] if an allocation or a copy fails.
@@ -79,14 +75,7 @@ impl DeviceWarp {
             Ok::<_, DeviceError>([x?, y?, weight?])
         };
         let planes = (0..warp.sources().len()).map(camera).collect::<Result<_, _>>()?;
-        let mut on_device = Self::filled(stream, warp.size(), warp.sources().to_vec(), planes)?;
-        match warp.mesh() {
-            Some(mesh) if mesh.error() <= MESH_ERROR => {
-                on_device.mesh = DeviceMesh::upload(stream, mesh)?.into();
-            }
-            coarse => on_device.coarse = coarse.map(Mesh::error),
-        }
-        Ok(on_device)
+        Self::filled(stream, warp.size(), warp.sources().to_vec(), planes)
     }
 
     /// Renders the warp of a geometry with 2 to 16 cameras on the stream's device. Does not wait for the device.
@@ -186,30 +175,26 @@ impl DeviceWarp {
         weights: Vec<Image<f32>>,
         ready: Event,
     ) -> Self {
-        let (mesh, textures) = (OnceLock::new(), Mutex::default());
-        let (coarse, behind, summing) = (None, None, Arc::default());
-        let version = next_version();
         Self {
             size,
             sources,
             coordinates,
             weights,
-            version,
+            version: weights::next_version(),
             ready,
-            mesh,
-            coarse,
-            behind,
-            textures,
-            summing,
+            mesh: OnceLock::new(),
+            behind: None,
+            textures: Mutex::default(),
+            summing: Arc::default(),
+            gamma_table: OnceLock::new(),
         }
     }
 
     /// Returns the warp's mesh, with an error of at most [`MESH_ERROR`]. [`stitch`](crate::ops::stitch::stitch) uses
     /// it by default.
     ///
-    /// If the warp was uploaded without such a mesh, the first call copies the planes to the host and computes the
-    /// mesh, which takes most of a second for a large panorama. It also logs a warning if the uploaded warp had a mesh
-    /// with a larger error.
+    /// The first call copies the planes to the host and computes the mesh, which takes most of a second for a large
+    /// panorama.
     ///
     /// # Errors
     /// Returns [`RenderError`] if the planes cannot be copied to the host, or the mesh to the device.
@@ -217,12 +202,6 @@ impl DeviceWarp {
     pub fn mesh(&self, stream: &Stream) -> Result<&DeviceMesh, RenderError> {
         if let Some(mesh) = self.mesh.get() {
             return Ok(mesh);
-        }
-        if let Some(error) = self.coarse {
-            tracing::warn!(
-                "the warp's mesh has an error of {error} source pixels, but stitching needs at most {MESH_ERROR}; computing \
-                 another mesh (to avoid this, store it with `panoweave warp --warp FILE --mesh -o NEW`)"
-            );
         }
         let warp = self.download_seen(stream)?;
         let mesh = DeviceMesh::upload(stream, &Mesh::within(&(&warp).into(), MESH_ERROR))?;
@@ -249,166 +228,15 @@ impl DeviceWarp {
         Ok(self.summing.get_or_init(|| summing))
     }
 
-    /// Returns a warp that shares the coordinates of this one, and has a copy of its weights, which the caller can
-    /// change. Does not wait.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the allocation or the copy fails.
+    /// Returns the table of colour corrections. The first call allocates it.
     #[track_caller]
-    pub(crate) fn reweighted(&self, stream: &Stream) -> Result<Self, DeviceError> {
-        self.await_ready(stream)?;
-        let copy = |weights: &Image<f32>| {
-            let mut image = Image::new(stream.device(), self.size.x, self.size.y)?;
-            image.copy_from(stream, weights)?;
-            Ok::<_, DeviceError>(image)
-        };
-        let coordinates = Arc::clone(&self.coordinates);
-        let weights = self.weights.iter().map(copy).collect::<Result<_, _>>()?;
-        let ready = Event::for_order(stream.device())?;
-        let mut copy = Self::of(self.size, self.sources.clone(), coordinates, weights, ready);
-        copy.summing = Arc::clone(&self.summing);
-        if let Some(mesh) = self.mesh.get() {
-            copy.behind = Some(mesh.reweighted(stream)?);
+    pub(crate) fn gamma_table(&self, stream: &Stream) -> Result<&Mutex<GammaTable>, DeviceError> {
+        if let Some(table) = self.gamma_table.get() {
+            return Ok(table);
         }
-        copy.written(stream)?;
-        Ok(copy)
-    }
-
-    /// Sets how much each camera is present, as a number from 0 to 1, and submits the update of the weights and of the
-    /// mesh. Missing numbers are 1. `base` is the warp from which this one was [copied](crate::ops::seam::Seam::copy).
-    /// The call first replaces the weights of this warp, including those of seams, by the weights of `base`.
-    ///
-    /// A camera with the presence 0 is shown only at pixels that no present camera sees. At all other pixels, the
-    /// cameras that see the pixel replace it. Numbers between 0 and 1 blend the two states, and NaN counts as 0. All
-    /// lookups use the new weights, and so do views to which this warp is passed.
-    ///
-    /// Stitches with this warp that are in flight must be earlier in `stream`. Compute the [mesh](Self::mesh) of `base`
-    /// before it is copied. Otherwise, each call discards the mesh of this warp.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if `base` differs in the size of the panorama, in the sizes of the pictures or in the
-    /// number of cameras, or if the device fails.
-    #[track_caller]
-    pub fn set_presences(
-        &mut self,
-        stream: &Stream,
-        base: &Self,
-        presences: &[f32],
-    ) -> Result<(), DeviceError> {
-        self.check_copy(base)?;
-        self.restore(stream, base)?;
-        self.fade(stream, base, presences)
-    }
-
-    /// Makes this copy compute a mesh of its own when it needs one.
-    pub(crate) fn discard_mesh(&mut self) {
-        self.mesh = OnceLock::new();
-        self.behind = None;
-    }
-
-    /// Gives this copy of `base` a mesh that follows its weights, if it has none. The first call may compute the mesh
-    /// of `base`.
-    #[track_caller]
-    pub(crate) fn adopt_mesh(&mut self, stream: &Stream, base: &Self) -> Result<(), RenderError> {
-        if self.behind.is_some() || self.mesh.get().is_some_and(DeviceMesh::follows) {
-            return Ok(());
-        }
-        let mesh = base.mesh(stream)?;
-        mesh.await_ready(stream)?;
-        self.await_ready(stream)?;
-        self.behind = Some(mesh.reweighted(stream)?);
-        self.mesh = OnceLock::new();
-        Ok(self.written(stream)?)
-    }
-
-    /// Submits the copy of the weights of `base` to this warp, without an update of the mesh.
-    #[track_caller]
-    pub(crate) fn restore(&mut self, stream: &Stream, base: &Self) -> Result<(), DeviceError> {
-        self.await_ready(stream)?;
-        base.await_ready(stream)?;
-        for (to, from) in self.weights_mut().iter_mut().zip(&base.weights) {
-            to.copy_from(stream, from)?;
-        }
-        Ok(())
-    }
-
-    /// Submits the kernel that takes absent cameras out of the weights in place, and the update of the mesh. The
-    /// weights must not contain the effect of an earlier call; see [`restore`](Self::restore).
-    #[track_caller]
-    pub(crate) fn fade(
-        &mut self,
-        stream: &Stream,
-        base: &Self,
-        presences: &[f32],
-    ) -> Result<(), DeviceError> {
-        self.await_ready(stream)?;
-        base.await_ready(stream)?;
-        self.check_copy(base)?;
-        let planes = base.all_planes()?;
-        let config = LaunchConfig::cover(self.size.x, self.size.y, BLOCK);
-        let mut weights: Vec<_> = self.weights_mut().iter_mut().map(Image::view_mut).collect();
-        let alike = weights.iter().all(|plane| plane.is_like(&weights[0]));
-        let presence = |camera| {
-            presences
-                .get(camera)
-                .map_or(1.0, |part: &f32| if *part > 0.0 { part.min(1.0) } else { 0.0 })
-        };
-        let cameras = planes.iter().zip(&base.sources).zip(&weights).enumerate();
-        let cameras: Vec<_> = cameras
-            .map(|(camera, ((base, size), weights))| DeviceFadedCamera {
-                base: *base,
-                size: *size,
-                weights: weights.rows().0.expose_provenance() as u64,
-                presence: presence(camera),
-            })
-            .collect();
-        let cameras = DeviceTable::new(&cameras).filter(|_| alike);
-        let cameras = cameras
-            .ok_or_else(|| DeviceError::refused("fading cameras of a warp", UnlikePlanes))?;
-        let first = weights.swap_remove(0);
-        // SAFETY: each address is that of one of `self.weights`, which are distinct images and alike, as just checked.
-        // `self` is borrowed mutably, `await_ready` orders the launch after earlier writes, and the caller orders
-        // stitches in flight before it.
-        unsafe { stream.launch_unchecked(&config, &WarpFade { cameras, first }) }?;
-        self.written(stream)
-    }
-
-    /// Returns an error if this warp cannot be a copy of `base`.
-    #[track_caller]
-    pub(crate) fn check_copy(&self, base: &Self) -> Result<(), DeviceError> {
-        if self.size == base.size && self.sources == base.sources {
-            return Ok(());
-        }
-        Err(DeviceError::refused("changing the weights of a warp", OtherWarp))
-    }
-
-    /// Returns the weight planes of all cameras for writing. After submitting the work that writes them, the caller
-    /// must call [`written`](Self::written).
-    pub(crate) fn weights_mut(&mut self) -> &mut [Image<f32>] {
-        let follower = self.mesh.take().filter(DeviceMesh::follows);
-        self.behind = follower.or(self.behind.take());
-        &mut self.weights
-    }
-
-    /// Makes later users of the warp wait for the work that was submitted to `stream` and writes the weights. Also
-    /// submits the update of the mesh to the new weights.
-    #[track_caller]
-    pub(crate) fn written(&mut self, stream: &Stream) -> Result<(), DeviceError> {
-        self.version = next_version();
-        self.ready.record(stream)?;
-        let Some(mut mesh) = self.behind.take() else { return Ok(()) };
-        let weighed = self.all_planes().and_then(|planes| mesh.weigh(stream, &planes));
-        match weighed {
-            Ok(()) => self.mesh = mesh.into(),
-            Err(_) => self.behind = Some(mesh),
-        }
-        weighed
-    }
-
-    /// Returns a number that identifies the current weights among those of all warps of this process. It changes with
-    /// each call of [`written`](Self::written).
-    pub(crate) fn version(&self) -> u64 {
-        self.version
+        let table = Mutex::new(GammaTable::new(stream.device())?);
+        // Return the table of another thread if it was allocated first.
+        Ok(self.gamma_table.get_or_init(|| table))
     }
 
     /// Makes `stream` wait until the warp's planes are filled, possibly by another stream.
@@ -523,12 +351,6 @@ impl DeviceWarp {
             Plane::Weight(camera) => &self.weights[camera],
         }
     }
-}
-
-/// Returns a different number for each call.
-fn next_version() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Returns a weight without the excess over 1 that a [fade](DeviceWarp::set_presences) leaves when it rounds.

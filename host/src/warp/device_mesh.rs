@@ -4,7 +4,7 @@
 //! kernel rewrites the layers and their normalised weights (shares). A camera that did not contribute to a tile when
 //! the mesh was computed has no layer in this tile, and new weights do not add one.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use cuda_std::DeviceTable;
 use glam::UVec2;
@@ -15,7 +15,7 @@ use shared_types::warp::DeviceCameraPlanes;
 use thiserror::Error;
 
 use super::mesh::{Mesh, Parts};
-use crate::device::{Buffer, DeviceError, Event, LaunchConfig, Stream, Textures};
+use crate::device::{Buffer, DeviceError, Event, LaunchConfig, Stream};
 
 /// A [`Mesh`] in device memory.
 #[derive(Debug)]
@@ -28,8 +28,6 @@ pub struct DeviceMesh {
     weighed: Option<Weighed>,
     /// An event that is recorded after the work that fills layers and shares.
     ready: Event,
-    /// A cache of texture objects over the frames that were stitched with this mesh.
-    textures: Mutex<Textures>,
 }
 
 /// The parts of a mesh as they were computed. They never change.
@@ -69,9 +67,8 @@ impl DeviceMesh {
         };
         let ready = Event::for_order(stream.device())?;
         ready.record(stream)?;
-        let (size, sources, textures) = (mesh.size(), mesh.sources().to_vec(), Mutex::default());
-        let made = Arc::new(made);
-        Ok(Self { size, sources, made, weighed: None, ready, textures })
+        let (size, sources, made) = (mesh.size(), mesh.sources().to_vec(), Arc::new(made));
+        Ok(Self { size, sources, made, weighed: None, ready })
     }
 
     /// Returns a mesh that shares the patches and places of this one, but has its own layers and shares. Before the
@@ -83,9 +80,8 @@ impl DeviceMesh {
         layers.copy_from(stream, &self.made.layers)?;
         let shares = Buffer::new(device, self.made.shares.len())?;
         let (made, ready) = (Arc::clone(&self.made), Event::for_order(device)?);
-        let (size, sources, textures) = (self.size, self.sources.clone(), Mutex::default());
         let weighed = Some(Weighed { layers, shares });
-        Ok(Self { size, sources, made, weighed, ready, textures })
+        Ok(Self { size: self.size, sources: self.sources.clone(), made, weighed, ready })
     }
 
     /// Returns whether the mesh has its own layers and shares, so that [`weigh`](Self::weigh) can adapt them to new
@@ -143,11 +139,6 @@ impl DeviceMesh {
     #[must_use]
     pub fn sources(&self) -> &[UVec2] {
         &self.sources
-    }
-
-    /// Returns the cache of texture objects over the frames that were stitched with this mesh.
-    pub(crate) fn textures(&self) -> &Mutex<Textures> {
-        &self.textures
     }
 
     /// Returns layers, patches, places and shares for the current weights.

@@ -8,8 +8,8 @@
 //! A camera *contributes* to a panorama pixel if its weight exceeds [`MIN_WEIGHT`] and its coordinates are inside the
 //! source.
 //!
-//! `file` writes and reads a warp as one safetensors file. `raw` writes and reads a warp of two cameras as six raw
-//! files. `mesh` compresses a warp to a [`Mesh`].
+//! `file` writes and reads a warp as one safetensors file. `raw` reads a warp of two cameras from six raw files. `mesh`
+//! compresses a warp to a [`Mesh`].
 
 pub(crate) mod bounds;
 mod bytes;
@@ -20,15 +20,12 @@ mod file;
 mod mesh;
 mod names;
 mod plane;
-mod plane_error;
 mod preview;
 mod raw;
 mod render_mesh;
 mod seen;
 mod stats;
 mod summing;
-
-use std::sync::Arc;
 
 use glam::{UVec2, Vec2};
 
@@ -37,12 +34,10 @@ use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::picture::MAX_SIDE;
 pub use device::DeviceWarp;
 pub use device_mesh::DeviceMesh;
-pub use error::WarpError;
-pub use mesh::{MESH_ERROR, Mesh, MeshError, MeshFault};
+pub use error::{PlaneError, RenderError, WarpError};
+pub use mesh::{MESH_ERROR, Mesh};
 pub use names::camera_name;
 pub use plane::Plane;
-pub use plane_error::PlaneError;
-pub use plane_error::RenderError;
 pub use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::MIN_WEIGHT;
 pub use stats::{CameraStats, PixelBox, WarpStats};
@@ -57,8 +52,6 @@ pub struct Warp {
     planes: Vec<Vec<f32>>,
     projection: Option<ProjectionName>,
     rig: Option<String>,
-    /// The mesh that was computed from these planes, if any.
-    mesh: Option<Arc<Mesh>>,
 }
 
 impl Warp {
@@ -76,17 +69,24 @@ impl Warp {
         check_sizes(size, &sources)?;
         let cameras = sources.len();
         if planes.len() != 3 * cameras {
-            return Err(PlaneError::Planes { found: planes.len(), expected: 3 * cameras });
+            return Err(PlaneError(format!(
+                "there are {} planes; there must be {}, three for each camera",
+                planes.len(),
+                3 * cameras
+            )));
         }
         let expected = size.x as usize * size.y as usize;
         for (plane, values) in Plane::all(cameras).zip(&planes) {
             if values.len() != expected {
-                let (plane, found) = (plane.name(cameras), values.len());
-                return Err(PlaneError::Length { plane, found, expected });
+                return Err(PlaneError(format!(
+                    "plane {} has {} numbers; it must have {expected}, one for each pixel of the panorama",
+                    plane.name(cameras),
+                    values.len()
+                )));
             }
             plane.check(cameras, values, 0, size.x)?;
         }
-        Ok(Self { size, sources, planes, projection: None, rig: None, mesh: None })
+        Ok(Self { size, sources, planes, projection: None, rig: None })
     }
 
     /// Returns the warp with a description of its origin: the panorama's projection, and the text of the rig or
@@ -94,29 +94,6 @@ impl Warp {
     #[must_use]
     pub fn made_from(self, projection: Option<ProjectionName>, rig: Option<String>) -> Self {
         Self { projection, rig: rig.filter(|text| !text.is_empty()), ..self }
-    }
-
-    /// Computes a mesh with [`Mesh::new`], and returns the warp with this mesh. The source coordinates of the mesh
-    /// deviate from the planes by at most `error` source pixels along either axis. [`save`](Self::save) stores the
-    /// mesh, and [`DeviceWarp::upload`] uses it if `error` is at most [`MESH_ERROR`].
-    ///
-    /// # Errors
-    /// Returns [`MeshError::Bound`] if `error` is not a positive finite number.
-    pub fn with_mesh(self, error: f32) -> Result<Self, MeshError> {
-        let mesh = Some(Arc::new(Mesh::new(&self, error)?));
-        Ok(Self { mesh, ..self })
-    }
-
-    /// Returns the warp without its mesh. [`save`](Self::save) then writes a file of version 1.
-    #[must_use]
-    pub fn without_mesh(self) -> Self {
-        Self { mesh: None, ..self }
-    }
-
-    /// Returns the warp's mesh, if it was [computed](Self::with_mesh) or read from a file.
-    #[must_use]
-    pub fn mesh(&self) -> Option<&Mesh> {
-        self.mesh.as_deref()
     }
 
     /// Returns the size of the panorama in pixels.
@@ -181,7 +158,10 @@ pub(crate) fn counting(place: Vec2, weight: f32, size: UVec2) -> Option<f32> {
 /// Checks that the number of cameras, and the sizes of a warp and its sources, are within the limits of this crate.
 pub(crate) fn check_sizes(size: UVec2, sources: &[UVec2]) -> Result<(), PlaneError> {
     if !(2..=MAX_CAMERAS).contains(&sources.len()) {
-        return Err(PlaneError::Cameras { found: sources.len() });
+        let found = sources.len();
+        return Err(PlaneError(format!(
+            "the warp has {found} cameras; it must have 2 to {MAX_CAMERAS}"
+        )));
     }
     check_size(size)?;
     sources.iter().try_for_each(|source| check_source(*source))
@@ -191,7 +171,11 @@ pub(crate) fn check_sizes(size: UVec2, sources: &[UVec2]) -> Result<(), PlaneErr
 pub(crate) fn check_size(size: UVec2) -> Result<(), PlaneError> {
     let area = u64::from(size.x) * u64::from(size.y);
     if area == 0 || size.max_element() > MAX_CANVAS_SIDE || area > MAX_CANVAS_AREA {
-        return Err(PlaneError::Size { size });
+        return Err(PlaneError(format!(
+            "the panorama is {}×{} pixels; each side must be 1 to {MAX_CANVAS_SIDE} pixels, and the area at most \
+             {MAX_CANVAS_AREA} pixels",
+            size.x, size.y
+        )));
     }
     Ok(())
 }
@@ -199,7 +183,10 @@ pub(crate) fn check_size(size: UVec2) -> Result<(), PlaneError> {
 /// Checks that the size of a source is within the limits of this crate.
 pub(crate) fn check_source(size: UVec2) -> Result<(), PlaneError> {
     if size.min_element() == 0 || size.max_element() > MAX_SIDE {
-        return Err(PlaneError::SourceSize { size });
+        return Err(PlaneError(format!(
+            "a source picture is {}×{} pixels; each side must be 1 to {MAX_SIDE} pixels",
+            size.x, size.y
+        )));
     }
     Ok(())
 }

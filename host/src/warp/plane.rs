@@ -75,10 +75,9 @@ impl Plane {
         };
         let (index, value, plane) = (at + bad, values[bad], self.name(cameras));
         let (x, y) = (index % width as usize, index / width as usize);
-        Err(if value.is_finite() {
-            PlaneError::Weight { plane, x, y, value }
-        } else {
-            PlaneError::NotFinite { plane, x, y, value }
-        })
+        let allowed = if value.is_finite() { "0 to 1" } else { "a finite number" };
+        Err(PlaneError(format!(
+            "plane {plane} is {value} at column {x}, row {y}; it must be {allowed}"
+        )))
     }
 }

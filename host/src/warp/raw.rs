@@ -1,19 +1,16 @@
-//! Reads and writes a warp as six raw files in one folder, `lut_left_x.bin` to `weight_right.bin`.
+//! Reads a warp from six raw files in one folder, `lut_left_x.bin` to `weight_right.bin`.
 //!
 //! A file contains the numbers of one plane as little-endian f32, row by row, without a header. The files do not store
 //! the sizes of the panorama and its sources, so the caller must pass them.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use glam::UVec2;
 
-use crate::io::replace;
 use crate::io::text::open_regular;
-use crate::warp::bytes::CHUNK;
-use crate::warp::bytes::bytes_of;
-use crate::warp::bytes::numbers_of;
-use crate::warp::{Plane, PlaneError, Warp, WarpError, check_sizes};
+use crate::warp::bytes::{CHUNK, numbers_of};
+use crate::warp::{Plane, Warp, WarpError, check_sizes};
 
 impl Warp {
     /// Reads a warp from the six raw plane files in a folder. `size` is the size of the panorama in pixels, and
@@ -21,15 +18,14 @@ impl Warp {
     /// any of them.
     ///
     /// # Errors
-    /// Returns [`RawMissing`](WarpError::RawMissing), [`RawLength`](WarpError::RawLength) or
-    /// [`Unreadable`](WarpError::Unreadable) for a file, or [`Plane`](WarpError::Plane) for an invalid size or number.
+    /// Returns [`WarpError`] if a file is missing, unreadable or has another length, or if a size or number is invalid.
     pub fn import_raw(
         directory: impl AsRef<Path>,
         size: UVec2,
         sources: [UVec2; 2],
     ) -> Result<Self, WarpError> {
         let directory = directory.as_ref();
-        let in_directory = |error| WarpError::Plane { file: directory.to_owned(), error };
+        let in_directory = |error| WarpError::invalid(directory, error);
         check_sizes(size, &sources).map_err(in_directory)?;
         let expected = u64::from(size.x) * u64::from(size.y) * 4;
         for plane in Plane::all(2) {
@@ -37,11 +33,19 @@ impl Warp {
             match open_regular(&file) {
                 Ok((_, found)) if found == expected => {}
                 Ok((_, found)) => {
-                    let hint = hint(found, size);
-                    return Err(WarpError::RawLength { file, found, expected, size, hint });
+                    let reason = format_args!(
+                        "the file has {found} bytes, but a plane of {}×{} pixels needs {expected} bytes{}",
+                        size.x,
+                        size.y,
+                        hint(found, size)
+                    );
+                    return Err(WarpError::invalid(&file, reason));
                 }
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                    return Err(WarpError::RawMissing { file });
+                    return Err(WarpError::invalid(
+                        &file,
+                        "the file is missing; a warp of raw planes has six files, lut_left_x.bin to weight_right.bin",
+                    ));
                 }
                 Err(source) => return Err(WarpError::Unreadable { file, source }),
             }
@@ -56,33 +60,6 @@ impl Warp {
             read(&plane.raw_file(directory), plane, size, |chunk| values.extend_from_slice(chunk))?;
         }
         Self::new(size, sources, planes).map_err(in_directory)
-    }
-
-    /// Writes six raw planes to the folder `directory`, and creates the folder if it is missing. Each file is replaced
-    /// atomically. If an error occurs, some files may be replaced already and others not.
-    ///
-    /// # Errors
-    /// Returns [`RawCameras`](WarpError::RawCameras) if the warp has more than two cameras, and
-    /// [`Unwritable`](WarpError::Unwritable) if the folder cannot be created or a file cannot be written.
-    pub fn export_raw(&self, directory: impl AsRef<Path>) -> Result<(), WarpError> {
-        let directory = directory.as_ref();
-        if self.sources().len() != 2 {
-            let (file, found) = (directory.to_owned(), self.sources().len());
-            return Err(WarpError::RawCameras { file, found });
-        }
-        let unwritable = |file: &Path| {
-            let file = file.to_owned();
-            move |source| WarpError::Unwritable { file, source }
-        };
-        std::fs::create_dir_all(directory).map_err(unwritable(directory))?;
-        for plane in Plane::all(2) {
-            let file = plane.raw_file(directory);
-            replace(&file, |out| {
-                bytes_of(self.plane(plane), f32::to_le_bytes, |b| out.write_all(b))
-            })
-            .map_err(unwritable(&file))?;
-        }
-        Ok(())
     }
 }
 
@@ -102,7 +79,6 @@ fn read(
     mut sink: impl FnMut(&[f32]),
 ) -> Result<(), WarpError> {
     let unreadable = |source| WarpError::Unreadable { file: file.to_owned(), source };
-    let bad = |error: PlaneError| WarpError::Plane { file: file.to_owned(), error };
     let (mut reader, _) = open_regular(file).map_err(unreadable)?;
     let elements = size.x as usize * size.y as usize;
     let mut bytes = vec![0; CHUNK.min(elements * 4)];
@@ -113,7 +89,7 @@ fn read(
         reader.read_exact(bytes).map_err(unreadable)?;
         values.clear();
         values.extend(numbers_of(bytes, f32::from_le_bytes));
-        plane.check(2, &values, at, size.x).map_err(bad)?;
+        plane.check(2, &values, at, size.x).map_err(|error| WarpError::invalid(file, error))?;
         sink(&values);
         at += values.len();
     }

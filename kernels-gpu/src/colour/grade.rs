@@ -1,11 +1,11 @@
-//! Colour correction of a camera: `clamp(gain · c / 255, 0, 1)^gamma` for each channel, in four variants. A
-//! [`shoulder`] replaces the clamp if the correction has one.
+//! Colour correction of a camera: `clamp(gain · c / 255, 0, 1)^gamma` for each channel. A [`shoulder`] replaces the clamp
+//! if the correction has one.
 //!
-//! [`Linear`] omits the power, [`Exact`] and [`Fast`] compute it, and [`Table`] interpolates linearly between the
-//! results for the 256 integer levels. The interpolation is least accurate in two ranges. Where the gain reaches white,
+//! [`Mixed`] and [`Fast`] compute the power, and [`Table`] interpolates linearly between the results for the 256 integer
+//! levels. The interpolation is least accurate in two ranges. Where the gain reaches white,
 //! the error is up to gain·gamma/4 levels (0.6 of a level for a gain of 2 and a gamma of 1.2). Near black, it is below
 //! 0.5 of a level for gammas from 0.8, but 6 levels for a gamma of 0.45. The table clamps levels outside 0 to 255,
-//! which Y'CbCr can have, before it applies the gain; the other variants clamp after the gain.
+//! which Y'CbCr can have, before it applies the gain; the others clamp after the gain.
 
 use crate::colour::shoulder::shoulder;
 use crate::unroll::unroll;
@@ -20,62 +20,33 @@ pub(crate) trait Grade {
     fn apply(&self, levels: Vec3, factor: f32) -> Vec3;
 }
 
-/// The correction for a gamma of 1, which needs no power.
-pub(crate) struct Linear(pub(crate) Colour);
-/// The correction with a power whose error is at most 2 ULP.
-pub(crate) struct Exact(pub(crate) Colour);
-/// The correction with a power from the special function unit, several times faster than [`Exact`]. For gammas from
-/// 0.25 to 4 and results above 1/255, its relative error is at most 1e-5.
+/// The correction with a power from the special function unit. For gammas from 0.25 to 4 and results above 1/255, its
+/// relative error is at most 1e-5.
 pub(crate) struct Fast(pub(crate) Colour);
 
-/// The correction of a camera that is mixed with a constant colour. `colour.gain` and `colour.shoulder` are multiplied by
-/// the part of the picture, and `offset` is the constant colour times its part, before the power. The power is that of
-/// [`Exact`].
+/// The correction of a camera that may be mixed with a constant colour. `colour.gain` and `colour.shoulder` are
+/// multiplied by the part of the picture, and `offset` is the constant colour times its part, before the power. The error
+/// of the power is at most 2 ULP if `exact` is set, and otherwise that of [`Fast`], which is several times faster. There
+/// is no power if the gamma is 1. The branches are uniform, because all pixels of a camera have the same correction.
 pub(crate) struct Mixed {
     pub(crate) colour: Colour,
     pub(crate) offset: Vec3,
-}
-
-impl Mixed {
-    /// Computes the correction with its power if `exact` is set, and otherwise with that of [`Fast`]. Omits the power if
-    /// the gamma is 1. Both branches are uniform, because all pixels of a camera have the same correction.
-    #[device]
-    pub(crate) fn apply_with(&self, levels: Vec3, factor: f32, exact: bool) -> Vec3 {
-        if self.colour.gamma == 1.0 {
-            self.linear(levels, factor)
-        } else if exact {
-            self.apply(levels, factor)
-        } else {
-            fast_power(self.linear(levels, factor), self.colour.gamma)
-        }
-    }
-
-    /// Returns the colour before the power.
-    #[device]
-    fn linear(&self, levels: Vec3, factor: f32) -> Vec3 {
-        let mixed = levels * (self.colour.gain * (1.0 / 255.0)) + self.offset;
-        limited(mixed, &self.colour, factor, self.offset).clamp(Vec3::ZERO, Vec3::ONE)
-    }
+    pub(crate) exact: bool,
 }
 
 impl Grade for Mixed {
     #[device]
     fn apply(&self, levels: Vec3, factor: f32) -> Vec3 {
-        exact_power(self.linear(levels, factor), self.colour.gamma)
-    }
-}
-
-impl Grade for Linear {
-    #[device]
-    fn apply(&self, levels: Vec3, factor: f32) -> Vec3 {
-        gained(&self.0, levels, factor)
-    }
-}
-
-impl Grade for Exact {
-    #[device]
-    fn apply(&self, levels: Vec3, factor: f32) -> Vec3 {
-        exact_power(gained(&self.0, levels, factor), self.0.gamma)
+        let Self { colour, offset, exact } = self;
+        let mixed = levels * (colour.gain * (1.0 / 255.0)) + *offset;
+        let linear = limited(mixed, colour, factor, *offset).clamp(Vec3::ZERO, Vec3::ONE);
+        if colour.gamma == 1.0 {
+            linear
+        } else if *exact {
+            exact_power(linear, colour.gamma)
+        } else {
+            fast_power(linear, colour.gamma)
+        }
     }
 }
 
@@ -86,7 +57,7 @@ impl Grade for Fast {
     }
 }
 
-/// Returns the power of each channel as [`Exact`] computes it.
+/// Returns the power of each channel, with an error of at most 2 ULP.
 #[device]
 fn exact_power(Vec3 { x, y, z }: Vec3, gamma: f32) -> Vec3 {
     // `map` of an array would be a loop over local memory.
@@ -99,11 +70,11 @@ fn fast_power(Vec3 { x, y, z }: Vec3, gamma: f32) -> Vec3 {
     vec3(x.fast_powf(gamma), y.fast_powf(gamma), z.fast_powf(gamma))
 }
 
-/// Returns the corrected colours (0 to 1) of red, green and blue levels (0 to 255), with the power of `Exact`. The levels
+/// Returns the corrected colours (0 to 1) of red, green and blue levels (0 to 255), with the exact power. The levels
 /// contain the `factor` of the vignette, or it is 1.
 #[device]
 pub fn corrected(colour: &Colour, levels: Vec3, factor: f32) -> Vec3 {
-    Exact(*colour).apply(levels, factor)
+    exact_power(gained(colour, levels, factor), colour.gamma)
 }
 
 /// Returns `clamp(gain · c / 255, 0, 1)` for the level `c` of each channel.
@@ -239,7 +210,7 @@ impl Table {
     }
 }
 
-/// The table has no shoulder; a stitch with a shoulder uses [`Exact`].
+/// The table has no shoulder; a stitch with a shoulder uses [`Mixed`].
 impl Grade for Table {
     #[device]
     fn apply(&self, levels: Vec3, _: f32) -> Vec3 {

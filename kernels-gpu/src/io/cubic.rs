@@ -20,7 +20,6 @@ pub(crate) struct Cubic<P>(pub(crate) P);
 
 impl<P: Rgba> Sampler2d for Cubic<View<P>> {
     const WHITE: f32 = 255.0;
-    const MIDDLE: f32 = 0.0;
 
     #[device]
     fn size(&self) -> UVec2 {
@@ -41,7 +40,6 @@ impl<P: Rgba> Sampler2d for Cubic<View<P>> {
 
 impl Sampler2d for Cubic<Nv12> {
     const WHITE: f32 = 255.0;
-    const MIDDLE: f32 = 0.0;
 
     #[device]
     fn size(&self) -> UVec2 {

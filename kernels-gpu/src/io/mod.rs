@@ -16,5 +16,5 @@ pub(crate) use cubic::Cubic;
 pub(crate) use cubic::weights as cubic_weights;
 pub(crate) use p010::{p010_levels, ten_bits};
 pub(crate) use rgba::{Rgba, sixteen_bits};
-pub(crate) use sampler::{Sampler2d, fused, sample_plane, yuv_levels};
+pub(crate) use sampler::{Sampler2d, TextureSampler2d, fused, sample_plane, yuv_levels};
 pub(crate) use target::Target;

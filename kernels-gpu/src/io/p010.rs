@@ -6,13 +6,13 @@
 
 use crate::io::pack::{WHOLE, fused_dot};
 use crate::io::sampler::{Corners, to_rgb};
-use crate::io::{Sampler2d, Target};
+use crate::io::{Sampler2d, Target, TextureSampler2d};
 use crate::unroll::unroll;
 use cuda_std::device;
 // On the host, `core` or `std` provides these methods of `f32`.
 #[cfg(target_arch = "nvptx64")]
 use cuda_std::GpuFloat as _;
-use glam::{UVec2, Vec2, Vec3, uvec2, vec3};
+use glam::{UVec2, Vec2, Vec3, uvec2, vec2, vec3};
 use shared_types::Chroma10;
 use shared_types::nv12::{P010, P010Mut};
 use shared_types::texture::P010Texture;
@@ -26,7 +26,6 @@ const HIGHEST: f32 = 255.75;
 
 impl Sampler2d for P010 {
     const WHITE: f32 = 255.0;
-    const MIDDLE: f32 = 0.0;
 
     #[device]
     fn size(&self) -> UVec2 {
@@ -54,7 +53,6 @@ impl Sampler2d for P010 {
 
 impl Sampler2d for P010Texture {
     const WHITE: f32 = 1.0;
-    const MIDDLE: f32 = 0.5;
 
     #[device]
     fn size(&self) -> UVec2 {
@@ -67,7 +65,14 @@ impl Sampler2d for P010Texture {
     }
 
     #[device]
-    unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
+    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
+        self.sample_texture(vec2(u, v) + 0.5, decode)
+    }
+}
+
+impl TextureSampler2d for P010Texture {
+    #[device]
+    fn sample_texture(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
         /// The number of levels, as fractions of 255, per fraction of 65,535.
         const SCALE: f32 = 65_535.0 * PER_UNIT / 255.0;
         let y = self.y.read(place.x, place.y).x * SCALE;

@@ -17,10 +17,6 @@ pub(crate) trait Sampler2d: Copy {
     /// The sample value of white: 255, or 1 for textures, which return fractions.
     const WHITE: f32;
 
-    /// The coordinate of the first pixel's centre in [`sample_near`](Self::sample_near), along both axes: 0, or ½ for
-    /// textures. CUDA defines ½ for textures, so no coordinate needs an addition before a texture read.
-    const MIDDLE: f32;
-
     /// Returns the number of columns and rows.
     fn size(&self) -> UVec2;
 
@@ -32,35 +28,18 @@ pub(crate) trait Sampler2d: Copy {
     ///
     /// # Safety
     /// The caller must ensure that the picture is whole, `0 ≤ u < width` and `0 ≤ v < height`.
-    #[device]
-    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
-        const { assert!(Self::MIDDLE > 0.0, "a picture that is not a texture must define `sample`") };
-        // SAFETY: the caller guarantees that the picture is whole and contains `(u, v)`, so it is not empty.
-        unsafe { self.sample_near(vec2(u, v) + Self::MIDDLE, decode) }
-    }
+    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3;
+}
 
-    /// Samples at any position. The centre of the first pixel is at [`MIDDLE`](Self::MIDDLE). A position outside the
-    /// picture is clamped to the picture's edge.
-    ///
-    /// # Safety
-    /// The caller must ensure that the picture is whole and not empty.
-    #[device]
-    unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
-        const { assert!(Self::MIDDLE == 0.0, "a texture must define `sample_near`") };
-        let size = self.size().as_vec2();
-        // Clamp to just below the size, not to the last pixel's centre, because in NV12 a chroma sample may be beyond
-        // this centre. NaN becomes 0.
-        let (u, v) =
-            (place.x.max(0.0).min(size.x.next_down()), place.y.max(0.0).min(size.y.next_down()));
-        // SAFETY: the position is clamped to the picture. The caller guarantees that the picture is whole and not
-        // empty.
-        unsafe { self.sample(u, v, decode) }
-    }
+/// An input picture in textures.
+pub(crate) trait TextureSampler2d: Sampler2d {
+    /// Samples at texture coordinates, in which the centre of the first pixel is at ½. A position outside the picture is
+    /// clamped to the picture's edge.
+    fn sample_texture(&self, place: Vec2, decode: &YuvToRgb) -> Vec3;
 }
 
 impl<P: Rgba> Sampler2d for View<P> {
     const WHITE: f32 = 255.0;
-    const MIDDLE: f32 = 0.0;
 
     #[device]
     fn size(&self) -> UVec2 {
@@ -81,7 +60,6 @@ impl<P: Rgba> Sampler2d for View<P> {
 
 impl Sampler2d for Nv12 {
     const WHITE: f32 = 255.0;
-    const MIDDLE: f32 = 0.0;
 
     #[device]
     fn size(&self) -> UVec2 {
@@ -106,7 +84,6 @@ impl Sampler2d for Nv12 {
 
 impl Sampler2d for Rgba8Texture {
     const WHITE: f32 = 1.0;
-    const MIDDLE: f32 = 0.5;
 
     #[device]
     fn size(&self) -> UVec2 {
@@ -119,14 +96,20 @@ impl Sampler2d for Rgba8Texture {
     }
 
     #[device]
-    unsafe fn sample_near(&self, place: Vec2, _: &YuvToRgb) -> Vec3 {
+    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
+        self.sample_texture(vec2(u, v) + 0.5, decode)
+    }
+}
+
+impl TextureSampler2d for Rgba8Texture {
+    #[device]
+    fn sample_texture(&self, place: Vec2, _: &YuvToRgb) -> Vec3 {
         self.texels.read(place.x, place.y).truncate()
     }
 }
 
 impl Sampler2d for Nv12Texture {
     const WHITE: f32 = 1.0;
-    const MIDDLE: f32 = 0.5;
 
     #[device]
     fn size(&self) -> UVec2 {
@@ -139,7 +122,14 @@ impl Sampler2d for Nv12Texture {
     }
 
     #[device]
-    unsafe fn sample_near(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
+    unsafe fn sample(&self, u: f32, v: f32, decode: &YuvToRgb) -> Vec3 {
+        self.sample_texture(vec2(u, v) + 0.5, decode)
+    }
+}
+
+impl TextureSampler2d for Nv12Texture {
+    #[device]
+    fn sample_texture(&self, place: Vec2, decode: &YuvToRgb) -> Vec3 {
         let y = self.y.read(place.x, place.y).x;
         // A chroma sample is at the centre of its 2×2 pixels, so its texture coordinates are half of the luma
         // coordinates.
@@ -181,7 +171,6 @@ impl ChromaPlace {
 /// A picture in either format. The branches are uniform if all threads sample the same picture.
 impl Sampler2d for AnyPicture {
     const WHITE: f32 = 255.0;
-    const MIDDLE: f32 = 0.0;
 
     #[device]
     fn size(&self) -> UVec2 {

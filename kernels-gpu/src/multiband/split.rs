@@ -4,7 +4,7 @@
 //! keeps the colours in shared memory. It replaces them by differences, and computes level 2. Level 1 goes to device
 //! memory only for tiles in which several cameras have weights, because the other tiles do not need it.
 
-use crate::colour::grade::Mixed;
+use crate::colour::grade::{Grade, Mixed};
 use crate::colour::vignette::factor;
 use crate::io::Sampler2d;
 use crate::multiband::pyramid::{
@@ -139,7 +139,7 @@ impl Compared {
         unsafe {
             let SplitCamera { colour, vignette, offset, exact, decode, .. } =
                 self.cameras.get_unchecked(camera);
-            let grade = Mixed { colour, offset };
+            let grade = Mixed { colour, offset, exact: exact != 0 };
             let mut places = [Vec2::ZERO; RUNS];
             let mut shares = [Share::default(); RUNS];
             unroll!(RUNS, |run| {
@@ -154,7 +154,7 @@ impl Compared {
             unroll!(RUNS, |run| {
                 let (i, Share { weight, seen }) = (cell_of_thread(run), shares[run]);
                 let factor = factor(&vignette, places[run]);
-                let colour = grade.apply_with(levels[run] * factor, factor, exact != 0);
+                let colour = grade.apply(levels[run] * factor, factor);
                 let colour = colour * (255.0 * self.boost(i));
                 let colour = colour.min(Vec3::splat(255.0)) - MIDDLE;
                 sums[run] = add_weighted(sums[run], colour.extend(1.0), weight.widen());

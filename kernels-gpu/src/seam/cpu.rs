@@ -55,7 +55,7 @@ pub(super) unsafe fn difference<P: Opens + Sampler2d>(
     let open = |picture: P, planes, colour: Colour| {
         let colour = Colour { shoulder: 0.0, ..colour };
         // SAFETY: the caller guarantees that the picture is valid host memory.
-        unsafe { Camera::open(picture, planes, colour, Vignette::NONE, &look.decode) }
+        unsafe { Camera::open(picture, planes, colour, (Vignette::NONE, Vec3::ZERO), &look.decode) }
     };
     let cameras = (open(left, planes_left, look.left), open(right, planes_right, look.right));
     let (Some(left), Some(right)) = cameras else { return false };

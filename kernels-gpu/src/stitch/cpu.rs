@@ -2,8 +2,8 @@
 //!
 //! The cameras, colour corrections and weights are those of [`planes`](super::planes) and [`sum`](super::sum). All powers
 //! are computed with the accuracy of a mesh's, which differs from an exact power by less than a level. The simulator runs
-//! the other kernels: those with a gamma table, whose results are those of interpolation, with planes in textures, which
-//! have no advantage on the CPU, with 16 bits per channel, with colours that cover a camera, and with cubic NV12.
+//! the other kernels: with a gamma table, whose results are those of interpolation, with planes in textures, which have
+//! no advantage on the CPU, with 16 bits per channel, and with cubic NV12.
 
 use super::edge_boost;
 use crate::cpu::{covered, covers, vectorised};
@@ -41,12 +41,13 @@ impl Camera {
         picture: impl Opens + Sampler2d,
         planes: CameraPlanes,
         colour: Colour,
-        vignette: Vignette,
+        (vignette, offset): (Vignette, Vec3),
         decode: &YuvToRgb,
     ) -> Option<Self> {
         let grading = picture.grading(colour, decode).vignetted(vignette);
         let shading = Shading {
             vignette: grading.vignette,
+            offset,
             shoulder: (colour.shoulder != 0.0).then(|| [colour.gain, Vec3::splat(colour.shoulder)]),
             ..Shading::of_gamma(colour.gamma)
         };
@@ -127,32 +128,13 @@ pub(super) unsafe fn planes<P: Opens + Sampler2d>(
     let (left, right) = unsafe {
         let StitchParams { decode, left_vignette, right_vignette, .. } = &params;
         (
-            Camera::open(left, planes_left, params.left, *left_vignette, decode),
-            Camera::open(right, planes_right, params.right, *right_vignette, decode),
+            Camera::open(left, planes_left, params.left, (*left_vignette, Vec3::ZERO), decode),
+            Camera::open(right, planes_right, params.right, (*right_vignette, Vec3::ZERO), decode),
         )
     };
     let (Some(left), Some(right)) = (left, right) else { return false };
     // SAFETY: the caller guarantees it.
     unsafe { stitch(config, &[left, right], &params, out.into()) }
-}
-
-/// Computes a launch of a kernel that ignores the gammas; see [`planes`].
-///
-/// # Safety
-/// The conditions are those of [`planes`].
-pub(super) unsafe fn linear_planes<P: Opens + Sampler2d>(
-    config: &LaunchConfig,
-    left: P,
-    right: P,
-    planes_left: CameraPlanes,
-    planes_right: CameraPlanes,
-    params: StitchParams,
-    out: impl Into<Panorama>,
-) -> bool {
-    let linear = |colour: Colour| Colour { gamma: 1.0, ..colour };
-    let params = StitchParams { left: linear(params.left), right: linear(params.right), ..params };
-    // SAFETY: the caller guarantees it.
-    unsafe { planes(config, left, right, planes_left, planes_right, params, out) }
 }
 
 /// Stitches two cameras. Returns false if the panorama or the launch is not supported.
@@ -223,9 +205,10 @@ pub(super) unsafe fn add<P: Opens + Sampler2d>(
     params: AddParams,
     sums: ViewMut<Sum>,
 ) -> bool {
-    let AddParams { colour, vignette, .. } = params;
+    let AddParams { colour, vignette, offset, .. } = params;
     // SAFETY: the caller guarantees that the picture is valid host memory.
-    let camera = unsafe { Camera::open(picture, planes, colour, vignette, &params.decode) };
+    let camera =
+        unsafe { Camera::open(picture, planes, colour, (vignette, offset), &params.decode) };
     // SAFETY: the caller guarantees it.
     camera.is_some_and(|camera| unsafe { add_camera(config, &camera, &params, sums) })
 }
@@ -273,22 +256,6 @@ unsafe fn add_camera(
         });
     });
     true
-}
-
-/// Computes a launch of a kernel that ignores the gamma; see [`add`].
-///
-/// # Safety
-/// The conditions are those of [`add`].
-pub(super) unsafe fn add_linear<P: Opens + Sampler2d>(
-    config: &LaunchConfig,
-    picture: P,
-    planes: CameraPlanes,
-    params: AddParams,
-    sums: ViewMut<Sum>,
-) -> bool {
-    let colour = Colour { gamma: 1.0, ..params.colour };
-    // SAFETY: the caller guarantees it.
-    unsafe { add(config, picture, planes, AddParams { colour, ..params }, sums) }
 }
 
 /// Computes a launch of a kernel that samples with a cubic filter; see [`add`].

@@ -2,11 +2,12 @@
 //!
 //! One thread computes one output pixel, or the four pixels of an NV12 chroma sample. For each contributing camera
 //! (weight above [`MIN_WEIGHT`], coordinates inside its picture), it samples bilinearly, applies the camera's colour
-//! correction and adds to a weighted mean, which is rounded once. There are three variants:
+//! correction and adds to a weighted mean, which is rounded once. `planes` is the reference for the faster variants, and
+//! the fallback for inputs that they reject. The other variants exist for RGBA only, and none of them is faster:
 //!
-//! - `planes` is the reference for the faster variants, and the fallback for inputs that they reject.
 //! - `textured planes` reads the same planes through the texture unit, with the same result.
 //! - `hardware bilinear` samples pictures in textures, whose filter weights have 8 bits.
+//! - `gamma table` interpolates in a table of corrected levels instead of computing powers.
 //!
 //! [`mesh`](crate::stitch::mesh) is the variant without planes. [`sum`](crate::stitch::sum) reads the planes of any number
 //! of cameras.
@@ -14,7 +15,7 @@
 //! Cost: 24 bytes of warp planes per panorama pixel, which is more than the picture data. The coordinates of a camera
 //! are read only where its weight is large enough.
 
-use crate::colour::grade::{Exact, Fast, Grade, Linear, Table};
+use crate::colour::grade::{Grade, Mixed, Table};
 use crate::colour::vignette::factor;
 use crate::io::{Sampler2d, Target};
 #[cfg(not(target_arch = "nvptx64"))]
@@ -28,53 +29,19 @@ use shared_types::colour::{TABLE_LEN, TableEntry};
 use shared_types::nv12::{Nv12, Nv12Mut};
 use shared_types::photometry::Vignette;
 use shared_types::stitch::{BLOCK_THREADS, MIN_WEIGHT, StitchParams};
-use shared_types::texture::{Nv12Texture, Rgba8Texture, TexturedCameraPlanes};
+use shared_types::texture::{Rgba8Texture, TexturedCameraPlanes};
 use shared_types::warp::CameraPlanes;
 use shared_types::yuv::YuvToRgb;
 
-/// Defines a kernel for an input format, an output format and a colour correction.
+/// Defines a kernel for a type of pictures, of the panorama and of planes.
 macro_rules! stitch_planes {
-    ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, Table) => {
-        $(#[$doc])*
-        ///
-        /// `table` contains the precomputed colour correction of both cameras, and replaces the gains and gammas in
-        /// `params`. Nothing is written if `table` has fewer than [`TABLE_LEN`] entries. The other conditions are those
-        /// of [`stitch_planes_exact`].
-        #[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(1))]
-        pub fn $name(
-            left: $picture,
-            right: $picture,
-            planes_left: CameraPlanes,
-            planes_right: CameraPlanes,
-            table: Slice<TableEntry>,
-            params: StitchParams,
-            out: $panorama,
-        ) {
-            if table.len() < TABLE_LEN {
-                return;
-            }
-            // SAFETY: all threads of the block reach this call. The length of `table` was just checked.
-            let grades = unsafe { Table::load(table) };
-            let left = Source { picture: left, planes: planes_left, vignette: params.left_vignette };
-            let right = Source { picture: right, planes: planes_right, vignette: params.right_vignette };
-            stitch(left, right, &grades, &params, out);
-        }
-    };
-    ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, Linear) => {
-        stitch_planes! {
-            $(#[$doc])* $name, $picture => $panorama, Linear, CameraPlanes, linear_planes
-        }
-    };
-    ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, $grade:ident) => {
-        stitch_planes! { $(#[$doc])* $name, $picture => $panorama, $grade, CameraPlanes, planes }
-    };
-    ($(#[$doc:meta])* $name:ident, $picture:ty => $panorama:ty, $grade:ident, $planes:ty $(, $cpu:ident)?) => {
-        $(#[$doc])*
+    ($title:literal, $name:ident, $picture:ty => $panorama:ty, $planes:ty $(, $cpu:path)?) => {
+        #[doc = concat!("Stitches ", $title, ".")]
         ///
         /// `out` and the planes should have the size of the panorama. If planes are smaller, pixels outside them have
         /// weight 0. Pixels that no camera sees become opaque black. Nothing is written if the chroma plane of an NV12
         /// picture is not half the size of its luma plane.
-        #[kernel(launch_bounds(BLOCK_THREADS, 4) $(, cpu(cpu::$cpu))?)]
+        #[kernel(launch_bounds(BLOCK_THREADS, 4) $(, cpu($cpu))?)]
         pub fn $name(
             left: $picture,
             right: $picture,
@@ -85,129 +52,59 @@ macro_rules! stitch_planes {
         ) {
             let left = Source { picture: left, planes: planes_left, vignette: params.left_vignette };
             let right = Source { picture: right, planes: planes_right, vignette: params.right_vignette };
-            stitch(left, right, &[$grade(params.left), $grade(params.right)], &params, out);
+            let exact = params.exact != 0;
+            let grade = |colour| Mixed { colour, offset: Vec3::ZERO, exact };
+            stitch(left, right, &[grade(params.left), grade(params.right)], &params, out);
         }
     };
 }
 
-stitch_planes! {
-    /// Stitches RGBA to RGBA with gains only; the gammas are ignored.
-    stitch_planes_linear, View<Rgba8> => ViewMut<Rgba8>, Linear
-}
+stitch_planes!(
+    "RGBA to RGBA", stitch_planes_rgba8, View<Rgba8> => ViewMut<Rgba8>, CameraPlanes, cpu::planes
+);
 
-stitch_planes! {
-    /// Stitches RGBA to RGBA with exact gamma.
-    stitch_planes_exact, View<Rgba8> => ViewMut<Rgba8>, Exact
-}
+stitch_planes!("NV12 to NV12", stitch_planes_nv12, Nv12 => Nv12Mut, CameraPlanes, cpu::planes);
 
-stitch_planes! {
-    /// Stitches RGBA to RGBA with fast gamma.
-    stitch_planes_fast, View<Rgba8> => ViewMut<Rgba8>, Fast
-}
+stitch_planes!(
+    "NV12 to RGBA", stitch_planes_nv12_rgba8, Nv12 => ViewMut<Rgba8>, CameraPlanes, cpu::planes
+);
 
-stitch_planes! {
-    /// Stitches RGBA to RGBA with gains and gamma from a table.
-    stitch_planes_table, View<Rgba8> => ViewMut<Rgba8>, Table
-}
+stitch_planes!(
+    "RGBA to NV12", stitch_planes_rgba8_nv12, View<Rgba8> => Nv12Mut, CameraPlanes, cpu::planes
+);
 
-stitch_planes! {
-    /// Stitches NV12 to NV12 with gains only; the gammas are ignored.
-    stitch_planes_nv12_linear, Nv12 => Nv12Mut, Linear
-}
+stitch_planes!(
+    "RGBA to RGBA from planes in textures",
+    stitch_textured_planes, View<Rgba8> => ViewMut<Rgba8>, TexturedCameraPlanes
+);
 
-stitch_planes! {
-    /// Stitches NV12 to NV12 with exact gamma.
-    stitch_planes_nv12_exact, Nv12 => Nv12Mut, Exact
-}
+stitch_planes!(
+    "RGBA to RGBA from pictures in textures",
+    stitch_hardware_bilinear, Rgba8Texture => ViewMut<Rgba8>, CameraPlanes, cpu::planes
+);
 
-stitch_planes! {
-    /// Stitches NV12 to NV12 with fast gamma.
-    stitch_planes_nv12_fast, Nv12 => Nv12Mut, Fast
-}
-
-stitch_planes! {
-    /// Stitches NV12 to NV12 with gains and gamma from a table.
-    stitch_planes_nv12_table, Nv12 => Nv12Mut, Table
-}
-
-stitch_planes! {
-    /// Stitches NV12 to RGBA with gains only; the gammas are ignored.
-    stitch_planes_nv12_rgba8_linear, Nv12 => ViewMut<Rgba8>, Linear
-}
-
-stitch_planes! {
-    /// Stitches NV12 to RGBA with exact gamma.
-    stitch_planes_nv12_rgba8_exact, Nv12 => ViewMut<Rgba8>, Exact
-}
-
-stitch_planes! {
-    /// Stitches NV12 to RGBA with fast gamma.
-    stitch_planes_nv12_rgba8_fast, Nv12 => ViewMut<Rgba8>, Fast
-}
-
-stitch_planes! {
-    /// Stitches NV12 to RGBA with gains and gamma from a table.
-    stitch_planes_nv12_rgba8_table, Nv12 => ViewMut<Rgba8>, Table
-}
-
-stitch_planes! {
-    /// Stitches RGBA to NV12 with gains only; the gammas are ignored.
-    stitch_planes_rgba8_nv12_linear, View<Rgba8> => Nv12Mut, Linear
-}
-
-stitch_planes! {
-    /// Stitches RGBA to NV12 with exact gamma.
-    stitch_planes_rgba8_nv12_exact, View<Rgba8> => Nv12Mut, Exact
-}
-
-stitch_planes! {
-    /// Stitches RGBA to NV12 with fast gamma.
-    stitch_planes_rgba8_nv12_fast, View<Rgba8> => Nv12Mut, Fast
-}
-
-stitch_planes! {
-    /// Stitches RGBA to NV12 with gains and gamma from a table.
-    stitch_planes_rgba8_nv12_table, View<Rgba8> => Nv12Mut, Table
-}
-
-stitch_planes! {
-    /// Stitches RGBA to RGBA from planes in textures, with fast gamma.
-    stitch_textured_planes_rgba8, View<Rgba8> => ViewMut<Rgba8>, Fast, TexturedCameraPlanes
-}
-
-stitch_planes! {
-    /// Stitches NV12 to NV12 from planes in textures, with fast gamma.
-    stitch_textured_planes_nv12, Nv12 => Nv12Mut, Fast, TexturedCameraPlanes
-}
-
-stitch_planes! {
-    /// Stitches NV12 to RGBA from planes in textures, with fast gamma.
-    stitch_textured_planes_nv12_rgba8, Nv12 => ViewMut<Rgba8>, Fast, TexturedCameraPlanes
-}
-
-stitch_planes! {
-    /// Stitches RGBA to NV12 from planes in textures, with fast gamma.
-    stitch_textured_planes_rgba8_nv12, View<Rgba8> => Nv12Mut, Fast, TexturedCameraPlanes
-}
-
-stitch_planes! {
-    /// Stitches RGBA to RGBA from pictures in textures, with fast gamma.
-    stitch_hardware_rgba8, Rgba8Texture => ViewMut<Rgba8>, Fast
-}
-
-stitch_planes! {
-    /// Stitches NV12 to NV12 from pictures in textures, with fast gamma.
-    stitch_hardware_nv12, Nv12Texture => Nv12Mut, Fast
-}
-
-stitch_planes! {
-    /// Stitches NV12 to RGBA from pictures in textures, with fast gamma.
-    stitch_hardware_nv12_rgba8, Nv12Texture => ViewMut<Rgba8>, Fast
-}
-
-stitch_planes! {
-    /// Stitches RGBA to NV12 from pictures in textures, with fast gamma.
-    stitch_hardware_rgba8_nv12, Rgba8Texture => Nv12Mut, Fast
+/// Stitches RGBA to RGBA with the gains and gammas in `table`, which replaces those in `params`.
+///
+/// Nothing is written if `table` has fewer than [`TABLE_LEN`] entries. The other conditions are those of
+/// [`stitch_planes_rgba8`].
+#[kernel(launch_bounds(BLOCK_THREADS, 4), barriers(1))]
+pub fn stitch_gamma_table(
+    left: View<Rgba8>,
+    right: View<Rgba8>,
+    planes_left: CameraPlanes,
+    planes_right: CameraPlanes,
+    table: Slice<TableEntry>,
+    params: StitchParams,
+    out: ViewMut<Rgba8>,
+) {
+    if table.len() < TABLE_LEN {
+        return;
+    }
+    // SAFETY: all threads of the block reach this call. The length of `table` was just checked.
+    let grades = unsafe { Table::load(table) };
+    let left = Source { picture: left, planes: planes_left, vignette: params.left_vignette };
+    let right = Source { picture: right, planes: planes_right, vignette: params.right_vignette };
+    stitch(left, right, &grades, &params, out);
 }
 
 /// The body of every stitch kernel on planes. One thread computes one cell of the panorama ([`Target::CELL`]).

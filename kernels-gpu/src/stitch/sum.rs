@@ -9,7 +9,7 @@
 //! Cost per panorama pixel: 16 bytes written by the first camera, 32 bytes and the planes (up to 12 bytes) in the box of
 //! each further camera, and 16 bytes read at the end.
 
-use crate::colour::grade::{Exact, Fast, Grade, Linear, Mixed};
+use crate::colour::grade::{Grade, Mixed};
 use crate::colour::vignette::factor;
 use crate::io::{Cubic, Sampler2d, Target};
 #[cfg(not(target_arch = "nvptx64"))]
@@ -17,6 +17,7 @@ use crate::stitch::cpu;
 use crate::stitch::edge_boost;
 use crate::stitch::planes::WeightedSum;
 use crate::warp::camera::SourceLookup;
+use core::convert::identity;
 use cuda_std::prelude::*;
 use glam::Vec3;
 use shared_types::nv12::{Nv12, Nv12Mut, P010, P010Mut};
@@ -25,24 +26,10 @@ use shared_types::stitch::sum::{AddParams, Combine, FinishParams, Sum};
 use shared_types::warp::CameraPlanes;
 use shared_types::{Rgba8, Rgba16};
 
-/// Defines the kernel that adds a camera, for a picture format and a colour correction.
+/// Defines the kernel that adds a camera, for a type of picture.
 macro_rules! stitch_add {
-    ($(#[$doc:meta])* $name:ident, Cubic $picture:ty $(, $cpu:path)?) => {
-        $(#[$doc])*
-        ///
-        /// See [`stitch_add_exact`] for the sizes.
-        #[kernel(launch_bounds(BLOCK_THREADS, 4) $(, cpu($cpu))?)]
-        pub fn $name(
-            picture: $picture,
-            planes: CameraPlanes,
-            params: AddParams,
-            sums: ViewMut<Sum>,
-        ) {
-            add(Cubic(picture), planes, &Exact(params.colour), &params, sums);
-        }
-    };
-    ($(#[$doc:meta])* $name:ident, $picture:ty, $grade:expr $(, $offset:ident)? $(; $cpu:path)?) => {
-        $(#[$doc])*
+    ($title:literal, $name:ident, $picture:ty, $sampled:expr $(, $cpu:path)?) => {
+        #[doc = concat!("Adds ", $title, ".")]
         ///
         /// `sums` and the planes should have the size of the panorama. If planes are smaller, pixels outside them have
         /// weight 0. Nothing is written if the chroma plane of an NV12 picture is not half the size of its luma plane.
@@ -51,92 +38,42 @@ macro_rules! stitch_add {
             picture: $picture,
             planes: CameraPlanes,
             params: AddParams,
-            $($offset: Vec3,)?
             sums: ViewMut<Sum>,
         ) {
-            add(picture, planes, &($grade)(params.colour $(, $offset)?), &params, sums);
+            add($sampled(picture), planes, &params, sums);
         }
     };
 }
 
-stitch_add! {
-    /// Adds an RGBA picture with gains only; the gamma is ignored.
-    stitch_add_linear, View<Rgba8>, Linear; cpu::add_linear
-}
+stitch_add!("an RGBA picture", stitch_add_rgba8, View<Rgba8>, identity, cpu::add);
 
-stitch_add! {
-    /// Adds an RGBA picture with exact gamma.
-    stitch_add_exact, View<Rgba8>, Exact; cpu::add
-}
+stitch_add!("an NV12 picture", stitch_add_nv12, Nv12, identity, cpu::add);
 
-stitch_add! {
-    /// Adds an RGBA picture with fast gamma.
-    stitch_add_fast, View<Rgba8>, Fast; cpu::add
-}
+stitch_add!("a P010 picture", stitch_add_p010, P010, identity, cpu::add);
 
-stitch_add! {
-    /// Adds an NV12 picture with gains only; the gamma is ignored.
-    stitch_add_nv12_linear, Nv12, Linear; cpu::add_linear
-}
+stitch_add!("an RGBA picture with 16 bits per channel", stitch_add_rgba16, View<Rgba16>, identity);
 
-stitch_add! {
-    /// Adds an NV12 picture with exact gamma.
-    stitch_add_nv12_exact, Nv12, Exact; cpu::add
-}
+stitch_add!(
+    "an RGBA picture, sampled with a cubic filter",
+    stitch_add_cubic,
+    View<Rgba8>,
+    Cubic,
+    cpu::add_cubic
+);
 
-stitch_add! {
-    /// Adds an NV12 picture with fast gamma.
-    stitch_add_nv12_fast, Nv12, Fast; cpu::add
-}
+stitch_add!(
+    "an RGBA picture with 16 bits per channel, sampled with a cubic filter",
+    stitch_add_cubic_rgba16,
+    View<Rgba16>,
+    Cubic
+);
 
-stitch_add! {
-    /// Adds a P010 picture with exact gamma.
-    stitch_add_p010_exact, P010, Exact; cpu::add
-}
-
-stitch_add! {
-    /// Adds an RGBA picture with 16 bits per channel, with exact gamma.
-    stitch_add_rgba16_exact, View<Rgba16>, Exact
-}
-
-stitch_add! {
-    /// Adds an RGBA picture with exact gamma, mixed with a constant colour. `params.colour.gain` already contains the
-    /// factor of the picture, and `offset` is the constant colour times its part, before the power.
-    stitch_add_mixed, View<Rgba8>, |colour, offset| Mixed { colour, offset }, offset
-}
-
-stitch_add! {
-    /// Adds an NV12 picture with exact gamma, mixed with a constant colour. `params.colour.gain` already contains the
-    /// factor of the picture, and `offset` is the constant colour times its part, before the power.
-    stitch_add_nv12_mixed, Nv12, |colour, offset| Mixed { colour, offset }, offset
-}
-
-stitch_add! {
-    /// Adds a P010 picture with exact gamma, mixed with a constant colour. `params.colour.gain` already contains the
-    /// factor of the picture, and `offset` is the constant colour times its part, before the power.
-    stitch_add_p010_mixed, P010, |colour, offset| Mixed { colour, offset }, offset
-}
-
-stitch_add! {
-    /// Adds an RGBA picture with 16 bits per channel and exact gamma, mixed with a constant colour. `params.colour.gain`
-    /// already contains the factor of the picture, and `offset` is the constant colour times its part, before the power.
-    stitch_add_rgba16_mixed, View<Rgba16>, |colour, offset| Mixed { colour, offset }, offset
-}
-
-stitch_add! {
-    /// Adds an RGBA picture that is sampled with a cubic filter, with exact gamma.
-    stitch_add_cubic, Cubic View<Rgba8>, cpu::add_cubic
-}
-
-stitch_add! {
-    /// Adds an RGBA picture with 16 bits per channel that is sampled with a cubic filter, with exact gamma.
-    stitch_add_rgba16_cubic, Cubic View<Rgba16>
-}
-
-stitch_add! {
-    /// Adds an NV12 picture whose luma is sampled with a cubic filter, with exact gamma.
-    stitch_add_nv12_cubic, Cubic Nv12
-}
+stitch_add!(
+    "an NV12 picture, whose luma is sampled with a cubic filter",
+    stitch_add_cubic_nv12,
+    Nv12,
+    Cubic
+);
 
 /// Converts sums to an RGBA panorama. Pixels without a camera become opaque black.
 #[kernel(launch_bounds(BLOCK_THREADS, 4), cpu(cpu::finish))]
@@ -166,13 +103,7 @@ pub fn stitch_finish_p010(sums: View<Sum>, params: FinishParams, out: P010Mut) {
 
 /// The body of every kernel that adds a camera. One thread computes one panorama pixel.
 #[device]
-fn add<P: Sampler2d, G: Grade>(
-    picture: P,
-    planes: CameraPlanes,
-    grade: &G,
-    params: &AddParams,
-    sums: ViewMut<Sum>,
-) {
+fn add<P: Sampler2d>(picture: P, planes: CameraPlanes, params: &AddParams, sums: ViewMut<Sum>) {
     let at = thread::index_2d().saturating_add(params.min);
     let inside = at.x < params.max.x && at.y < params.max.y && sums.contains(at.x, at.y);
     if !(inside && picture.is_whole()) {
@@ -193,6 +124,8 @@ fn add<P: Sampler2d, G: Grade>(
         // SAFETY: `place` is inside the picture, and the picture is whole, as checked above.
         let levels = unsafe { picture.sample(place.x, place.y, &params.decode) };
         let factor = factor(&params.vignette, place);
+        let AddParams { colour, offset, exact, .. } = *params;
+        let grade = Mixed { colour, offset, exact: exact != 0 };
         sum.add(weight, grade.apply(levels * (255.0 / P::WHITE * factor), factor));
     }
     let sum = Sum { colour: sum.colour, weight: sum.weight };

@@ -2,12 +2,15 @@
 
 use crate::colour::grade::Scaled;
 use crate::colour::vignette::factor;
-use crate::io::{Sampler2d, sample_plane};
+use crate::io::{TextureSampler2d, sample_plane};
 use cuda_std::prelude::*;
 use glam::{Vec2, Vec3, Vec4, uvec2};
 use shared_types::photometry::Vignette;
 use shared_types::view::{ViewCamera, ViewCanvas};
 use shared_types::yuv::YuvToRgb;
+
+/// The texture coordinate of the first pixel's centre, along both axes.
+pub(super) const MIDDLE: f32 = 0.5;
 
 /// A camera's picture, and the parameters by which a shader samples, corrects and weights it.
 #[derive(Clone, Copy)]
@@ -20,7 +23,7 @@ pub(super) struct SourceCamera<'a, P> {
     pub(super) vignette: Option<Vignette>,
 }
 
-impl<'a, P: Sampler2d> SourceCamera<'a, P> {
+impl<'a, P: TextureSampler2d> SourceCamera<'a, P> {
     #[device]
     pub(super) fn new(picture: P, camera: &ViewCamera, decode: &'a YuvToRgb) -> Self {
         let colour = Scaled::new(camera.colour, P::WHITE);
@@ -37,14 +40,14 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
     /// Returns the position one pixel beyond the centre of the last pixel, along both axes.
     #[device]
     pub(super) fn end(&self) -> Vec2 {
-        self.picture.size().as_vec2() + P::MIDDLE
+        self.picture.size().as_vec2() + MIDDLE
     }
 
     /// Returns whether a position is inside the picture; false for NaN.
     #[device]
     pub(super) fn is_inside(&self, place: Vec2) -> bool {
         let end = self.end();
-        place.x >= P::MIDDLE && place.x < end.x && place.y >= P::MIDDLE && place.y < end.y
+        place.x >= MIDDLE && place.x < end.x && place.y >= MIDDLE && place.y < end.y
     }
 
     /// Returns the distance in pixels from a position to the edge of the picture, or 0 if the position is `None` or
@@ -56,19 +59,18 @@ impl<'a, P: Sampler2d> SourceCamera<'a, P> {
         let Some(place) = place else { return 0.0 };
         let far = self.end() - place;
         let (near, far) = (place.x.min(place.y), far.x.min(far.y));
-        let is_inside = near >= P::MIDDLE && far > 0.0;
-        if is_inside { (near + (1.0 - P::MIDDLE)).min(far) } else { 0.0 }
+        let is_inside = near >= MIDDLE && far > 0.0;
+        if is_inside { (near + (1.0 - MIDDLE)).min(far) } else { 0.0 }
     }
 
     /// Samples the picture at a position. A position outside the picture is clamped to the picture's edge. The sample
     /// contains the factor of the vignette, which is the fourth component.
     #[device]
     pub(super) fn sample(&self, place: Vec2) -> Vec4 {
-        // SAFETY: `ViewTile::new` has checked that the picture is whole and not empty.
-        let sample = unsafe { self.picture.sample_near(place, self.decode) };
+        let sample = self.picture.sample_texture(place, self.decode);
         match &self.vignette {
             Some(vignette) => {
-                let factor = factor(vignette, place - P::MIDDLE);
+                let factor = factor(vignette, place - MIDDLE);
                 (sample * factor).extend(factor)
             }
             None => sample.extend(1.0),

@@ -135,82 +135,17 @@ unsafe fn opened<P: Opens, const MIXED: bool>(
     sources.map(open).collect()
 }
 
-/// Computes a launch for a panorama; see `panorama_kernel!`. Returns false if a picture or the launch is not supported.
+/// Computes the pixels of a view on all cores: the blended pictures of cameras. `canvas` is that of the weights. Returns
+/// false if the launch does not compute the whole view.
 ///
 /// # Safety
-/// All memory must be valid host memory, and nothing else may access the view.
-pub(super) unsafe fn panorama<P: Opens + Sampler2d>(
-    config: &LaunchConfig,
-    panorama: P,
-    canvas: ViewCanvas,
-    frame: ViewFrame,
-    out: impl Into<Panorama>,
-) -> bool {
-    let same_size = Sampler2d::size(&panorama) == canvas.size;
-    let grading = panorama.grading(Colour::IDENTITY, &frame.decode);
-    // SAFETY: the caller guarantees that the panorama is valid host memory.
-    let Some(picture) = unsafe { panorama.open() }.filter(|_| same_size) else { return false };
-    // SAFETY: the caller guarantees it.
-    unsafe { part(config, picture, &grading, &canvas, &frame, out.into()) }
-}
-
-/// Renders a part of a panorama; see [`panorama`].
-///
-/// # Safety
-/// The conditions are those of [`render`], and the picture must be valid host memory.
-unsafe fn part(
-    config: &LaunchConfig,
-    picture: Picture,
-    grading: &Grading,
-    canvas: &ViewCanvas,
-    frame: &ViewFrame,
-    out: Panorama,
-) -> bool {
-    let shading = Shading::of_gamma(1.0);
-    let shown = |at: Vec2| {
-        let OnCanvas { places, inside } = on_canvas(canvas, at);
-        let mut colours: Colours = [[[0.0; SIDE]; 3]; 2];
-        picture.sample(&places, false, grading, &mut colours);
-        shading.apply(&places, &mut colours);
-        for (colours, inside) in colours.iter_mut().zip(&inside) {
-            for channel in colours {
-                for k in 0..SIDE {
-                    channel[k] *= inside[k];
-                }
-            }
-        }
-        colours
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { render(config, frame, out, shown) }
-}
-
-/// Renders the blended pictures of cameras. `canvas` is that of the weights.
-///
-/// # Safety
-/// The conditions are those of [`render`], and the pictures and planes must be valid host memory.
+/// The pictures, the planes and the view must be valid host memory, and nothing else may access the view.
 unsafe fn blended(
     config: &LaunchConfig,
     sources: &[Source],
     canvas: Option<&ViewCanvas>,
     frame: &ViewFrame,
     out: Panorama,
-) -> bool {
-    // SAFETY: the caller guarantees it.
-    unsafe { render(config, frame, out, |at| blend(sources, canvas, at)) }
-}
-
-/// Computes the pixels of a view on all cores. `colours` returns those of two rows, whose first pixel has this offset
-/// from the middle of the view. Returns false if the launch does not compute the whole view.
-///
-/// # Safety
-/// The view must be valid host memory that nothing else accesses.
-#[inline(always)]
-unsafe fn render(
-    config: &LaunchConfig,
-    frame: &ViewFrame,
-    out: Panorama,
-    colours: impl Fn(Vec2) -> Colours + Sync,
 ) -> bool {
     let ((width, height), tile) = (out.size(), tile(out.cell()));
     let sound = config.block == [BLOCK[0], BLOCK[1], 1]
@@ -223,7 +158,7 @@ unsafe fn render(
     (0..height.div_ceil(2)).into_par_iter().for_each(|pair| {
         vectorised!(for x in (0..width).step_by(SIDE) {
             let at = UVec2::new(x, 2 * pair);
-            let colours = colours(at.as_vec2() - frame.middle);
+            let colours = blend(sources, canvas, at.as_vec2() - frame.middle);
             // SAFETY: `at` is inside the view, which is whole. Nothing else writes these pixels.
             unsafe { out.store(at, &colours, &frame.encode, false) };
         });

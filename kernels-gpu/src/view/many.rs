@@ -10,7 +10,7 @@
 //!
 //! The kernels for two cameras are faster for two cameras: they have no tables, and each camera has its own branch.
 
-use crate::io::{Sampler2d, Target, fused, sample_plane};
+use crate::io::{Target, TextureSampler2d, fused, sample_plane};
 use crate::unroll::unroll;
 use crate::view::camera::{SourceCamera, clamp_to_canvas};
 #[cfg(not(target_arch = "nvptx64"))]
@@ -27,7 +27,7 @@ use shared_types::Rgba8;
 use shared_types::nv12::{Nv12Mut, P010Mut};
 use shared_types::stitch::MAX_CAMERAS;
 use shared_types::texture::Rgba8Texture;
-use shared_types::view::{BLOCK, BLOCK_THREADS, ViewCamera, ViewCanvas, ViewFrame, ViewSource};
+use shared_types::view::{BLOCK, BLOCK_THREADS, ViewCanvas, ViewFrame, ViewSource};
 
 /// Defines the kernel for one output format.
 macro_rules! many_cameras_kernel {
@@ -141,16 +141,10 @@ unsafe fn any_off(patches: Patches, seen: u32) -> bool {
     off
 }
 
-/// Returns the map from a view's pixels to a camera's picture.
-#[device]
-fn lens(camera: &ViewCamera) -> LensMap<'_> {
-    LensMap { camera, middle: Rgba8Texture::MIDDLE }
-}
-
 /// Returns a camera with its picture. If `MIXED`, the picture is mixed with a constant colour, and its vignetting is
 /// undone.
 #[device]
-fn source_camera<P: Sampler2d, const MIXED: bool>(
+fn source_camera<P: TextureSampler2d, const MIXED: bool>(
     picture: P,
     source: &ViewSource,
 ) -> SourceCamera<'_, P> {
@@ -181,7 +175,7 @@ unsafe fn from_many<O: Target, const DEEP: bool, const MIXED: bool>(
                 if warp % BLOCK[1] == thread::thread_idx_y() {
                     let camera = left.trailing_zeros();
                     let source = cameras.sources.get_unchecked(camera);
-                    tile.make(patches, camera, &lens(&source.camera()), true);
+                    tile.make(patches, camera, &LensMap(&source.camera()), true);
                 }
                 left &= left - 1;
                 warp += 1;
@@ -288,7 +282,7 @@ impl<O: Target, const EXACT: bool, const DEEP: bool, const MIXED: bool>
             // SAFETY: a camera of the mask is in the table.
             let source = &unsafe { cameras.sources.get_unchecked(camera) };
             let (map, mut places) = (source.camera(), [None; 4]);
-            each!(N, |i| places[i] = self.place(camera, &lens(&map), pixels[i]));
+            each!(N, |i| places[i] = self.place(camera, &LensMap(&map), pixels[i]));
             // SAFETY: the conditions of the kernels apply, and the picture has this format.
             let (colours, mut weights) = unsafe {
                 if DEEP {
@@ -327,7 +321,7 @@ impl<O: Target, const EXACT: bool, const DEEP: bool, const MIXED: bool>
 /// Returns the colours of the first `N` pixels in a camera's picture, and their distances from its edge as fractions of
 /// its shorter side.
 #[device]
-fn sampled<P: Sampler2d, const N: usize, const MIXED: bool>(
+fn sampled<P: TextureSampler2d, const N: usize, const MIXED: bool>(
     picture: P,
     source: &ViewSource,
     places: &[Option<Vec2>; 4],

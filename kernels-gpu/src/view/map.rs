@@ -1,5 +1,6 @@
 //! Maps from a view's pixel to a camera's picture or to a canvas.
 
+use crate::view::camera::MIDDLE;
 use crate::view::pixel::Columns;
 use crate::view::pixel::Pixel;
 use crate::warp::lens::{Real, bend};
@@ -35,19 +36,15 @@ impl<M: Map> TileMap for M {
 }
 
 /// The map from a view's pixels through a camera's lens to its picture.
-pub(super) struct LensMap<'a> {
-    pub(super) camera: &'a ViewCamera,
-    /// The coordinate of the first pixel's centre in the picture: its `Sampler2d::MIDDLE`.
-    pub(super) middle: f32,
-}
+pub(super) struct LensMap<'a>(pub(super) &'a ViewCamera);
 
 impl Map for LensMap<'_> {
-    /// Returns the source coordinates of a view position. The centre of the picture's first pixel is at `middle`.
+    /// Returns the texture coordinates of a view position.
     #[device]
     fn place(&self, at: Vec2) -> Option<Vec2> {
-        let ViewCamera { rays, focal, centre, distortion, limit, lens, .. } = self.camera;
+        let ViewCamera { rays, focal, centre, distortion, limit, lens, .. } = self.0;
         let [x, y] = bend(*lens, distortion, *limit, ray(rays, at))?;
-        let centre = *centre + self.middle;
+        let centre = *centre + MIDDLE;
         let place = vec2(x.mul_add(focal.x, centre.x), y.mul_add(focal.y, centre.y));
         // The coordinates overflow to infinity for a ray that is almost parallel to the picture plane.
         place.is_finite().then_some(place)

@@ -1,5 +1,5 @@
-//! View: the perspective picture of a virtual camera, rendered from the frames of two cameras, of up to 16 cameras
-//! (`many`), or from a panorama.
+//! View: the perspective picture of a virtual camera, rendered from the frames of two cameras, or of up to 16 cameras
+//! (`many`), in textures.
 //!
 //! A block computes a tile of the view, and a thread eight of its pixels: one column, or, where pixels share chroma,
 //! two columns of four rows. A pixel's ray, which is linear in its position, passes through each camera's lens in f32.
@@ -23,21 +23,20 @@ mod tile;
 
 pub use many::*;
 
-use crate::io::{Sampler2d, Target};
+use crate::io::{Target, TextureSampler2d};
 use crate::view::camera::SourceCamera;
 use crate::view::camera::Weights;
 use crate::view::map::CanvasMap;
 use crate::view::map::LensMap;
 use crate::view::pixel::Columns;
 use crate::view::shade::Black;
-use crate::view::shade::FromPanorama;
 use crate::view::shade::OneCamera;
 use crate::view::shade::TwoCameras;
 use crate::view::tile::ViewTile;
 use crate::warp::patch::{Fit, Patches};
 use cuda_std::prelude::*;
 use shared_types::Rgba8;
-use shared_types::nv12::{Nv12, Nv12Mut, P010, P010Mut};
+use shared_types::nv12::{Nv12Mut, P010Mut};
 use shared_types::texture::{Nv12Texture, P010Texture, Rgba8Texture};
 use shared_types::view::{BLOCK_THREADS, ViewCameras, ViewCanvas, ViewFrame};
 
@@ -48,8 +47,8 @@ macro_rules! cameras_kernel {
         ///
         /// Blends both cameras by the weight planes if both planes have the size of `canvas`. Otherwise, and at pixels
         /// where both weights are 0, the kernel feathers the cameras like a warp. Pixels that no camera sees become
-        /// opaque black. Nothing is written if the chroma plane of an NV12 picture is not half the size of its luma
-        /// plane, a picture is empty, or blocks are not [`BLOCK`](shared_types::view::BLOCK).
+        /// opaque black. Nothing is written if the chroma plane of an NV12 view is not half the size of its luma plane, a
+        /// picture is empty, or blocks are not [`BLOCK`](shared_types::view::BLOCK).
         #[kernel(launch_bounds(BLOCK_THREADS, $blocks), barriers(1), cpu(cpu::cameras))]
         pub fn $name(
             left: $picture,
@@ -67,76 +66,19 @@ macro_rules! cameras_kernel {
     };
 }
 
-cameras_kernel!("RGBA to RGBA", View<Rgba8> => ViewMut<Rgba8>, view_rgba8, 4);
+cameras_kernel!("RGBA to RGBA", Rgba8Texture => ViewMut<Rgba8>, view_textured_rgba8, 8);
 
-cameras_kernel!("NV12 to NV12", Nv12 => Nv12Mut, view_nv12, 3);
+cameras_kernel!("NV12 to NV12", Nv12Texture => Nv12Mut, view_textured_nv12, 6);
 
-cameras_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_nv12_rgba8, 4);
+cameras_kernel!("NV12 to RGBA", Nv12Texture => ViewMut<Rgba8>, view_textured_nv12_rgba8, 8);
 
-cameras_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_rgba8_nv12, 4);
+cameras_kernel!("RGBA to NV12", Rgba8Texture => Nv12Mut, view_textured_rgba8_nv12, 6);
 
-cameras_kernel!("RGBA in a texture to RGBA", Rgba8Texture => ViewMut<Rgba8>, view_textured_rgba8, 8);
-
-cameras_kernel!("NV12 in textures to NV12", Nv12Texture => Nv12Mut, view_textured_nv12, 6);
-
-cameras_kernel!("NV12 in textures to RGBA", Nv12Texture => ViewMut<Rgba8>,
-    view_textured_nv12_rgba8, 8);
-
-cameras_kernel!("RGBA in a texture to NV12", Rgba8Texture => Nv12Mut, view_textured_rgba8_nv12, 6);
-
-cameras_kernel!("P010 to P010", P010 => P010Mut, view_p010, 3);
-
-cameras_kernel!("P010 in textures to P010", P010Texture => P010Mut, view_textured_p010, 6);
-
-/// Defines the kernel for a panorama and one pair of formats.
-macro_rules! panorama_kernel {
-    ($formats:literal, $picture:ty => $out:ty, $name:ident) => {
-        #[doc = concat!("Renders a view from a panorama: ", $formats, ".")]
-        ///
-        /// Pixels outside the panorama become opaque black. Nothing is written if the panorama is empty or does not
-        /// have the canvas's size, the chroma plane of an NV12 picture is not half the size of its luma plane, or
-        /// blocks are not [`BLOCK`](shared_types::view::BLOCK).
-        #[kernel(launch_bounds(BLOCK_THREADS, 6), barriers(1), cpu(cpu::panorama))]
-        pub fn $name(panorama: $picture, canvas: ViewCanvas, frame: ViewFrame, out: $out) {
-            let tile = ViewTile::new(&[panorama], &frame, out);
-            let tile = tile.filter(|_| panorama.size() == canvas.size);
-            let patches = Patches::new();
-            if let Some(tile) = &tile
-                && thread::thread_idx_y() == 0
-            {
-                // SAFETY: row 0 of the block is one complete warp. The patch is read only after the barrier below.
-                unsafe { tile.make(patches, 0, &CanvasMap(&canvas), true) };
-            }
-            thread::sync_threads();
-            thread::wait_for_kernel_before();
-            let Some(tile) = tile else { return };
-            // The branch is uniform for the block. SAFETY: patch 0 was computed before the barrier.
-            unsafe {
-                if patches.fit(0) == Fit::Whole {
-                    let map = tile.columns(patches, 0);
-                    tile.each_four(&FromPanorama { panorama, canvas: &canvas, frame: &frame, map });
-                } else {
-                    let map = CanvasMap(&canvas);
-                    tile.each(&FromPanorama { panorama, canvas: &canvas, frame: &frame, map });
-                }
-            }
-        }
-    };
-}
-
-panorama_kernel!("RGBA to RGBA", View<Rgba8> => ViewMut<Rgba8>, view_panorama_rgba8);
-
-panorama_kernel!("NV12 to NV12", Nv12 => Nv12Mut, view_panorama_nv12);
-
-panorama_kernel!("NV12 to RGBA", Nv12 => ViewMut<Rgba8>, view_panorama_nv12_rgba8);
-
-panorama_kernel!("RGBA to NV12", View<Rgba8> => Nv12Mut, view_panorama_rgba8_nv12);
-
-panorama_kernel!("P010 to P010", P010 => P010Mut, view_panorama_p010);
+cameras_kernel!("P010 to P010", P010Texture => P010Mut, view_textured_p010, 6);
 
 /// The body of every kernel for two cameras.
 #[device]
-fn from_cameras<P: Sampler2d, O: Target>(
+fn from_cameras<P: TextureSampler2d, O: Target>(
     left: P,
     right: P,
     weights: &Weights<'_>,
@@ -146,8 +88,8 @@ fn from_cameras<P: Sampler2d, O: Target>(
 ) {
     let tile = ViewTile::new(&[left, right], frame, out);
     let patches = Patches::new();
-    let left_lens = LensMap { camera: &cameras.left, middle: P::MIDDLE };
-    let right_lens = LensMap { camera: &cameras.right, middle: P::MIDDLE };
+    let left_lens = LensMap(&cameras.left);
+    let right_lens = LensMap(&cameras.right);
     if let Some(tile) = &tile {
         let sees_left = || tile.may_see(&cameras.left);
         let sees_right = || tile.may_see(&cameras.right);

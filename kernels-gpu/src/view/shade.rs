@@ -1,7 +1,6 @@
 //! Shaders of a view. They take samples first and compute colours afterwards, so that several samples are in flight.
 
-use crate::colour::grade::Scaled;
-use crate::io::{Sampler2d, fused};
+use crate::io::{TextureSampler2d, fused};
 use crate::unroll::unroll;
 use crate::view::camera::SourceCamera;
 use crate::view::camera::Weights;
@@ -12,8 +11,7 @@ use crate::view::pixel::Pixel;
 use crate::view::pixel::Shader;
 use cuda_std::prelude::*;
 use glam::{Vec3, Vec4};
-use shared_types::stitch::{Colour, MIN_WEIGHT};
-use shared_types::view::{ViewCanvas, ViewFrame};
+use shared_types::stitch::MIN_WEIGHT;
 
 /// The shader of tiles that no camera can see: black.
 pub(super) struct Black;
@@ -32,42 +30,13 @@ impl Shader for Black {
     }
 }
 
-/// The shader of views from a panorama.
-pub(super) struct FromPanorama<'a, P, M> {
-    pub(super) panorama: P,
-    pub(super) canvas: &'a ViewCanvas,
-    pub(super) frame: &'a ViewFrame,
-    pub(super) map: M,
-}
-
-impl<P: Sampler2d, M: TileMap> Shader for FromPanorama<'_, P, M> {
-    type Sample = Vec3;
-
-    const AHEAD: bool = false;
-
-    #[device]
-    fn sample(&self, pixel: Pixel) -> Vec3 {
-        const { assert!(P::MIDDLE == 0.0, "canvas positions have the first pixel's centre at 0") };
-        let place = self.map.place(pixel).and_then(|place| clamp_to_canvas(self.canvas, place));
-        // SAFETY: `ViewTile::new` has checked that the panorama is whole and not empty.
-        let sample =
-            unsafe { self.panorama.sample_near(place.unwrap_or_default(), &self.frame.decode) };
-        if place.is_some() { sample } else { Vec3::ZERO }
-    }
-
-    #[device]
-    fn colours(&self, samples: [Vec3; 4]) -> [Vec3; 4] {
-        Scaled::new(Colour::IDENTITY, P::WHITE).apply(samples.map(|sample| sample.extend(1.0)))
-    }
-}
-
 /// The shader of tiles that only one camera can see.
 pub(super) struct OneCamera<'a, P> {
     pub(super) camera: SourceCamera<'a, P>,
     pub(super) map: Columns,
 }
 
-impl<P: Sampler2d> Shader for OneCamera<'_, P> {
+impl<P: TextureSampler2d> Shader for OneCamera<'_, P> {
     /// A sample, and whether its position is inside the picture.
     type Sample = (Vec4, bool);
 
@@ -100,7 +69,7 @@ pub(super) struct TwoCameras<'a, P, M, C> {
     pub(super) counts: Option<(&'a Weights<'a>, C)>,
 }
 
-impl<P: Sampler2d, M: TileMap, C: TileMap> TwoCameras<'_, P, M, C> {
+impl<P: TextureSampler2d, M: TileMap, C: TileMap> TwoCameras<'_, P, M, C> {
     /// Returns the left camera's weight and the sum of both weights. `left` and `right` are the distances in pixels
     /// from the pixel's position in each camera's picture to the edge of this picture.
     #[device]
@@ -119,7 +88,7 @@ impl<P: Sampler2d, M: TileMap, C: TileMap> TwoCameras<'_, P, M, C> {
     }
 }
 
-impl<P: Sampler2d, M: TileMap, C: TileMap> Shader for TwoCameras<'_, P, M, C> {
+impl<P: TextureSampler2d, M: TileMap, C: TileMap> Shader for TwoCameras<'_, P, M, C> {
     /// The samples of both cameras, and the left camera's share; `None` if neither camera contributes.
     type Sample = ([Vec4; 2], Option<f32>);
 

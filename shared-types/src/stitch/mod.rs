@@ -77,6 +77,8 @@ pub struct StitchParams {
     pub left: Colour,
     /// Colour correction of the right camera.
     pub right: Colour,
+    /// If not 0, powers are exact, and otherwise fast.
+    pub exact: u32,
     /// If not 0, rotates the panorama by 180°.
     pub flip: u32,
     /// If not 0, brightens both ends of the panorama: multiplies pixels with `d > 0.8` by `1 + (d − 0.8)·1.75`, at most
@@ -101,6 +103,7 @@ impl Default for StitchParams {
             right: Colour::IDENTITY,
             left_vignette: Vignette::NONE,
             right_vignette: Vignette::NONE,
+            exact: 0,
             flip: 0,
             edge_boost: 0,
             decode: encoding.to_rgb(),

@@ -41,8 +41,13 @@ pub struct AddParams {
     pub min: UVec2,
     /// The column and row just after those of the last pixel that the camera may change.
     pub max: UVec2,
-    /// The colour correction of the camera.
+    /// The colour correction of the camera. If its picture is mixed with a constant colour, the gain and the shoulder
+    /// are multiplied by the part of the picture.
     pub colour: Colour,
+    /// The constant colour times its part, which is added before the power; 0 without one.
+    pub offset: Vec3,
+    /// If not 0, powers are exact, and otherwise fast.
+    pub exact: u32,
     /// The vignette of the camera.
     pub vignette: Vignette,
     /// The weight that the camera must exceed to contribute to a pixel.

@@ -12,7 +12,7 @@ use glam::UVec2;
 use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, GrayImage};
 use panoweave::io::picture::{Picture, PictureError};
-use panoweave::warp::{Warp, WarpError};
+use panoweave::warp::Warp;
 
 /// Returns the peak resident memory of this process in bytes.
 fn peak() -> u64 {
@@ -111,7 +111,7 @@ fn malformed_files_cost_little() {
         assert!(matches!(error, PictureError::Corrupt { .. }), "{error}");
         damaged_warp(&path);
         let error = timed("warp", || Warp::open(&path));
-        assert!(matches!(error, WarpError::Checksum { .. }), "{error}");
+        assert!(error.to_string().contains("the checksum of the contents"), "{error}");
         // This case is last, because writing its file also needs memory, which would raise the measured peak of later
         // cases.
         cut_png(&dir.path().join("a.png"));

@@ -10,7 +10,7 @@ use panoweave::frame::{DeviceFrame, FrameFormat};
 use panoweave::geometry::rig::Rig;
 use panoweave::live::{LiveOptions, Stitcher};
 use panoweave::ops::stitch::StitchOptions;
-use panoweave::ops::view::{ViewPose, Viewer, VirtualCamera, view_panorama};
+use panoweave::ops::view::{ViewPose, Viewer, VirtualCamera};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, SOURCE, frame, stamp, waiting};
 use panoweave_tests::panoweave_devices;
@@ -67,8 +67,6 @@ fn round(device: &Device, rig: &Rig, i: u32) {
     let weights = (i % 4 == 1).then_some(&warp);
     let frames = [left.view(), right.view()];
     viewer.submit(&stream, &frames, weights, &view, &options, &mut out).unwrap();
-    let panorama = new(geometry.canvas.size);
-    view_panorama(&stream, &panorama, &geometry.canvas, &view, &mut out).unwrap();
     // In every third round, do not wait, so that the objects are dropped while work is in flight.
     if !i.is_multiple_of(3) {
         stream.synchronize().unwrap();

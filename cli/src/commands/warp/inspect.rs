@@ -1,12 +1,11 @@
 //! `panoweave warp inspect`: prints the properties of a warp file.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use panoweave::geometry::rig::ProjectionName;
 use panoweave::io::picture::Picture;
-use panoweave::warp::{MESH_ERROR, Mesh, Warp, WarpStats, camera_name};
+use panoweave::warp::{Warp, WarpStats, camera_name};
 use serde_json::{Value, json};
 
 use crate::output;
@@ -48,21 +47,12 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
             // The checksum is valid, because `Warp::open` has not rejected the file.
             "checksum": "valid",
             "warp": describe(&warp, &stats),
-            // False if the file stores no mesh. The field `mesh` below then describes a mesh that was computed here.
-            "mesh_saved": warp.mesh().is_some(),
-            "mesh": mesh(&warp).as_deref().map(describe_mesh),
         }));
     }
     let mut text = format!("{}\n", args.file.display());
     // Writing to a string cannot fail.
     let _ = write_text(&mut text, &warp, &stats);
     output::print(&text)
-}
-
-/// Returns the mesh that the warp file stores. If it stores none, computes a mesh, or returns `None` if that fails.
-fn mesh(warp: &Warp) -> Option<Cow<'_, Mesh>> {
-    let make = || Mesh::new(warp, MESH_ERROR).ok().map(Cow::Owned);
-    warp.mesh().map(Cow::Borrowed).or_else(make)
 }
 
 /// Returns a JSON object with the projection and the statistics of a warp, and the rig or homography that it is from.
@@ -72,11 +62,6 @@ pub(crate) fn describe(warp: &Warp, stats: &WarpStats) -> Value {
         "stats": stats,
         "rig": warp.rig(),
     })
-}
-
-/// Describes a mesh as a JSON object: its maximum error in source pixels, its size in bytes, and its divisions.
-pub(crate) fn describe_mesh(mesh: &Mesh) -> Value {
-    json!({ "error": mesh.error(), "bytes": mesh.bytes(), "divisions": mesh.divisions() })
 }
 
 fn write_text(text: &mut String, warp: &Warp, stats: &WarpStats) -> std::fmt::Result {
@@ -112,19 +97,6 @@ fn write_text(text: &mut String, warp: &Warp, stats: &WarpStats) -> std::fmt::Re
             found.y
         )?,
         None => writeln!(text, "overlap   none")?,
-    }
-    if let Some(mesh) = mesh(warp) {
-        let [whole, halves, quarters, places] = mesh.divisions();
-        let planes: usize = warp.planes().iter().map(|plane| size_of_val(&plane[..])).sum();
-        writeln!(
-            text,
-            "mesh      {}{:.2} MB (planes: {:.2} MB), within {} source pixels; of the cameras' tiles, \
-             {whole} with 1 patch, {halves} with 4, {quarters} with 16, {places} with one position per pixel",
-            if warp.mesh().is_some() { "" } else { "not stored; would take " },
-            mesh.bytes() as f64 / 1e6,
-            planes as f64 / 1e6,
-            mesh.error()
-        )?;
     }
     match warp.rig() {
         Some(rig) => {

@@ -1,4 +1,4 @@
-//! `panoweave warp`: makes warp files from rigs, homographies, raw planes and other warp files.
+//! `panoweave warp`: makes warp files from rigs, homographies and raw planes.
 
 mod inspect;
 
@@ -8,12 +8,12 @@ use clap::Subcommand;
 use glam::UVec2;
 use panoweave::device::DeviceName;
 use panoweave::io::picture::Picture;
-use panoweave::warp::{MESH_ERROR, Plane, Warp};
+use panoweave::warp::{Plane, Warp};
 use serde_json::json;
 
 use crate::options::max_pixels::MaxPixels;
 use crate::options::recipe::Recipe;
-use crate::options::values::{canvas_size, mesh_error, picture_size};
+use crate::options::values::{canvas_size, picture_size};
 use crate::output;
 use crate::output::failure::Failure;
 use crate::output::stages::Stages;
@@ -22,11 +22,8 @@ const AFTER_HELP: &str = "\
 Examples:
   panoweave warp --rig rig.toml -o rig.safetensors
   panoweave warp --rig rig.toml --size 1900x633 -o small.safetensors
-  panoweave warp --rig rig.toml --mesh -o rig.safetensors
   panoweave warp --homography h.txt --left l.jpg --right r.jpg -o h.safetensors
   panoweave warp --import planes/ --size 5700x1900 --left-size 3840x2160 --right-size 3840x2160 -o old.safetensors
-  panoweave warp --rig rig.toml --export planes/ -o rig.safetensors
-  panoweave warp --warp old.safetensors --mesh -o new.safetensors
   panoweave warp inspect rig.safetensors --preview look.png
 
 See panoweave --help for exit codes and errors as JSON.";
@@ -52,31 +49,22 @@ struct Make {
     source: Source,
     /// Size of the panorama in pixels, for --import, which requires it, and for --rig. With --rig, replaces the size in
     /// the rig file and keeps the field of view.
-    #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["homography", "warp"])]
+    #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with = "homography")]
     size: Option<UVec2>,
     #[command(flatten)]
     limit: MaxPixels,
     /// Size in pixels of the left camera's pictures, for --homography and --import.
-    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "warp", "left"])]
+    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "left"])]
     left_size: Option<UVec2>,
     /// Size in pixels of the right camera's pictures, for --homography and --import.
-    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "warp", "right"])]
+    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "right"])]
     right_size: Option<UVec2>,
     /// Picture of the left camera, from which only the size is read. This is an alternative to --left-size.
-    #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "warp"])]
+    #[arg(long, value_name = "PICTURE", conflicts_with = "rig")]
     left: Option<PathBuf>,
     /// Picture of the right camera, from which only the size is read. This is an alternative to --right-size.
-    #[arg(long, value_name = "PICTURE", conflicts_with_all = ["rig", "warp"])]
+    #[arg(long, value_name = "PICTURE", conflicts_with = "rig")]
     right: Option<PathBuf>,
-    /// Stores a mesh, which `--lookup mesh` needs, in the warp file, so that later stitches need not compute it. ERROR
-    /// is the maximum deviation of the mesh from the planes in source pixels, 1/32 by default. Stitches compute their
-    /// own mesh if ERROR is above 1/32.
-    #[arg(long, value_name = "ERROR", value_parser = mesh_error)]
-    mesh: Option<Option<f32>>,
-    /// Also writes the planes of the warp into this folder, as six raw files of 32-bit floats: source columns, source
-    /// rows and weights of both cameras. Programs that cannot read warp files can read them.
-    #[arg(long, value_name = "DIR")]
-    export: Option<PathBuf>,
     /// Warp file to write, usually with the extension .safetensors.
     // This is an `Option` because the subcommand `inspect` does not require `--output`.
     #[arg(short, long, value_name = "FILE", required = true)]
@@ -101,9 +89,6 @@ struct Source {
     /// Folder with six raw planes to import, from lut_left_x.bin to weight_right.bin.
     #[arg(long, value_name = "DIR")]
     import: Option<PathBuf>,
-    /// Warp file to copy, in order to add a mesh to the copy (--mesh) or to export the planes (--export).
-    #[arg(long, value_name = "FILE")]
-    warp: Option<PathBuf>,
 }
 
 /// Runs `panoweave warp`: makes a warp file, or inspects one with the subcommand `inspect`.
@@ -117,33 +102,16 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 
 impl Make {
     fn run(&self, file: &Path, as_json: bool) -> Result<(), Failure> {
-        self.check_outputs(file)?;
+        self.check_output(file)?;
         let mut stages = Stages::new();
-        let mut warp = self.make(file, &mut stages)?;
-        if let Some(error) = self.mesh {
-            if error.is_some_and(|error| error > MESH_ERROR) {
-                tracing::warn!(
-                    "stitches ignore a mesh that is coarser than {MESH_ERROR} source pixels, and compute their own"
-                );
-            }
-            warp = stages.run("mesh", "making the mesh", || {
-                Ok(warp.with_mesh(error.unwrap_or(MESH_ERROR))?)
-            })?;
-        }
-        stages.run("save", "writing", || {
-            if let Some(folder) = &self.export {
-                warp.export_raw(folder)?;
-            }
-            Ok(warp.save(file)?)
-        })?;
+        let warp = self.make(file, &mut stages)?;
+        stages.run("save", "writing", || Ok(warp.save(file)?))?;
         let stats = warp.stats();
         if as_json {
             return output::print_json(&json!({
                 "output": file.to_string_lossy(),
-                "export": self.export.as_ref().map(|folder| folder.to_string_lossy()),
                 "times_ms": stages.json(),
                 "warp": inspect::describe(&warp, &stats),
-                "mesh": warp.mesh().map(inspect::describe_mesh),
             }));
         }
         output::print(&format!(
@@ -157,34 +125,19 @@ impl Make {
         ))
     }
 
-    fn check_outputs(&self, file: &Path) -> Result<(), Failure> {
-        let Source { rig, homography, import, warp } = &self.source;
-        let planes =
-            |folder: &Path| Plane::all(2).map(|plane| plane.raw_file(folder)).collect::<Vec<_>>();
-        let imported = import.as_deref().map(planes);
-        let inputs: Vec<&Path> = [rig, homography, warp, &self.left, &self.right]
+    fn check_output(&self, file: &Path) -> Result<(), Failure> {
+        let Source { rig, homography, import } = &self.source;
+        let planes: Vec<_> = import
+            .iter()
+            .flat_map(|folder| Plane::all(2).map(|plane| plane.raw_file(folder)))
+            .collect();
+        let inputs: Vec<&Path> = [rig, homography, &self.left, &self.right]
             .into_iter()
             .flatten()
-            .chain(imported.iter().flatten())
+            .chain(&planes)
             .map(PathBuf::as_path)
             .collect();
-        output::check(file, &inputs)?;
-        let Some(folder) = &self.export else { return Ok(()) };
-        if import.as_ref().is_some_and(|import| output::same(folder, import)) {
-            return Err(Failure::OutputIsInput { file: folder.clone() });
-        }
-        if output::would_be_same(folder, file) {
-            return Err(Failure::OutputTwice { file: folder.clone() });
-        }
-        for plane in planes(folder) {
-            if output::would_be_same(&plane, file) {
-                return Err(Failure::OutputTwice { file: file.to_owned() });
-            }
-            if inputs.iter().any(|input| output::same(&plane, input)) {
-                return Err(Failure::OutputIsInput { file: plane });
-            }
-        }
-        Ok(())
+        output::check(file, &inputs)
     }
 
     fn make(&self, file: &Path, stages: &mut Stages) -> Result<Warp, Failure> {
@@ -195,17 +148,12 @@ impl Make {
             return stages
                 .run("load", "reading", || Ok(Warp::import_raw(folder, size, self.sources()?)?));
         }
-        if let Some(warp) = &self.source.warp {
-            return stages.run("load", "reading", || Ok(Warp::open(warp)?));
-        }
         let recipe = stages.run("load", "reading", || match &self.source {
             Source { rig: Some(rig), .. } => Recipe::from_rig(rig, self.size, self.limit, file),
             Source { homography: Some(homography), .. } => {
                 Recipe::from_homography(homography, self.sources()?, self.limit)
             }
-            _ => Err(Failure::Usage(
-                "there is no input; give --rig, --homography, --import or --warp",
-            )),
+            _ => Err(Failure::Usage("there is no input; give --rig, --homography or --import")),
         })?;
         let stream = self.device.open()?.stream()?;
         stages.run("warp", "computing the warp", || recipe.render(&stream))

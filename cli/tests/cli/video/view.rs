@@ -1,13 +1,13 @@
 //! Tests `panoweave video --view`: a virtual camera that follows a track and stays inside the area that the cameras
-//! cover. The expected frames are rendered by the library function `view_pictures`.
+//! cover. The expected frames are rendered by the library.
 
 use glam::UVec2;
-use panoweave::device::Device;
-use panoweave::frame::Rate;
+use panoweave::device::{Device, Image};
+use panoweave::frame::{FrameView, Rate};
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::Picture;
 use panoweave::ops::stitch::StitchOptions;
-use panoweave::ops::view::{Track, Viewer, view_pictures};
+use panoweave::ops::view::{Track, Viewer};
 use serde_json::json;
 
 use super::{Ffmpeg, flat, rgba, seconds};
@@ -42,7 +42,8 @@ fn expected(
 ) -> (Vec<u8>, u64) {
     let stream = Device::cpu().stream().unwrap();
     let geometry = Rig::parse(rig, "rig").unwrap().geometry().unwrap();
-    let pictures: Vec<_> = pictures.iter().collect();
+    let images: Vec<_> = pictures.iter().map(|picture| picture.upload(&stream).unwrap()).collect();
+    let frames: Vec<_> = images.iter().map(FrameView::from).collect();
     let viewer = Viewer::new(&geometry, false).unwrap();
     let rate: Rate = "30".parse().unwrap();
     let track = Track::open(&stream, folder.path("track.csv"), rate, smooth).unwrap();
@@ -53,8 +54,9 @@ fn expected(
         let view = if free { asked } else { limits.keep(&asked, SIZE) };
         limited += u64::from(view != asked);
         let options = StitchOptions::default();
-        let picture = view_pictures(&stream, &pictures, &viewer, &view, SIZE, &options).unwrap();
-        bytes.extend(rgba(&picture));
+        let mut out = Image::new(stream.device(), SIZE.x, SIZE.y).unwrap();
+        viewer.submit(&stream, &frames, None, &view, &options, &mut out).unwrap();
+        bytes.extend_from_slice(bytemuck::cast_slice(&out.download(&stream).unwrap()));
     }
     (bytes, limited)
 }

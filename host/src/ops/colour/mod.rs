@@ -4,8 +4,7 @@
 //! [`Overlaps`] are computed once per warp. For each pair of cameras, an [`Overlap`] lists the pixels to compare. One
 //! launch per overlap computes the colour sums of a set of frames. From these sums, [`solve`] computes the [`Colours`]
 //! that equalise any number of cameras. For video, a [`ColourMatcher`] solves the colours every few frames (by default
-//! [`EVERY`]), and a [`ColourTracker`] computes the colours of each frame from them. A [`GammaTable`] stores the
-//! corrected level for each 8-bit input level in device memory, for [`Power::Table`](crate::ops::stitch::Power::Table).
+//! [`EVERY`]), and a [`ColourTracker`] computes the colours of each frame from them.
 
 mod matcher;
 mod overlap;
@@ -13,7 +12,7 @@ mod overlaps;
 mod solve;
 mod tracker;
 
-pub use crate::ops::stitch::{Colours, GammaTable};
+pub use crate::ops::stitch::Colours;
 pub use matcher::ColourMatcher;
 pub(crate) use overlap::MAX_OVERLAPS;
 pub(crate) use overlap::find_box;

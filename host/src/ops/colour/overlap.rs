@@ -290,8 +290,7 @@ impl Overlap {
                 launch!(ColourSumsP010, left, right)
             }
             [left, right] => {
-                let (first, other) = (left.format(), right.format());
-                let error = StitchError::Depths { first, other };
+                let error = StitchError::depths(left.format(), right.format());
                 Err(DeviceError::refused("computing colour sums", error))
             }
         }

@@ -26,15 +26,14 @@ use shared_types::nv12::P010;
 use shared_types::picture::{AnyPicture, DeviceAnyPicture};
 use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::mesh::{DeviceWeighedCamera, SourcePoint, WeighedCamera};
-use thiserror::Error;
 
-use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+use crate::device::{Buffer, Device, DeviceError, Image, LaunchConfig, Stream};
 use crate::frame::{DeviceP010, DeviceView, FrameView, FrameViewMut, PixelFormat};
 use crate::io::picture::{Pixel, Rgba16};
 use crate::ops::stitch::sum::{LayerView, SumView};
 use crate::ops::stitch::{
-    Power, StitchError, StitchOptions, check_depths, check_frames, check_images, check_output,
-    check_size, check_sources,
+    StitchError, StitchOptions, check_depths, check_frames, check_images, check_output, check_size,
+    check_sources,
 };
 use crate::warp::{DeviceWarp, Plane};
 use layout::{Layout, Survey};
@@ -56,21 +55,6 @@ impl Default for MultibandOptions {
     fn default() -> Self {
         Self { levels: 5, feather: 4.0 }
     }
-}
-
-/// The error if the number of levels is wrong, frames, warp and panorama do not match, or the device failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum MultibandError {
-    /// The number of levels is out of range.
-    #[error("multiband blending: the number of levels is {0}; it must be 1 to {MAX_LEVELS}")]
-    Levels(u32),
-    /// The frames or the panorama do not match the warp.
-    #[error(transparent)]
-    Stitch(#[from] StitchError),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
 }
 
 /// The memory to blend the panoramas of one warp. Only one stream at a time may use it.
@@ -114,25 +98,23 @@ impl Multiband {
     /// `None` if no cameras overlap; then there is nothing to blend.
     ///
     /// # Errors
-    /// Returns [`MultibandError`] if the number of levels is out of range or the device fails.
+    /// Returns [`StitchError`] if the number of levels is out of range or the device fails.
     #[track_caller]
     pub fn new(
         stream: &Stream,
         warp: &DeviceWarp,
         levels: u32,
-    ) -> Result<Option<Self>, MultibandError> {
+    ) -> Result<Option<Self>, StitchError> {
         if !(1..=MAX_LEVELS).contains(&levels) {
-            return Err(MultibandError::Levels(levels));
+            return Err(StitchError::Invalid(format!(
+                "the number of levels of multiband blending is {levels}; it must be 1 to {MAX_LEVELS}"
+            )));
         }
         warp.await_ready(stream)?;
         let (panorama, cameras) = (warp.size(), warp.sources().len());
         let survey = survey(stream, warp)?;
         let Some(layout) = Layout::new(&survey, cameras, levels) else { return Ok(None) };
         let device = stream.device();
-        let cells_at =
-            |level: u32| Image::new(device, layout.image.x >> level, layout.image.y >> level);
-        let weights_at =
-            |level: u32| Image::new(device, layout.image.x >> level, layout.image.y >> level);
         let cells = layout.slots * SLOT;
         let mut multiband = Self {
             panorama,
@@ -143,12 +125,15 @@ impl Multiband {
             places: Buffer::new(device, cells)?,
             shares: Buffer::new(device, cells)?,
             first: Buffer::new(device, cells)?,
-            second: cells_at(2)?,
-            third: cells_at(3)?,
-            fourth: cells_at(4)?,
-            corrections: cells_at(2)?,
+            second: image(device, &layout, 2)?,
+            third: image(device, &layout, 3)?,
+            fourth: image(device, &layout, 4)?,
+            corrections: image(device, &layout, 2)?,
             first_weights: Buffer::new(device, cells)?,
-            weights: (2..=levels.max(2)).map(weights_at).collect::<Result<_, _>>()?,
+            weights: {
+                let level = |level| image(device, &layout, level);
+                (2..=levels.max(2)).map(level).collect::<Result<_, _>>()?
+            },
             states: Buffer::new(device, layout.tiles.len() as u32)?,
             tasks: Buffer::new(device, layout.tiles.len() as u32)?,
             version: None,
@@ -165,7 +150,7 @@ impl Multiband {
     /// [copy](crate::ops::seam::Seam::copy) with other weights.
     ///
     /// # Errors
-    /// Returns [`MultibandError`] if frames, weights and panorama do not match, or the device fails. The panorama may
+    /// Returns [`StitchError`] if frames, weights and panorama do not match, or the device fails. The panorama may
     /// then have changed in part.
     #[track_caller]
     pub fn submit<'a>(
@@ -175,7 +160,7 @@ impl Multiband {
         weights: &DeviceWarp,
         options: &StitchOptions,
         panorama: impl Into<FrameViewMut<'a>>,
-    ) -> Result<(), MultibandError> {
+    ) -> Result<(), StitchError> {
         let panorama = panorama.into();
         check_frames(frames, &self.sources)?;
         check_output(&panorama, self.panorama)?;
@@ -188,7 +173,7 @@ impl Multiband {
     /// [`stitch_images`](crate::ops::stitch::stitch_images).
     ///
     /// # Errors
-    /// Returns [`MultibandError`] if images, weights and panorama do not match, or the device fails. The panorama may
+    /// Returns [`StitchError`] if images, weights and panorama do not match, or the device fails. The panorama may
     /// then have changed in part.
     #[track_caller]
     pub fn submit_images<P: Pixel>(
@@ -198,7 +183,7 @@ impl Multiband {
         weights: &DeviceWarp,
         options: &StitchOptions,
         panorama: &mut Image<P>,
-    ) -> Result<(), MultibandError> {
+    ) -> Result<(), StitchError> {
         check_images(images, &self.sources)?;
         let panorama = SumView::from(P::view_mut(panorama));
         check_size(panorama.format().size, self.panorama)?;
@@ -216,7 +201,7 @@ impl Multiband {
         weights: &DeviceWarp,
         options: &StitchOptions,
         panorama: SumView<'_>,
-    ) -> Result<(), MultibandError> {
+    ) -> Result<(), StitchError> {
         options.check(self.sources.len())?;
         check_sources(&self.sources, weights.sources())?;
         check_size(self.panorama, weights.size())?;
@@ -239,7 +224,7 @@ impl Multiband {
             Ok::<_, DeviceError>(DeviceProbedCamera { planes: warp.planes(camera)?, size, part })
         });
         let kernel = kernels::MultibandProbe {
-            cameras: table::<ProbedCamera>(&cameras.collect::<Result<Vec<_>, _>>()?)?,
+            cameras: table::<ProbedCamera>(&cameras.collect::<Result<Vec<_>, _>>()?),
             tiles: self.tiles.view(),
             places: self.places.view_mut(),
             shares: self.shares.view_mut(),
@@ -253,7 +238,7 @@ impl Multiband {
     #[track_caller]
     fn weigh(&mut self, stream: &Stream, warp: &DeviceWarp) -> Result<(), DeviceError> {
         let kernel = kernels::MultibandWeigh {
-            cameras: weighted(&self.layout, warp)?,
+            cameras: weighted(&self.layout, warp),
             size: self.panorama,
             tiles: self.tiles.view(),
             first: self.first_weights.view_mut(),
@@ -266,7 +251,7 @@ impl Multiband {
         let kernel = kernels::MultibandOrder { tiles, states, tasks: self.tasks.view_mut() };
         // SAFETY: there is one block, and both buffers have an element for each tile.
         unsafe { stream.launch_unchecked(&blocks(1), &kernel) }?;
-        let parts = table::<CameraPart>(&self.layout.parts)?;
+        let parts = table::<CameraPart>(&self.layout.parts);
         let sizes = self.layout.parts.iter().map(|part| part.size);
         let most = sizes.fold(UVec2::ZERO, UVec2::max);
         for level in 3..=self.levels {
@@ -297,7 +282,7 @@ impl Multiband {
                 colour,
                 vignette: options.vignettes[camera].covered(options.covers.parts[camera]),
                 offset,
-                exact: (covered || options.power != Power::Fast).into(),
+                exact: (covered || options.lookup.is_exact()).into(),
                 decode: picture.to_rgb(),
             }
         };
@@ -308,7 +293,7 @@ impl Multiband {
             ($kernel:ident, $pictures:expr) => {{
                 let kernel = kernels::$kernel {
                     pictures: $pictures,
-                    cameras: table::<SplitCamera>(&cameras)?,
+                    cameras: table::<SplitCamera>(&cameras),
                     width: if options.edge_boost { self.panorama.x } else { 0 },
                     tiles: self.tiles.view(),
                     states: self.states.view(),
@@ -329,12 +314,12 @@ impl Multiband {
         debug_assert!(p010.is_empty() || p010.len() == pictures.len());
         debug_assert!(rgba16.is_empty() || rgba16.len() == pictures.len());
         if !p010.is_empty() {
-            launch!(MultibandSplitP010, table::<P010>(&p010)?)
+            launch!(MultibandSplitP010, table::<P010>(&p010))
         } else if !rgba16.is_empty() {
-            launch!(MultibandSplitRgba16, table::<View<Rgba16>>(&rgba16)?)
+            launch!(MultibandSplitRgba16, table::<View<Rgba16>>(&rgba16))
         } else {
             let pictures: Vec<_> = pictures.iter().filter_map(picture).collect();
-            launch!(MultibandSplit, table::<AnyPicture>(&pictures)?)
+            launch!(MultibandSplit, table::<AnyPicture>(&pictures))
         }
     }
 
@@ -344,7 +329,7 @@ impl Multiband {
         if self.levels == 1 {
             return Ok(());
         }
-        let (parts, squares) = (table::<CameraPart>(&self.layout.parts)?, self.squares.view());
+        let (parts, squares) = (table::<CameraPart>(&self.layout.parts), self.squares.view());
         let mut config = blocks(self.squares.len());
         if self.levels > 2 {
             let kernel = kernels::MultibandCoarsen {
@@ -358,16 +343,14 @@ impl Multiband {
             unsafe { stream.launch_unchecked(&config, &kernel) }?;
         }
         let weights: Vec<_> = self.weights.iter().map(Image::view).collect();
-        let levels = self.levels;
         let kernel = kernels::MultibandCorrect {
             parts,
-            levels,
+            levels: self.levels,
             squares,
             second: self.second.view(),
             third: self.third.view(),
             fourth: self.fourth.view(),
-            weights: DeviceTable::<View<f16>, _>::new(&weights)
-                .ok_or_else(|| DeviceError::refused("multiband blending", LevelCount(levels)))?,
+            weights: DeviceTable::<View<f16>, _>::new(&weights).expect("1 to MAX_LEVELS levels"),
             corrections: self.corrections.view_mut(),
         };
         let most = self.layout.squares.iter().map(|square| square.cameras.count_ones()).max();
@@ -394,7 +377,7 @@ impl Multiband {
         macro_rules! launch {
             ($kernel:ident, $panorama:ident) => {{
                 let kernel = kernels::$kernel {
-                    cameras: weighted(&self.layout, warp)?,
+                    cameras: weighted(&self.layout, warp),
                     tasks: self.tasks.view(),
                     corrections: self.corrections.view(),
                     weights: self.first_weights.view(),
@@ -419,6 +402,16 @@ impl Multiband {
             }
         }
     }
+}
+
+/// Allocates the image of a level, with the parts of all cameras.
+#[track_caller]
+fn image<T: bytemuck::Pod>(
+    device: &Device,
+    layout: &Layout,
+    level: u32,
+) -> Result<Image<T>, DeviceError> {
+    Image::new(device, layout.image.x >> level, layout.image.y >> level)
 }
 
 /// Returns an 8-bit frame as a kernel argument.
@@ -454,7 +447,7 @@ fn survey(stream: &Stream, warp: &DeviceWarp) -> Result<Survey, DeviceError> {
     let cameras = warp.sources().iter().enumerate().map(|(camera, &size)| {
         Ok::<_, DeviceError>(DeviceWeighedCamera { planes: warp.planes(camera)?, size })
     });
-    let cameras = table::<WeighedCamera>(&cameras.collect::<Result<Vec<_>, _>>()?)?;
+    let cameras = table::<WeighedCamera>(&cameras.collect::<Result<Vec<_>, _>>()?);
     let mut config = blocks(squares.x);
     config.grid[1] = squares.y;
     stream.launch(&config, &kernels::MultibandSurvey { cameras, seen: seen.view_mut() })?;
@@ -467,39 +460,21 @@ fn blocks(count: u32) -> LaunchConfig {
 }
 
 /// Returns the weights of all cameras of a warp as a kernel argument.
-#[track_caller]
 fn weighted<'a>(
     layout: &Layout,
     warp: &'a DeviceWarp,
-) -> Result<DeviceTable<'a, WeightedCamera, MAX_CAMERAS>, DeviceError> {
-    let cameras = layout.parts.iter().enumerate();
-    let cameras: Vec<_> = cameras
-        .map(|(camera, part)| DeviceWeightedCamera {
-            part: *part,
-            weights: warp.plane(Plane::Weight(camera)).view(),
-        })
-        .collect();
-    table::<WeightedCamera>(&cameras)
+) -> DeviceTable<'a, WeightedCamera, MAX_CAMERAS> {
+    let weights = |(camera, part): (usize, &CameraPart)| DeviceWeightedCamera {
+        part: *part,
+        weights: warp.plane(Plane::Weight(camera)).view(),
+    };
+    table::<WeightedCamera>(&layout.parts.iter().enumerate().map(weights).collect::<Vec<_>>())
 }
 
 /// Returns one entry per camera as a kernel argument.
-#[track_caller]
-fn table<'a, A: KernelArg>(
-    cameras: &[A::Host<'a>],
-) -> Result<DeviceTable<'a, A, MAX_CAMERAS>, DeviceError>
+fn table<'a, A: KernelArg>(cameras: &[A::Host<'a>]) -> DeviceTable<'a, A, MAX_CAMERAS>
 where
     A::Host<'a>: Copy,
 {
-    DeviceTable::new(cameras)
-        .ok_or_else(|| DeviceError::refused("multiband blending", CameraCount(cameras.len())))
+    DeviceTable::new(cameras).expect("a warp has 1 to 16 cameras")
 }
-
-/// The number of cameras exceeds the limit of the kernels.
-#[derive(Clone, Copy, Debug, Error)]
-#[error("the warp has {0} cameras; it must have 1 to {MAX_CAMERAS}")]
-struct CameraCount(usize);
-
-/// The number of levels exceeds the limit of the kernels.
-#[derive(Clone, Copy, Debug, Error)]
-#[error("there are {0} levels; there must be 1 to {MAX_LEVELS}")]
-struct LevelCount(u32);

@@ -131,7 +131,7 @@ impl Seam {
             (FrameView::P010(left, a), FrameView::P010(right, b)) if a == b => {
                 launch!(SeamDifferenceP010, left, right)
             }
-            _ => return Err(StitchError::Formats { left: l, right: r }),
+            _ => return Err(StitchError::formats(l, r)),
         }
         Ok(self.search.find(stream, &self.paths[0], self.known > 0)?)
     }

@@ -114,7 +114,10 @@ impl Gridded {
         };
         // Some breaches are unavoidable in the corners of the overlap, where the edges of the pictures cross.
         if breaches > (rows / 2).max(8) {
-            return Err(SeamError::Tangled { breaches, rows });
+            return Err(SeamError::NoLine(format!(
+                "seam: the pictures of the cameras cross or overlap in several places, so every line from side to side \
+                 would show edges of pictures (at {breaches} positions in {rows} rows of cells)"
+            )));
         }
         Ok(Self::new(stream, warp, cameras, grid(place, warp.size(), way, PLACES - 1))?)
     }
@@ -125,7 +128,9 @@ impl Gridded {
         let seen = self.cells.download(stream)?.into_iter().fold(0, |all, cell| all | cell);
         for (camera, bit) in [("left", Sees::NEAR), ("right", Sees::FAR)] {
             if seen & bit == 0 {
-                return Err(SeamError::Inside { camera });
+                return Err(SeamError::NoLine(format!(
+                    "seam: the other camera covers the whole area of the {camera} camera, so no line separates them"
+                )));
             }
         }
         Ok(())

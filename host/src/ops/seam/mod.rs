@@ -36,7 +36,7 @@ use super::multiband::MultibandOptions;
 
 pub use error::SeamError;
 pub use find::Seam;
-pub use several::{Seams, seamed, seamed_pictures};
+pub use several::{Seams, seamed};
 pub use tracker::{CONFIRM, FADE, KEEP, LEAST_GAIN, SeamTracker};
 
 /// Options of a seam.
@@ -61,7 +61,7 @@ impl SeamOptions {
     /// Returns [`SeamError::Feather`] if the feather is out of range: it must be 1 to 1000 pixels.
     pub fn check(&self) -> Result<(), SeamError> {
         let fine = (1.0..=1000.0).contains(&self.feather);
-        if fine { Ok(()) } else { Err(SeamError::Feather { pixels: self.feather }) }
+        if fine { Ok(()) } else { Err(SeamError::Feather(self.feather)) }
     }
 }
 

@@ -11,9 +11,8 @@ use shared_types::stitch::MIN_WEIGHT;
 use super::{Seam, SeamError, SeamOptions};
 use crate::device::{Buffer, DeviceError, ErrorKind, Image, LaunchConfig, Stream};
 use crate::frame::FrameView;
-use crate::io::picture::Picture;
 use crate::ops::colour::{Colours, find_box};
-use crate::ops::stitch::{StitchOptions, check_frames};
+use crate::ops::stitch::check_frames;
 use crate::warp::{DeviceWarp, camera_name};
 
 /// The seams of a warp.
@@ -163,12 +162,14 @@ impl Seams {
 }
 
 /// Adds the names of the cameras to the reason why they allow no seam, if the warp has other cameras too.
-fn of_pair(reason: SeamError, [left, right]: [usize; 2], cameras: usize) -> SeamError {
-    if cameras == 2 {
-        return reason;
+fn of_pair(reason: SeamError, pair: [usize; 2], cameras: usize) -> SeamError {
+    let [first, second] = pair.map(|camera| camera_name(camera, cameras));
+    match reason {
+        SeamError::NoLine(reason) if cameras > 2 => SeamError::NoLine(format!(
+            "no seam between the {first} and the {second} camera: {reason}"
+        )),
+        reason => reason,
     }
-    let [first, second] = [left, right].map(|camera| camera_name(camera, cameras));
-    SeamError::Pair { first, second, reason: Box::new(reason) }
 }
 
 /// Returns a copy of the warp with the weights of the best seams for these frames, one per camera, which are first
@@ -198,24 +199,4 @@ pub fn seamed(
     let parts = vec![1.0; seams.pairs().len()];
     seams.weigh(stream, warp, &parts, &mut out)?;
     Ok((out, reasons))
-}
-
-/// Returns the same warp and reasons as [`seamed`], but for pictures in host memory. The pictures are corrected by the
-/// colours in `stitch`.
-///
-/// # Errors
-/// Returns [`SeamError`] if the warp does not allow a seam (see [`SeamError::is_of_warp`]), an argument is invalid, or
-/// the device fails.
-#[track_caller]
-pub fn seamed_pictures(
-    stream: &Stream,
-    pictures: &[&Picture],
-    warp: &DeviceWarp,
-    stitch: &StitchOptions,
-    options: SeamOptions,
-) -> Result<(DeviceWarp, Vec<SeamError>), SeamError> {
-    stitch.check(warp.sources().len())?;
-    let images = Picture::upload_all(stream, pictures)?;
-    let frames: Vec<_> = images.iter().map(FrameView::from).collect();
-    seamed(stream, warp, &frames, stitch.colours, options)
 }

@@ -7,9 +7,8 @@ use shared_types::stitch::{Colour, MAX_CAMERAS};
 /// A colour that covers each camera's picture by a part from 0 (only the picture is visible) to 1 (only the colour is
 /// visible).
 ///
-/// If a part is above 0, [`Lookup::Mesh`](super::Lookup::Mesh) still takes one launch. All other lookups fall back to
-/// [`Lookup::Planes`](super::Lookup::Planes) with one launch per camera and one more. This fallback computes the power
-/// of a covered camera by [`Power::Exact`](super::Power::Exact).
+/// If a part is above 0, [`Lookup::Mesh`](super::Lookup::Mesh) still takes one launch. All other lookups take one launch
+/// per camera and one more.
 ///
 /// The colour has no vignetting, so the vignetting correction of a covered camera is reduced in proportion to the part of
 /// its picture. This is exact for the parts 0 and 1. Between them, the correction is too weak in the corners of the

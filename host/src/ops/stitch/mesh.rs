@@ -4,129 +4,63 @@
 use cuda_std::DeviceTable;
 use glam::UVec2;
 use kernels_gpu::stitch::mesh as kernels;
-use shared_types::photometry::Vignette;
 use shared_types::stitch::mesh::{BLOCK, Grading, MeshParams, TwoGradings};
-use shared_types::stitch::{Colour, MAX_CAMERAS};
 
-use super::{
-    Covers, StitchError, Vignettes, check_colour, check_depths, check_frames, check_output,
-};
+use super::{StitchError, StitchOptions, check_depths};
 use crate::device::{LaunchConfig, Stream};
 use crate::frame::{
     FrameFormat, FrameView, FrameViewMut, FrameViewMut as Out, PixelFormat, Textured,
     TexturedFrames, TexturedFrames as In, launch_by_formats,
 };
-use crate::lock::lock;
-use crate::warp::{DeviceMesh, Mesh, camera_name};
+use crate::warp::{DeviceMesh, Mesh};
 
-/// Options for [`stitch_cameras`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CamerasOptions {
-    /// Whether to rotate the panorama by 180°.
-    pub flip: bool,
-    /// Whether to brighten the left and the right tenth of the panorama, by a factor that rises to 1.35 at the edges.
-    pub edge_boost: bool,
-}
-
-/// Submits the stitch of one frame per camera of a mesh into `out` without waiting, as one launch. `colours` contains
-/// the colour correction of each camera, in the order of `frames`. The formats of the frames may differ, but either all
-/// frames and the output are P010, or none of them. The gamma correction uses the method
-/// [`Power::Fast`](super::Power::Fast).
-///
-/// # Errors
-/// Returns [`StitchError`] if the frames, the colours or the output do not match the mesh, if the device cannot read a
-/// frame as textures, or if the device fails.
-#[track_caller]
-pub fn stitch_cameras<'a>(
-    stream: &Stream,
+/// Returns whether the mesh kernels support a stitch: they have no shoulder, and either all frames and the output are
+/// P010, or none of them.
+pub(super) fn supports(
     frames: &[FrameView<'_>],
-    mesh: &DeviceMesh,
-    colours: &[Colour],
-    options: CamerasOptions,
-    out: impl Into<FrameViewMut<'a>>,
-) -> Result<(), StitchError> {
-    let out = out.into();
-    let (expected, output) = (mesh.sources().len(), out.format());
-    check_frames(frames, mesh.sources())?;
-    if colours.len() != expected {
-        return Err(StitchError::Cameras { found: colours.len(), expected });
-    }
-    for (camera, colour) in colours.iter().enumerate() {
-        let name = camera_name(camera, expected);
-        check_colour(name, *colour)?;
-        if colour.has_shoulder(&Vignette::NONE) {
-            return Err(StitchError::MeshShoulder(name));
-        }
-    }
-    check_output(&out, mesh.size())?;
-    check_depths(frames.iter().map(FrameView::format).chain([output]))?;
-    if !supports_flip(options.flip, output) {
-        return Err(StitchError::Flip(output.size));
-    }
-    // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch uses.
-    let mut textures = lock(mesh.textures());
-    let textured = frames
-        .iter()
-        .enumerate()
-        .map(|(i, frame)| {
-            Textured::of(stream.device(), &mut textures, frame)?.ok_or(StitchError::Unaligned(i))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let params = params(options.flip, options.edge_boost, output);
-    let gradings = gradings(&textured, colours, &Vignettes::NONE, &Covers::NONE);
-    launch(stream, (&textured, &gradings), mesh, params, out)
+    options: &StitchOptions,
+    output: FrameFormat,
+) -> bool {
+    !options.has_shoulder(frames.len())
+        && check_depths(frames.iter().map(FrameView::format).chain([output])).is_ok()
+        && supports_flip(options.flip, output)
 }
 
 /// Returns whether the mesh kernels can write an output of this format, rotated by 180° if `flip` is set. A flipped
 /// NV12 or P010 panorama needs even sides, because two columns and two rows share a chroma sample.
-pub(super) fn supports_flip(flip: bool, FrameFormat { size, pixels }: FrameFormat) -> bool {
+fn supports_flip(flip: bool, FrameFormat { size, pixels }: FrameFormat) -> bool {
     !(flip && pixels.cell() > 1 && (size.x % 2 != 0 || size.y % 2 != 0))
 }
 
-/// Returns the kernels' parameters: orientation, edge boost and the conversion to the output's format.
-pub(super) fn params(flip: bool, edge_boost: bool, output: FrameFormat) -> MeshParams {
-    MeshParams { flip: flip.into(), edge_boost: edge_boost.into(), encode: output.pixels.to_yuv() }
-}
-
 /// Returns the conversion of each frame's samples to colours.
-pub(super) fn gradings(
-    frames: &[Textured<'_>],
-    colours: &[Colour],
-    vignettes: &Vignettes,
-    covers: &Covers,
-) -> Vec<Grading> {
-    let grading = |(camera, (frame, colour)): (usize, (&Textured<'_>, &Colour))| {
+fn gradings(frames: &[Textured<'_>], options: &StitchOptions) -> Vec<Grading> {
+    let grading = |(camera, frame): (usize, &Textured<'_>)| {
+        let colour = options.colours[camera];
         let grading = match frame.pixels() {
-            PixelFormat::Rgba8 => Grading::rgb(*colour),
-            pixels @ PixelFormat::Nv12(_) => Grading::yuv(*colour, &pixels.to_rgb()),
-            pixels @ PixelFormat::P010(_) => Grading::p010(*colour, &pixels.to_rgb()),
+            PixelFormat::Rgba8 => Grading::rgb(colour),
+            pixels @ PixelFormat::Nv12(_) => Grading::yuv(colour, &pixels.to_rgb()),
+            pixels @ PixelFormat::P010(_) => Grading::p010(colour, &pixels.to_rgb()),
         };
-        covers.grade(camera, grading.vignetted(vignettes[camera]))
+        options.covers.grade(camera, grading.vignetted(options.vignettes[camera]))
     };
-    frames.iter().zip(colours).take(MAX_CAMERAS).enumerate().map(grading).collect()
+    frames.iter().enumerate().map(grading).collect()
 }
 
-/// Returns the format of the first frame.
-fn first_format(frames: &[Textured<'_>], mesh: &DeviceMesh) -> FrameFormat {
-    let pixels = frames.first().map_or(PixelFormat::Rgba8, Textured::pixels);
-    FrameFormat { size: mesh.sources().first().copied().unwrap_or_default(), pixels }
-}
-
-/// Launches the kernel that reads the frames through textures. There must be one frame and one conversion per camera of
-/// the mesh. Either all frames and the output are P010, or none of them. Two frames of one format are separate
-/// arguments, which is faster; see `kernels_gpu::stitch::mesh`.
+/// Launches the kernel that reads the frames through textures. There is one frame per camera of the mesh, and
+/// [`supports`] returned true. Two frames of one format are separate arguments, which is faster; see
+/// `kernels_gpu::stitch::mesh`.
 #[track_caller]
 pub(super) fn launch(
     stream: &Stream,
-    (frames, gradings): (&[Textured<'_>], &[Grading]),
+    frames: &[Textured<'_>],
     mesh: &DeviceMesh,
-    params: MeshParams,
+    options: &StitchOptions,
     out: FrameViewMut<'_>,
 ) -> Result<(), StitchError> {
-    let (found, expected) = (gradings.len(), mesh.sources().len());
-    if found != expected || frames.len() != expected {
-        return Err(StitchError::Cameras { found, expected });
-    }
+    let output = out.format();
+    let (flip, edge_boost) = (options.flip.into(), options.edge_boost.into());
+    let params = MeshParams { flip, edge_boost, encode: output.pixels.to_yuv() };
+    let gradings = gradings(frames, options);
     mesh.await_ready(stream)?;
     let (layers, patches, places, shares) = mesh.buffers();
     let threads = Mesh::tiles_of(mesh.size()) * UVec2::from(BLOCK);
@@ -145,13 +79,16 @@ pub(super) fn launch(
             };
             // SAFETY: `layers`, `patches`, `places` and `shares` belong to one mesh, so their indices are consistent.
             // There is a conversion for each picture. The caller has checked that `out` has the size of the mesh, and
-            // that `supports_flip` returns true for `out`.
+            // that a flip is supported.
             unsafe { stream.launch_unchecked(&config, &kernel) }
         }};
     }
-    let (first, other) = (first_format(frames, mesh), out.format());
-    let depths = || StitchError::Depths { first, other };
-    if let (&[first, second], &[first_grading, second_grading]) = (frames, gradings)
+    // The caller has checked that only P010 is combined with P010.
+    let depths = || {
+        let pixels = frames.first().map_or(PixelFormat::Rgba8, Textured::pixels);
+        StitchError::depths(FrameFormat { size: mesh.sources()[0], pixels }, output)
+    };
+    if let (&[first, second], &[first_grading, second_grading]) = (frames, &gradings[..])
         && first.is_like(&second)
     {
         let gradings = TwoGradings { first: first_grading, second: second_grading };
@@ -169,8 +106,7 @@ pub(super) fn launch(
             None => Err(depths()),
         };
     }
-    let gradings = DeviceTable::new(gradings).ok_or(StitchError::Cameras { found, expected })?;
-    // There are as many frames as conversions, so only a mix of P010 and other frames has no table.
+    let gradings = DeviceTable::new(&gradings).ok_or_else(depths)?;
     let frames = TexturedFrames::new(frames).ok_or_else(depths)?;
     match (frames, out) {
         (In::Rgba8(pictures), Out::Rgba8(out)) => {

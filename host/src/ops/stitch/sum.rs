@@ -17,7 +17,7 @@ use shared_types::stitch::{BLOCK, Colour, MIN_WEIGHT};
 use shared_types::warp::DeviceCameraPlanes;
 use shared_types::yuv::YuvToRgb;
 
-use super::{Lookup, Power, StitchError, StitchOptions};
+use super::{Lookup, StitchError, StitchOptions};
 use crate::device::{DeviceError, Image, LaunchConfig, Stream};
 use crate::frame::{DeviceView, DeviceViewMut, FrameFormat, FrameView, FrameViewMut, PixelFormat};
 use crate::io::picture::{Rgba16, RgbaView, RgbaViewMut};
@@ -65,6 +65,11 @@ impl<'a> LayerView<'a> {
         }
     }
 
+    /// Returns whether the picture has more than 8 bits per channel.
+    fn is_deep(self) -> bool {
+        self.frame().is_none_or(|frame| frame.format().pixels.bits() > 8)
+    }
+
     /// Returns the conversion of the stored samples to R'G'B' levels. Kernels ignore it for RGBA.
     pub(crate) fn to_rgb(self) -> YuvToRgb {
         match self {
@@ -92,17 +97,14 @@ pub(crate) struct Layer<'a> {
     pub(crate) colour: Colour,
     pub(crate) vignette: Vignette,
     /// A constant that is added to the camera's colours before the power, if the picture is mixed with a colour.
-    pub(crate) offset: Option<Vec3>,
-    /// The method to compute the gamma. [`Power::Table`] is computed as [`Power::Exact`], and so is every method of a
-    /// camera with an `offset`, with P010 frames or with a 16-bit picture.
-    pub(crate) power: Power,
+    pub(crate) offset: Vec3,
     /// The panorama pixels that the camera may change. [`Combine::START`] changes all pixels.
     pub(crate) place: OverlapBox,
     /// The weight that the camera must exceed to contribute to a pixel.
     pub(crate) min_weight: f32,
     pub(crate) combine: Combine,
-    /// Whether a cubic filter samples the picture. A picture with an `offset` is sampled bilinearly.
-    pub(crate) cubic: bool,
+    /// The lookup whose sampling and powers are used. Powers of frames and pictures with more than 8 bits are exact.
+    pub(crate) lookup: Lookup,
 }
 
 /// Adds a camera to the sums without waiting. The planes and the sums must have the same size.
@@ -112,61 +114,34 @@ pub(crate) fn add(
     sums: DeviceViewMut<'_, Sum>,
     layer: Layer<'_>,
 ) -> Result<(), DeviceError> {
-    let Layer {
-        picture,
-        planes,
-        colour,
-        vignette,
-        offset,
-        power,
-        place,
-        min_weight,
-        combine,
-        cubic,
-    } = layer;
+    let Layer { picture, planes, colour, vignette, offset, place, min_weight, combine, lookup } =
+        layer;
     let whole = OverlapBox { min: UVec2::ZERO, max: sums.size().into() };
     let place = if combine == Combine::START { whole } else { place };
     if place.is_empty() {
         return Ok(());
     }
     let config = LaunchConfig::cover(place.size().x, place.size().y, BLOCK);
-    let decode = picture.to_rgb();
     let OverlapBox { min, max } = place;
-    let params = AddParams { min, max, colour, vignette, min_weight, combine, decode };
+    let (decode, exact) = (picture.to_rgb(), (lookup.is_exact() || picture.is_deep()).into());
+    let params =
+        AddParams { min, max, colour, offset, exact, vignette, min_weight, combine, decode };
     macro_rules! launch {
-        ($kernel:ident, $picture:ident $(, $offset:ident)?) => {{
+        ($kernel:ident, $picture:ident) => {{
             let picture = $picture;
-            let kernel = kernels::$kernel { picture, planes, params, $($offset,)? sums };
-            stream.launch(&config, &kernel)
+            stream.launch(&config, &kernels::$kernel { picture, planes, params, sums })
         }};
     }
-    let frame = match picture {
-        LayerView::Frame(frame) => frame,
-        LayerView::Rgba16(view) => {
-            return match offset {
-                Some(offset) => launch!(StitchAddRgba16Mixed, view, offset),
-                None if cubic => launch!(StitchAddRgba16Cubic, view),
-                None => launch!(StitchAddRgba16Exact, view),
-            };
+    match (picture, lookup) {
+        (LayerView::Frame(FrameView::Rgba8(view)), Lookup::Cubic) => launch!(StitchAddCubic, view),
+        (LayerView::Frame(FrameView::Nv12(view, _)), Lookup::Cubic) => {
+            launch!(StitchAddCubicNv12, view)
         }
-    };
-    if let Some(offset) = offset {
-        return match frame {
-            FrameView::Rgba8(view) => launch!(StitchAddMixed, view, offset),
-            FrameView::Nv12(view, _) => launch!(StitchAddNv12Mixed, view, offset),
-            FrameView::P010(view, _) => launch!(StitchAddP010Mixed, view, offset),
-        };
-    }
-    match (frame, power) {
-        (FrameView::Rgba8(view), _) if cubic => launch!(StitchAddCubic, view),
-        (FrameView::Nv12(view, _), _) if cubic => launch!(StitchAddNv12Cubic, view),
-        (FrameView::Rgba8(view), _) if colour.gamma == 1.0 => launch!(StitchAddLinear, view),
-        (FrameView::Rgba8(view), Power::Fast) => launch!(StitchAddFast, view),
-        (FrameView::Rgba8(view), _) => launch!(StitchAddExact, view),
-        (FrameView::Nv12(view, _), _) if colour.gamma == 1.0 => launch!(StitchAddNv12Linear, view),
-        (FrameView::Nv12(view, _), Power::Fast) => launch!(StitchAddNv12Fast, view),
-        (FrameView::Nv12(view, _), _) => launch!(StitchAddNv12Exact, view),
-        (FrameView::P010(view, _), _) => launch!(StitchAddP010Exact, view),
+        (LayerView::Rgba16(view), Lookup::Cubic) => launch!(StitchAddCubicRgba16, view),
+        (LayerView::Frame(FrameView::Rgba8(view)), _) => launch!(StitchAddRgba8, view),
+        (LayerView::Frame(FrameView::Nv12(view, _)), _) => launch!(StitchAddNv12, view),
+        (LayerView::Frame(FrameView::P010(view, _)), _) => launch!(StitchAddP010, view),
+        (LayerView::Rgba16(view), _) => launch!(StitchAddRgba16, view),
     }
 }
 
@@ -213,24 +188,18 @@ pub(super) fn launch(
     let boxes = summing.boxes.clone();
     let submitted =
         pictures.iter().enumerate().zip(boxes).try_for_each(|((camera, &picture), place)| {
-            let planes = warp.planes(camera)?;
+            let covered = options.covers.parts[camera];
             let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
-            let offset = (options.covers.parts[camera] > 0.0).then_some(offset);
-            let vignette = options.vignettes[camera].covered(options.covers.parts[camera]);
-            let combine = if camera == 0 { Combine::START } else { Combine::ADD };
-            let (power, min_weight) = (options.power, MIN_WEIGHT);
-            let cubic = options.lookup == Lookup::Cubic;
             let layer = Layer {
                 picture,
-                planes,
+                planes: warp.planes(camera)?,
                 colour,
-                vignette,
+                vignette: options.vignettes[camera].covered(covered),
                 offset,
-                power,
                 place,
-                min_weight,
-                combine,
-                cubic,
+                min_weight: MIN_WEIGHT,
+                combine: if camera == 0 { Combine::START } else { Combine::ADD },
+                lookup: options.lookup,
             };
             add(stream, summing.sums.view_mut(), layer)
         });

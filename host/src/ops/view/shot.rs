@@ -1,15 +1,11 @@
 //! Computes the launch parameters of one view (rotation, size and formats), and the bounds of a camera's field of view.
 
-use std::ptr::NonNull;
-
-use cuda_std::DeviceView;
-use glam::{DMat3, DVec2, DVec3, UVec2, Vec3};
-use shared_types::photometry::Vignette;
-use shared_types::view::{BLOCK, ViewCamera, ViewCanvas, ViewFrame, tile};
+use glam::{DMat3, DVec2, DVec3, UVec2};
+use shared_types::view::{BLOCK, ViewCanvas, ViewFrame, tile};
 use shared_types::warp::{Camera, Canvas};
 
 use super::ViewPose;
-use crate::device::{Device, LaunchConfig};
+use crate::device::LaunchConfig;
 use crate::frame::{FrameFormat, FrameViewMut, PixelFormat};
 use crate::geometry::border;
 
@@ -45,24 +41,6 @@ pub(super) fn normals(camera: &Camera) -> [DVec3; 4] {
         DVec3::new(0.0, 1.0, -low.y),
         DVec3::new(0.0, -1.0, high.y),
     ]
-}
-
-/// The arguments of a launch that do not depend on the formats of the frames.
-pub(super) struct ViewArgs<'a> {
-    pub(super) shot: Shot,
-    pub(super) canvas: ViewCanvas,
-    pub(super) cameras: Vec<ViewCamera>,
-    /// The constant that is added to each camera's colours before the power, and the camera's vignette. `None` if no
-    /// picture is mixed with a colour or has vignetting.
-    pub(super) mixes: Option<Vec<(Vec3, Vignette)>>,
-    /// The weight plane of each camera. It is empty if views are feathered.
-    pub(super) weights: Vec<DeviceView<'a, f32>>,
-}
-
-/// Returns an empty plane, which stands for the weights of a camera that has none.
-pub(super) fn no_plane(device: &Device) -> DeviceView<'static, f32> {
-    // SAFETY: the view is empty, so no kernel accesses its memory.
-    unsafe { DeviceView::new(device.place(), NonNull::dangling().as_ptr(), 0, 0, 0) }
 }
 
 /// The properties that all launches of a view share.

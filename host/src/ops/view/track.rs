@@ -11,7 +11,8 @@
 //! the first and after the last keyframe. Then the track is smoothed, because linear segments have corners: each pose
 //! is replaced by a Gaussian-weighted mean of the poses at nearby times.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -46,43 +47,14 @@ pub enum TrackError {
     /// The file is not a valid trajectory.
     #[error(transparent)]
     Trajectory(#[from] TrajectoryError),
-    /// A required column is missing.
-    #[error("{}: column {missing} is missing; a track needs the columns t, pan, tilt and fov, and may have roll", file.display())]
-    Missing {
-        /// The path of the file.
-        file: PathBuf,
-        /// The name of the column.
-        missing: &'static str,
-    },
-    /// The file has a column that a track does not have.
-    #[error("{}: unknown column {column:?}; the first line must name the columns t, pan, tilt, fov and optionally roll", file.display())]
-    Unknown {
-        /// The path of the file.
-        file: PathBuf,
-        /// The name of the column.
-        column: String,
-    },
-    /// A keyframe is not a valid pose.
-    #[error("{}: the keyframe at {time} s: {source}", file.display())]
-    View {
-        /// The path of the file.
-        file: PathBuf,
-        /// The time of the keyframe, or of a frame whose smoothed pose is invalid, in seconds.
-        time: f64,
-        /// The reason why the pose is invalid.
-        source: ViewError,
-    },
-    /// The smoothing is out of range: it must be 0 to [`MAX_SMOOTHING`] seconds.
-    #[error("the smoothing of the track is {0} s; it must be 0 to {MAX_SMOOTHING} s")]
-    Smoothing(f64),
-    /// The video would have too many frames until the last keyframe and the end of its smoothing.
-    #[error("{}: the last keyframe is at {seconds} s, but a track may have at most {MAX_VIEWS} frames; check that the times are in seconds", file.display())]
-    TooLong {
-        /// The path of the file.
-        file: PathBuf,
-        /// The time of the last keyframe in seconds.
-        seconds: f64,
-    },
+    /// The columns, the keyframes or the smoothing are not those of a track.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// Returns the error for a fault of a track file.
+fn invalid(file: &Path, fault: impl fmt::Display) -> TrackError {
+    TrackError::Invalid(format!("{}: {fault}", file.display()))
 }
 
 impl Track {
@@ -115,22 +87,26 @@ impl Track {
         smoothing: f64,
     ) -> Result<Self, TrackError> {
         if !(0.0..=MAX_SMOOTHING).contains(&smoothing) {
-            return Err(TrackError::Smoothing(smoothing));
+            return Err(TrackError::Invalid(format!(
+                "the smoothing of the track is {smoothing} s; it must be 0 to {MAX_SMOOTHING} s"
+            )));
         }
         let columns = Columns::find(keyframes, file)?;
         for (i, &time) in keyframes.times().iter().enumerate() {
-            columns.view(keyframes.row(i)).check().map_err(|source| TrackError::View {
-                file: file.to_owned(),
-                time,
-                source,
-            })?;
+            columns.view(keyframes.row(i)).check().map_err(|error| at_time(file, time, error))?;
         }
         let sigma = smoothing * rate.per_second();
         let radius = (REACH * sigma).ceil();
         let seconds = keyframes.times().last().copied().unwrap_or(0.0).max(0.0);
         let frames = (seconds * rate.per_second()).ceil() + radius + 1.0;
         if frames > MAX_VIEWS {
-            return Err(TrackError::TooLong { file: file.to_owned(), seconds });
+            return Err(invalid(
+                file,
+                format_args!(
+                    "the last keyframe is at {seconds} s, but a track may have at most {MAX_VIEWS} frames; check that the \
+                     times are in seconds"
+                ),
+            ));
         }
         let radius = radius as i64;
         let last = frames as i64 - 1;
@@ -158,10 +134,8 @@ impl Track {
         let views: Vec<_> = (0..=last).map(view).collect();
         // Smoothing of huge angles may overflow.
         for (frame, view) in (0..).zip(&views) {
-            view.check().map_err(|source| {
-                let (file, time) = (file.to_owned(), rate.time(frame).as_secs_f64());
-                TrackError::View { file, time, source }
-            })?;
+            let time = rate.time(frame).as_secs_f64();
+            view.check().map_err(|error| at_time(file, time, error))?;
         }
         Ok(Self { rate, views })
     }
@@ -173,6 +147,11 @@ impl Track {
         let frame = usize::try_from(self.rate.frames(time)).unwrap_or(last);
         self.views[frame.min(last)]
     }
+}
+
+/// Returns the error for an invalid pose of a keyframe or of a frame.
+fn at_time(file: &Path, time: f64, error: ViewError) -> TrackError {
+    invalid(file, format_args!("the keyframe at {time} s: {error}"))
 }
 
 /// The positions of the columns pan, tilt, roll and fov in the trajectory.
@@ -187,12 +166,19 @@ impl Columns {
     fn find(keyframes: &Trajectory, file: &Path) -> Result<Self, TrackError> {
         let known = |name: &str| matches!(name, "pan" | "tilt" | "roll" | "fov");
         if let Some(column) = keyframes.columns().iter().find(|column| !known(column)) {
-            let (file, column) = (file.to_owned(), column.clone());
-            return Err(TrackError::Unknown { file, column });
+            return Err(invalid(
+                file,
+                format_args!(
+                    "unknown column {column:?}; the first line must name the columns t, pan, tilt, fov and optionally roll"
+                ),
+            ));
         }
         let needed = |missing: &'static str| {
             let column = keyframes.column(missing);
-            column.ok_or_else(|| TrackError::Missing { file: file.to_owned(), missing })
+            let fault = format!(
+                "column {missing} is missing; a track needs the columns t, pan, tilt and fov, and may have roll"
+            );
+            column.ok_or_else(|| invalid(file, fault))
         };
         let (pan, tilt, fov) = (needed("pan")?, needed("tilt")?, needed("fov")?);
         Ok(Self { pan, tilt, roll: keyframes.column("roll"), fov })

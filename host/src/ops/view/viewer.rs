@@ -9,13 +9,14 @@ use shared_types::stitch::MAX_CAMERAS;
 use shared_types::view::ViewCamera;
 use shared_types::warp::{Camera, Canvas};
 
-use super::shot::{Shot, ViewArgs, normals};
-use super::{ViewError, ViewLimits, ViewPose, many, two, whole};
+use super::launch::{self, ViewArgs};
+use super::shot::{Shot, normals};
+use super::{ViewError, ViewLimits, ViewPose};
 use crate::device::{Stream, Textures};
-use crate::frame::{FrameView, FrameViewMut, Textured};
+use crate::frame::{FrameView, FrameViewMut};
 use crate::geometry::Geometry;
 use crate::lock::lock;
-use crate::ops::stitch::{Covers, StitchOptions, check_depths, check_frames, check_sources};
+use crate::ops::stitch::{StitchError, StitchOptions, check_depths, check_frames, check_sources};
 use crate::warp::{DeviceWarp, Plane};
 
 /// Renders views from the frames of 2 to 16 real cameras.
@@ -44,11 +45,11 @@ impl Viewer {
     /// Creates a viewer for the cameras of a geometry. `flip` rotates the panorama, and with it all views, by 180°.
     ///
     /// # Errors
-    /// Returns [`ViewError::Cameras`] if the geometry does not have 2 to 16 cameras.
+    /// Returns [`ViewError::Invalid`] if the geometry does not have 2 to 16 cameras.
     pub fn new(geometry: &Geometry, flip: bool) -> Result<Self, ViewError> {
         let Geometry { canvas, cameras } = geometry;
         if !(2..=MAX_CAMERAS).contains(&cameras.len()) {
-            return Err(ViewError::Cameras(cameras.len()));
+            return Err(ViewError::cameras(cameras.len()));
         }
         let (cameras, normals) = (cameras.clone(), cameras.iter().map(normals).collect());
         Ok(Self { canvas: *canvas, cameras, normals, flip, textures: Mutex::default() })
@@ -70,7 +71,14 @@ impl Viewer {
     pub(crate) fn check_warp(&self, warp: &DeviceWarp) -> Result<(), ViewError> {
         check_sources(warp.sources(), &self.sources())?;
         let (found, expected) = (warp.size(), self.canvas.size);
-        if found == expected { Ok(()) } else { Err(ViewError::Weights { found, expected }) }
+        if found == expected {
+            return Ok(());
+        }
+        Err(ViewError::Invalid(format!(
+            "the warp with the weights is {}×{} pixels, but the canvas is {}×{}; make the warp and the viewer from one \
+             geometry",
+            found.x, found.y, expected.x, expected.y
+        )))
     }
 
     /// Returns the limits that keep views within the covered area, or `None` if the cameras cover no rectangle.
@@ -83,14 +91,10 @@ impl Viewer {
     ///
     /// Overlaps are blended with the weights of `warp`, which must be made from the same geometry as the viewer. If
     /// `warp` is `None`, they are blended with feathered weights. Only the colours, the vignettes and the covers of the
-    /// options apply, and the gamma correction uses the method [`Power::Fast`](crate::ops::stitch::Power::Fast). Pixels
-    /// that no camera sees become black.
+    /// options apply, and powers are fast. Pixels that no camera sees become black.
     ///
-    /// The formats of the frames may differ. Frames of more than two cameras, or in different formats, must have rows
-    /// that the device can read as textures, such as those of a [`DeviceFrame`](crate::frame::DeviceFrame). A view of
-    /// two cameras ignores [`StitchOptions::covers`], [`StitchOptions::vignettes`] and the
-    /// [shoulders](shared_types::stitch::Colour::shoulder) of colours if the device cannot read their frames as
-    /// textures.
+    /// The formats of the frames may differ, but either all frames and the output are P010, or none of them. The device
+    /// must be able to read their rows as textures, such as those of a [`DeviceFrame`](crate::frame::DeviceFrame).
     ///
     /// # Errors
     /// Returns [`ViewError`] if the pose is invalid, the frames or the warp do not match the cameras, the device cannot
@@ -109,29 +113,20 @@ impl Viewer {
         view.check()?;
         options.check(self.cameras.len())?;
         check_frames(frames, &self.sources())?;
-        whole([("output", out.is_whole())])?;
+        if !out.is_whole() {
+            return Err(StitchError::chroma("output").into());
+        }
         check_depths(frames.iter().map(FrameView::format).chain([out.format()]))?;
         let shot = Shot::new(view, self.flip, &out);
         let weights = self.weights(stream, warp)?;
-        // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch
-        // uses.
-        let mut textures = lock(&self.textures);
-        let two = matches!(frames, [left, right] if left.format().pixels == right.format().pixels);
-        // The kernels for two cameras cannot mix a picture with a colour, undo vignetting or keep highlights. The
-        // others need textures.
-        let mut mixed = options.covers.covers_any(frames.len())
+        // The kernels for two cameras cannot mix a picture with a colour, undo vignetting or keep highlights.
+        let mixed = options.covers.covers_any(frames.len())
             || options.vignettes.iter().take(frames.len()).any(|of| *of != Vignette::NONE)
             || options.has_shoulder(frames.len());
-        if two && mixed {
-            for frame in frames {
-                mixed &= Textured::of(stream.device(), &mut textures, frame)?.is_some();
-            }
-        }
-        let covers = if mixed { options.covers } else { Covers::NONE };
-        let colours = options.colours.iter().take(self.cameras.len()).enumerate();
-        let corrections = colours.map(|(camera, colour)| {
-            let (colour, offset) = covers.mixed(camera, *colour);
-            (colour, (offset, options.vignettes[camera].covered(covers.parts[camera])))
+        let corrections = (0..self.cameras.len()).map(|camera| {
+            let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
+            let vignette = options.vignettes[camera].covered(options.covers.parts[camera]);
+            (colour, (offset, vignette))
         });
         let (colours, mixes): (Vec<_>, Vec<_>) = corrections.unzip();
         let cameras = self.cameras.iter().zip(&self.normals).zip(colours);
@@ -139,13 +134,15 @@ impl Viewer {
             ViewCamera::new(camera, normals, (shot.turn, shot.focal), shot.cell, colour)
         });
         let (canvas, cameras) = (shot.canvas(&self.canvas), cameras.collect());
-        let mixes = mixed.then_some(mixes);
-        let args = ViewArgs { shot, canvas, cameras, mixes, weights };
+        let args = ViewArgs { shot, canvas, cameras, mixes: mixed.then_some(mixes), weights };
+        // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch
+        // uses.
+        let mut textures = lock(&self.textures);
         match *frames {
-            [left, right] if two && !mixed => {
-                two::launch(stream, &mut textures, [left, right], &args, out)
+            [left, right] if !mixed && left.format().pixels == right.format().pixels => {
+                launch::two(stream, &mut textures, [left, right], &args, out)
             }
-            _ => many::launch(stream, &mut textures, frames, &args, out),
+            _ => launch::many(stream, &mut textures, frames, &args, out),
         }
     }
 

@@ -60,12 +60,6 @@ impl<'a> Tile<'a> {
         self.seen[camera] == self.size.element_product() as usize
     }
 
-    /// Returns whether a camera contributes to every pixel of the tile, and no other camera contributes to any of its
-    /// pixels.
-    pub(super) fn is_alone(&self, camera: usize) -> bool {
-        self.counts_throughout(camera) && self.seen.iter().sum::<usize>() == self.seen[camera]
-    }
-
     /// Returns whether one patch for the whole tile may be used for a camera.
     ///
     /// A chroma sample covers four pixels. So the stitch may also evaluate a patch at pixels outside the panorama, and

@@ -1,7 +1,7 @@
 //! The input from which a mesh is computed: the size of the panorama, and the source coordinates and weights of each
 //! camera.
 //!
-//! The planes belong to a [`Warp`], or were rendered from a geometry.
+//! The planes belong to a [`Warp`], or were downloaded from a device.
 
 use glam::UVec2;
 

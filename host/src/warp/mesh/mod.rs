@@ -13,57 +13,22 @@
 //!   shares, because its share is 1 minus the other layers' shares. Shares are not fitted, so seams stay as sharp as in
 //!   the planes.
 //!
-//! `looks` provides the input of a mesh, `fit` fits one cell, `bands` computes the whole mesh, `faults` checks a mesh
-//! from a file, `part` describes the tensors in a file, and `tensors` converts a mesh to and from them.
+//! `looks` provides the input of a mesh, `fit` fits one cell, and `bands` computes the whole mesh.
 
 mod bands;
-mod faults;
 mod fit;
 pub(super) mod looks;
-mod part;
-mod tensors;
 
 use glam::{UVec2, Vec2};
 use kernels_gpu::stitch::mesh;
-use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::mesh::{
     CELLS, Layer, NO_CAMERA, NONE, Patch, REST, SourcePoint, TILE, WHOLE_SHARE,
 };
-use thiserror::Error;
 
-use super::{RenderError, Warp};
-use crate::device::DeviceError;
-pub use faults::MeshFault;
-pub(super) use part::MeshPart;
-pub(super) use tensors::Unpacked;
+use super::Warp;
 
 /// The default maximum deviation of a mesh's source coordinates along either axis, in source pixels.
 pub const MESH_ERROR: f32 = 1.0 / 32.0;
-
-/// The reason why a mesh cannot be computed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum MeshError {
-    /// The error bound is not a positive finite number.
-    #[error(
-        "cannot compute a mesh: the maximum error is {0} source pixels; it must be a positive finite number"
-    )]
-    Bound(f32),
-    /// The geometry has too few or too many cameras.
-    #[error(
-        "cannot compute a mesh: the geometry has {0} cameras; it must have 2 to {MAX_CAMERAS} cameras"
-    )]
-    Cameras(usize),
-    /// The source coordinates of the cameras cannot be rendered.
-    #[error("cannot compute a mesh: {0}")]
-    Render(#[from] RenderError),
-}
-
-impl From<DeviceError> for MeshError {
-    fn from(error: DeviceError) -> Self {
-        Self::Render(error.into())
-    }
-}
 
 /// A warp that is compressed to a mesh in host memory. [`DeviceMesh`](super::DeviceMesh) is its copy on a device.
 ///
@@ -93,12 +58,9 @@ impl Mesh {
     /// Computes the mesh of a warp. The source coordinates of the mesh deviate from the planes by at most `error`
     /// source pixels along either axis. Its shares are rounded to 16 bits, so they deviate by at most 1/131,070. The last
     /// camera of a tile has the rest, which deviates by as much for each of the other cameras.
-    ///
-    /// # Errors
-    /// Returns [`MeshError::Bound`] if `error` is not a positive finite number.
-    pub fn new(warp: &Warp, error: f32) -> Result<Self, MeshError> {
-        check(error)?;
-        Ok(Self::within(&warp.into(), error))
+    #[must_use]
+    pub fn new(warp: &Warp, error: f32) -> Self {
+        Self::within(&warp.into(), error)
     }
 
     /// Returns the layers, patches, places and shares of the mesh.
@@ -208,15 +170,4 @@ impl Mesh {
     pub(crate) fn tiles_of(size: UVec2) -> UVec2 {
         UVec2::new(size.x.div_ceil(TILE), size.y.div_ceil(TILE))
     }
-}
-
-/// Checks that an error bound is a positive finite number.
-pub(super) fn check(error: f32) -> Result<(), MeshError> {
-    if is_length(error) { Ok(()) } else { Err(MeshError::Bound(error)) }
-}
-
-/// Returns whether an error bound is a positive finite number.
-pub(super) fn is_length(error: f32) -> bool {
-    // NaN is rejected, because `error > 0.0` is false for NaN.
-    error > 0.0 && error.is_finite()
 }

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use glam::{DVec2, IVec2, UVec2};
 use shared_types::Rgba8;
 
-use super::scene::Look;
+use super::Look;
 use crate::io::picture::Picture;
 
 /// The digits 0 to 9, each with seven rows of five pixels. The leftmost pixel of a row is bit 4.
@@ -35,7 +35,7 @@ const PAPER: Rgba8 = Rgba8::opaque(20, 20, 20);
 /// or the one nearest to it. On a full circle, the mean column is the mean direction. Returns `None` if the camera
 /// contributes to no pixel.
 pub(super) fn centre(looks: &[Option<Look>], width: u32, full_circle: bool) -> Option<UVec2> {
-    let seen = |at: &usize| looks[*at].is_some_and(|look| look.weight > 0.0);
+    let seen = |at: &usize| looks[*at].is_some();
     let position =
         |at: usize| DVec2::new((at % width as usize) as f64, (at / width as usize) as f64);
     let turn = TAU / f64::from(width);

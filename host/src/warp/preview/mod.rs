@@ -2,44 +2,53 @@
 //!
 //! - Each camera's area has its own colour; the first camera is orange and the second one is blue. Where cameras
 //!   overlap, their colours are mixed by weight and paler, the paler the more cameras overlap.
-//! - A light line with dark edges is the outline of a camera's picture.
-//! - The number of a camera, from 1, is at the centre of its area.
+//! - A light line along the border of a camera's area is its outline, and the number at the centre counts from 1.
 //! - Pixels to which no camera contributes are black.
-//! - Fine lines mark every eighth of the width and height of a source. Their shape shows the distortion. If the
-//!   pictures of the cameras are given, they are drawn instead of these lines.
-//!
-//! The canvas is a [`Warp`] or a [`Geometry`]. A geometry gives the distance of each point to the edge of a picture, so
-//! its outlines are smooth and continue across the edge of a full circle. A warp without a geometry has weights, which
-//! may end inside the picture. The outline is then drawn along the pixels next to that end.
+//! - If the pictures of the cameras are given, they are drawn below the colours.
 
 mod label;
-mod outline;
-mod scene;
 
 use glam::{DVec2, UVec2, Vec3};
+use kernels_gpu::warp::{project, ray};
 use shared_types::Rgba8;
 
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, inside, is_full_circle};
 use crate::io::picture::Picture;
 use crate::warp::Warp;
 use label::Labels;
-use scene::{Look, Scene};
 
-/// The brightness of a grid line relative to the pixels around it.
-const LINE: f32 = 0.6;
-/// The number of grid cells across the width and across the height of a source.
-const CELLS: f64 = 8.0;
 /// The share of white where two cameras overlap, and the most where more cameras overlap.
 const PALE: [f32; 2] = [0.2, 0.6];
 /// The share of a camera's own colour if its picture is drawn.
 const OVER_PICTURE: f32 = 0.3;
+/// The share of white in an outline.
+const OUTLINE: f32 = 0.6;
+
+const WHITE: Vec3 = Vec3::splat(255.0);
+
+/// The contribution of a camera to a point of the canvas.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    /// The source position in pixels.
+    place: DVec2,
+    /// The weight of the camera relative to other cameras, greater than 0.
+    weight: f32,
+}
 
 impl Warp {
     /// Draws the warp. If a side of the panorama is longer than `max_side` pixels, the preview is scaled down so that
     /// its longer side has `max_side` pixels.
     #[must_use]
     pub fn preview(&self, max_side: u32) -> Picture {
-        Canvas::new(self.size(), max_side).draw(self, &[])
+        let size = self.size();
+        let look = |camera: usize, at: DVec2| {
+            let at = at.round().as_uvec2().min(size - 1);
+            let element = at.y as usize * size.x as usize + at.x as usize;
+            let weight = self.counts(camera, element)?;
+            Some(Look { place: DVec2::from(self.source(camera, element).map(f64::from)), weight })
+        };
+        // The planes do not tell whether the panorama is a full circle, so a label may be beside its area.
+        Canvas { size, max_side, full_circle: false }.draw(self.sources(), &[], look)
     }
 }
 
@@ -49,109 +58,85 @@ impl Geometry {
     /// pictures. A camera without a picture has only its colour.
     #[must_use]
     pub fn preview(&self, pictures: &[Picture], max_side: u32) -> Picture {
-        Canvas::new(self.canvas.size, max_side).draw(self, pictures)
+        let sources: Vec<_> = self.cameras.iter().map(|camera| camera.size).collect();
+        let look = |camera: usize, at: DVec2| {
+            let camera = &self.cameras[camera];
+            let place = project(camera, camera.from_ray * ray(&self.canvas, at))?;
+            let size = camera.size.as_dvec2();
+            // As in the warp kernel, the weight decreases towards the edge of the picture, and is positive at the edge.
+            let margin = place.min(size - place).min_element() + 1.0;
+            let weight = (margin / size.min_element()) as f32;
+            inside(place, camera.size).then_some(Look { place, weight })
+        };
+        let full_circle = is_full_circle(&self.canvas);
+        Canvas { size: self.canvas.size, max_side, full_circle }.draw(&sources, pictures, look)
     }
 }
 
-/// The pixels of a preview.
+/// The canvas of a panorama, and the maximum side of the preview.
 struct Canvas {
     size: UVec2,
-    /// The number of canvas pixels per preview pixel along either axis, at least 1.
-    step: f64,
-    /// The sum of the colours of each pixel, multiplied by the weights.
-    colours: Vec<Vec3>,
-    /// The sum of the weights.
-    weights: Vec<f32>,
-    /// The number of cameras that contribute.
-    counts: Vec<u8>,
-    /// The outlines above the colours: a colour, multiplied by its opacity, and the opacity.
-    lines: Vec<(Vec3, f32)>,
+    max_side: u32,
+    /// Whether the left edge continues at the right edge.
+    full_circle: bool,
 }
 
 impl Canvas {
-    fn new(canvas: UVec2, max_side: u32) -> Self {
-        let step = f64::from(canvas.max_element()) / f64::from(max_side.max(1));
-        let step = step.max(1.0);
-        let size = (canvas.as_dvec2() / step).as_uvec2().max(UVec2::ONE);
-        let area = size.x as usize * size.y as usize;
-        Self {
-            size,
-            step,
-            colours: vec![Vec3::ZERO; area],
-            weights: vec![0.0; area],
-            counts: vec![0; area],
-            lines: vec![(Vec3::ZERO, 0.0); area],
-        }
-    }
-
-    fn draw(mut self, scene: &impl Scene, pictures: &[Picture]) -> Picture {
-        let mut labels = Labels::new(self.size);
-        for (camera, source) in scene.sources().into_iter().enumerate() {
-            let looks = self.looks(scene, camera);
+    /// Draws the areas of cameras with pictures of the sizes `sources`. `look` returns the contribution of a camera at a
+    /// position of the canvas, in pixels.
+    fn draw(
+        &self,
+        sources: &[UVec2],
+        pictures: &[Picture],
+        look: impl Fn(usize, DVec2) -> Option<Look>,
+    ) -> Picture {
+        let longest = f64::from(self.size.max_element());
+        let step = (longest / f64::from(self.max_side.max(1))).max(1.0);
+        let size = (self.size.as_dvec2() / step).as_uvec2().max(UVec2::ONE);
+        let width = size.x as usize;
+        let places = || (0..size.y).flat_map(|y| (0..size.x).map(move |x| UVec2::new(x, y)));
+        let mut labels = Labels::new(size);
+        // For each pixel, the sum of the colours times the weights, the sum of the weights, the number of cameras, and
+        // the outline on top.
+        let mut pixels = vec![(Vec3::ZERO, 0.0, 0_u8, None); size.element_product() as usize];
+        for (camera, source) in sources.iter().enumerate() {
+            let looks: Vec<_> =
+                places().map(|at| look(camera, (at.as_dvec2() + 0.5) * step - 0.5)).collect();
             let tint = tint(camera);
-            self.fill(&looks, source, tint, pictures.get(camera));
-            let lines = outline::distances(&looks, self.size, source, scene.is_full_circle());
-            for (line, distance) in self.lines.iter_mut().zip(lines) {
-                outline::draw(line, distance, tint.lerp(Vec3::splat(255.0), 0.6));
+            let seen = looks.iter().flatten().count();
+            let small = pictures.get(camera).map(|picture| Reduced::new(picture, seen));
+            let ends = |next: Option<usize>| next.is_some_and(|next| looks[next].is_none());
+            for (at, look) in looks.iter().enumerate() {
+                let Some(Look { place, weight }) = look else { continue };
+                let colour = small.as_ref().map_or(tint, |small| {
+                    small.at(*place / source.as_dvec2()).lerp(tint, OVER_PICTURE)
+                });
+                let (sum, weights, count, outline) = &mut pixels[at];
+                *sum += colour * *weight;
+                *weights += weight;
+                *count += 1;
+                // The end of the canvas is no outline.
+                let (x, around) = (at % width, self.full_circle.then_some(width - 1));
+                let left = if x > 0 { Some(at - 1) } else { around.map(|last| at + last) };
+                let right = if x + 1 < width { Some(at + 1) } else { around.map(|last| at - last) };
+                let below = (at + width < looks.len()).then_some(at + width);
+                if [left, right, at.checked_sub(width), below].into_iter().any(ends) {
+                    *outline = Some(tint.lerp(WHITE, OUTLINE));
+                }
             }
-            if let Some(at) = label::centre(&looks, self.size.x, scene.is_full_circle()) {
+            if let Some(at) = label::centre(&looks, size.x, self.full_circle) {
                 labels.add(camera + 1, at, rgba(tint));
             }
         }
-        let mut picture = Picture::filled(self.size.x, self.size.y, Rgba8::BLACK);
-        for (at, pixel) in picture.pixels_mut().iter_mut().enumerate() {
-            *pixel = rgba(self.pixel(at));
+        let mut picture = Picture::filled(size.x, size.y, Rgba8::BLACK);
+        for (pixel, (sum, weights, count, outline)) in picture.pixels_mut().iter_mut().zip(pixels) {
+            if count > 0 {
+                let pale = (PALE[0] * f32::from(count - 1)).min(PALE[1]);
+                *pixel = rgba(outline.unwrap_or((sum / weights).lerp(WHITE, pale)));
+            }
         }
         labels.draw(&mut picture);
         picture
-    }
-
-    /// Returns what the camera contributes to each pixel.
-    fn looks(&self, scene: &impl Scene, camera: usize) -> Vec<Option<Look>> {
-        let rows = (0..self.size.y).flat_map(|y| (0..self.size.x).map(move |x| UVec2::new(x, y)));
-        rows.map(|at| scene.look(camera, (at.as_dvec2() + 0.5) * self.step - 0.5)).collect()
-    }
-
-    /// Adds the colours of a camera, whose pictures have `source` pixels.
-    fn fill(
-        &mut self,
-        looks: &[Option<Look>],
-        source: UVec2,
-        tint: Vec3,
-        picture: Option<&Picture>,
-    ) {
-        let width = self.size.x as usize;
-        let source = source.as_dvec2();
-        let seen = looks.iter().flatten().filter(|look| look.weight > 0.0).count();
-        let small = picture.map(|picture| Reduced::new(picture, seen));
-        let cell = |look: &Look| (look.place * CELLS / source).floor();
-        for (at, look) in looks.iter().enumerate() {
-            let Some(look) = look.as_ref().filter(|look| look.weight > 0.0) else { continue };
-            let colour = if let Some(small) = &small {
-                small.at(look.place / source).lerp(tint, OVER_PICTURE)
-            } else {
-                let right = looks.get(at + 1).filter(|_| (at + 1) % width != 0);
-                let next = [right, looks.get(at + width)].into_iter().flatten().flatten();
-                let line = { next }.any(|next| cell(next) != cell(look));
-                tint * if line { LINE } else { 1.0 }
-            };
-            let weight = look.weight as f32;
-            self.colours[at] += colour * weight;
-            self.weights[at] += weight;
-            self.counts[at] += 1;
-        }
-    }
-
-    /// Returns the colour of a pixel without the labels.
-    fn pixel(&self, at: usize) -> Vec3 {
-        let (line, opacity) = self.lines[at];
-        let below = if self.counts[at] > 0 {
-            let pale = PALE[0] * f32::from(self.counts[at] - 1);
-            (self.colours[at] / self.weights[at]).lerp(Vec3::splat(255.0), pale.min(PALE[1]))
-        } else {
-            Vec3::ZERO
-        };
-        line + below * (1.0 - opacity)
     }
 }
 

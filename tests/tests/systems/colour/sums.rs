@@ -8,8 +8,8 @@ use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::homography::Homography;
 use panoweave::io::picture::Picture;
-use panoweave::ops::colour::{GammaTable, Overlaps, Summing};
-use panoweave::ops::stitch::{Colours, Power, StitchError, StitchOptions, stitch_with_table};
+use panoweave::ops::colour::{Overlaps, Summing};
+use panoweave::ops::stitch::{Colours, Lookup, StitchError, StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{Pixels, Raster};
@@ -347,17 +347,17 @@ fn frames_that_do_not_go_together_are_refused() {
     };
     let a = PixelFormat::Nv12(encodings()[0]);
     let rgba = PixelFormat::Rgba8;
-    let found = sums(&frame(size, a), &frame(uvec2(5, 4), a));
-    assert!(matches!(found, Err(StitchError::SourceSize { side: "right", .. })), "{found:?}");
-    let found = sums(&frame(uvec2(4, 3), rgba), &frame(size, rgba));
-    assert!(matches!(found, Err(StitchError::SourceSize { side: "left", .. })), "{found:?}");
+    let says = |found: Result<ColourSums, StitchError>, text| {
+        crate::malformed::assert_says(found.unwrap_err(), text);
+    };
+    assert_says(sums(&frame(size, a), &frame(uvec2(5, 4), a)), "the right picture is");
+    assert_says(sums(&frame(uvec2(4, 3), rgba), &frame(size, rgba)), "the left picture is");
     let halved = DeviceFrame::Nv12 {
         y: Image::new(stream.device(), 5, 3).unwrap(),
         uv: Image::new(stream.device(), 2, 2).unwrap(),
         encoding: encodings()[0],
     };
-    let found = sums(&frame(size, a), &halved);
-    assert!(matches!(found, Err(StitchError::Chroma { which: "right" })), "{found:?}");
+    assert_says(sums(&frame(size, a), &halved), "the right frame's chroma plane");
 }
 
 /// Launches the kernel that fills the gamma table `table` for the colour corrections of both cameras.
@@ -417,33 +417,25 @@ fn table_is_rebuilt_when_colours_change() {
         let warp = DeviceWarp::upload(&stream, &looking_straight(size)).unwrap();
         let hundred = vec![Rgba8::opaque(100, 100, 100); 16];
         let picture = Image::from_slice(&stream, 4, 4, &hundred).unwrap();
-        let mut table = GammaTable::new(&device).unwrap();
-        let stitched = |[left, right]: [Colour; 2], table: &mut GammaTable| {
+        let stitched = |[left, right]: [Colour; 2]| {
             let mut out = Image::new(&device, 4, 4).unwrap();
             let options = StitchOptions {
                 colours: Colours::of([left, right]),
-                power: Power::Table,
+                lookup: Lookup::GammaTable,
                 ..StitchOptions::default()
             };
-            stitch_with_table(
-                &stream,
-                &[(&picture).into(), (&picture).into()],
-                &warp,
-                &options,
-                table,
-                &mut out,
-            )
-            .unwrap();
+            let frames = [(&picture).into(), (&picture).into()];
+            stitch(&stream, &frames, &warp, &options, &mut out).unwrap();
             out.download(&stream).unwrap()[5].r
         };
-        assert_eq!(stitched(grey(0.5), &mut table), 50);
+        assert_eq!(stitched(grey(0.5)), 50);
         let [darker, half] = [grey(0.3)[0], grey(0.5)[0]];
-        assert_eq!(stitched([darker, half], &mut table), 40, "{device}: not rebuilt for the left");
-        assert_eq!(stitched([half, half], &mut table), 50, "{device}: not rebuilt");
-        assert_eq!(stitched([half, darker], &mut table), 40, "{device}: not rebuilt for the right");
+        assert_eq!(stitched([darker, half]), 40, "{device}: not rebuilt for the left");
+        assert_eq!(stitched([half, half]), 50, "{device}: not rebuilt");
+        assert_eq!(stitched([half, darker]), 40, "{device}: not rebuilt for the right");
         let bent = Colour { gamma: 1.5, ..half };
-        assert!(stitched([half, bent], &mut table) < 40, "{device}: not rebuilt for a gamma");
-        assert_eq!(stitched(grey(0.5), &mut table), 50, "{device}: not rebuilt to what it was");
+        assert!(stitched([half, bent]) < 40, "{device}: not rebuilt for a gamma");
+        assert_eq!(stitched(grey(0.5)), 50, "{device}: not rebuilt to what it was");
     }
 }
 

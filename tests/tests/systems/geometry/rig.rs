@@ -7,7 +7,7 @@ use glam::{DVec2, DVec3, UVec2};
 use panoweave::device::Device;
 use panoweave::geometry::rig::{ModelName, Rig, RigError};
 use panoweave::geometry::{Geometry, Vignetting};
-use panoweave::warp::{DeviceWarp, PlaneError, RenderError};
+use panoweave::warp::DeviceWarp;
 use panoweave_tests::data;
 use proptest::prelude::*;
 use shared_types::warp::{Camera, Lens, Projection};
@@ -264,7 +264,7 @@ fn three_cameras_a_homography_figures_and_a_crop_come_back_unchanged() {
     assert_eq!(DeviceWarp::render(&stream, &geometry).unwrap().sources().len(), 3);
     let cameras = vec![geometry.cameras[0]; 17];
     let error = DeviceWarp::render(&stream, &Geometry { cameras, ..geometry }).unwrap_err();
-    assert_variant!(error, RenderError::Plane(PlaneError::Cameras { found: 17 }));
+    assert!(error.to_string().contains("17"), "{error}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use panoweave::frame::{
 use panoweave::live::{
     ColourOptions, ExternalFrame, FailureOptions, LiveError, LiveOptions, Stitcher, Submitted,
 };
-use panoweave::ops::stitch::{Colours, Power, StitchOptions, stitch};
+use panoweave::ops::stitch::{Colours, Lookup, StitchOptions, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::live::{
     CANVAS, FRAME, SOURCE, STILL, device_warp, frame, stamp, stitcher, waiting,
@@ -62,17 +62,17 @@ fn expected(
 fn panoramas_are_those_of_a_single_stitch_in_order_and_none_is_missing() {
     let nv12 = PixelFormat::Nv12(YuvEncoding::default());
     for device in panoweave_devices() {
-        for (input, output, power) in [
-            (PixelFormat::Rgba8, PixelFormat::Rgba8, Power::Fast),
-            (nv12, nv12, Power::Fast),
-            (nv12, PixelFormat::Rgba8, Power::Exact),
-            (PixelFormat::Rgba8, nv12, Power::Table),
+        for (input, output, lookup) in [
+            (PixelFormat::Rgba8, PixelFormat::Rgba8, Lookup::GammaTable),
+            (nv12, nv12, Lookup::Mesh),
+            (nv12, PixelFormat::Rgba8, Lookup::Planes),
+            (PixelFormat::Rgba8, nv12, Lookup::Mesh),
         ] {
             let colour = |gain| Colour { gain: Vec3::splat(gain), gamma: 0.9, ..Colour::IDENTITY };
             let (left, right) = (colour(1.2), colour(0.8));
             let stitch = StitchOptions {
                 colours: Colours::of([left, right]),
-                power,
+                lookup,
                 flip: true,
                 edge_boost: true,
                 ..StitchOptions::default()

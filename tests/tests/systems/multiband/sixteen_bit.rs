@@ -3,8 +3,8 @@
 use glam::UVec2;
 use panoweave::device::{Device, Image, Stream};
 use panoweave::io::picture::{Picture, Rgba16};
-use panoweave::ops::multiband::{Multiband, MultibandError};
-use panoweave::ops::stitch::{StitchError, stitch_images};
+use panoweave::ops::multiband::Multiband;
+use panoweave::ops::stitch::stitch_images;
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::Pixels;
@@ -111,7 +111,7 @@ fn wrong_sizes_are_errors() {
     let size = scene.output.size;
     submit(&images, size).unwrap();
     let error = submit(&images[..1], size).unwrap_err();
-    assert!(matches!(error, MultibandError::Stitch(StitchError::Cameras { .. })), "{error}");
+    assert!(error.to_string().contains("1 frames or colours were passed"), "{error}");
     let error = submit(&images, size + 1).unwrap_err();
-    assert!(matches!(error, MultibandError::Stitch(StitchError::OutputSize { .. })), "{error}");
+    assert!(error.to_string().contains("the output is"), "{error}");
 }

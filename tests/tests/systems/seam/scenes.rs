@@ -6,10 +6,11 @@ use std::path::Path;
 
 use glam::UVec2;
 use panoweave::device::Device;
+use panoweave::frame::FrameView;
 use panoweave::geometry::homography::Homography;
 use panoweave::io::picture::Picture;
 use panoweave::ops::colour::Colours;
-use panoweave::ops::seam::{SeamOptions, seamed_pictures};
+use panoweave::ops::seam::{SeamOptions, seamed};
 use panoweave::ops::stitch::{StitchOptions, Vignettes, stitch_pictures};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::{by_planes, data, matched_pictures, panoweave_devices};
@@ -94,7 +95,9 @@ fn check_photos(scene: &str, left: &str, least: f64) {
         let options = StitchOptions { colours: Colours::of([left, right]), ..by_planes() };
         let [l, r] = &pictures;
         let seam = SeamOptions::default();
-        let seamed = seamed_pictures(&stream, &[l, r], &warp, &options, seam).unwrap().0;
+        let images = [l, r].map(|picture| picture.upload(&stream).unwrap());
+        let frames = images.each_ref().map(FrameView::from);
+        let seamed = seamed(&stream, &warp, &frames, options.colours, seam).unwrap().0;
         let on_host = warp.download(&stream).unwrap();
         assert_eq!(check(&on_host, &seamed.download(&stream).unwrap()), 0, "{scene} on {device}");
         let show = |warp: &DeviceWarp| stitch_pictures(&stream, &[l, r], warp, &options).unwrap();

@@ -1,5 +1,5 @@
-//! Tests of stitches with the lookup `planes`, for every pixel format and every method to compute the gamma. They
-//! compare the panoramas with the specification's formula in f64, and the GPU with the CPU.
+//! Tests of stitches of two cameras by planes, for every pixel format and every method to compute the gamma. They compare
+//! the panoramas with the specification's formula in f64.
 
 use glam::{UVec2, Vec3, uvec2};
 use kernels_gpu::stitch::GammaTable as BuildTable;
@@ -8,18 +8,13 @@ use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, FrameViewMut, PixelFormat, Range, YuvEncoding, YuvMatrix,
 };
-use panoweave::geometry::rig::Rig;
-use panoweave::io::picture::Picture;
-use panoweave::ops::colour::GammaTable;
-use panoweave::ops::stitch::{
-    Colours, Power, StitchError, StitchOptions, Vignettes, stitch, stitch_pictures,
-};
+use panoweave::ops::stitch::{Colours, Lookup, StitchOptions, Vignettes, stitch};
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::oracle::{self, Grade};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{DevicePlanes, Pixels, Raster, chroma_size};
-use panoweave_tests::{by_planes, gpu, panoweave_devices};
-use shared_types::colour::{TABLE_BLOCK, TABLE_LEN};
+use panoweave_tests::{by_planes, panoweave_devices};
+use shared_types::colour::{TABLE_BLOCK, TABLE_LEN, TableEntry};
 use shared_types::photometry::Vignette;
 use shared_types::stitch::{BLOCK, Colour, StitchParams};
 use shared_types::{Chroma, Rgba8};
@@ -56,16 +51,15 @@ struct Case {
     padding: [u64; 5],
 }
 
-/// The method by which a kernel applies the gamma.
+/// The method by which a kernel applies the gamma. The kernel with a table is for RGBA only.
 #[derive(Clone, Copy, Debug)]
 enum Gamma {
-    Linear,
     Exact,
     Fast,
     Table,
 }
 
-const GAMMAS: [Gamma; 4] = [Gamma::Linear, Gamma::Exact, Gamma::Fast, Gamma::Table];
+const GAMMAS: [Gamma; 3] = [Gamma::Exact, Gamma::Fast, Gamma::Table];
 
 /// Returns every combination of matrix and range.
 fn encodings() -> [YuvEncoding; 4] {
@@ -125,15 +119,15 @@ impl Case {
         Self { size: canvas, output, sources, planes, params, padding }
     }
 
-    /// Returns the case for kernels of type `gamma`. If the type is `Linear`, sets both gammas to 1, because these
-    /// kernels ignore gammas.
+    /// Returns the case for kernels of type `gamma`: a table is for RGBA, and the library uses other kernels for a
+    /// shoulder.
     fn of(mut self, gamma: Gamma) -> Self {
-        if let Gamma::Linear = gamma {
-            (self.params.left.gamma, self.params.right.gamma) = (1.0, 1.0);
-        }
         if let Gamma::Table = gamma {
-            // The library uses other kernels for a shoulder.
             (self.params.left.shoulder, self.params.right.shoulder) = (0.0, 0.0);
+            self.output = PixelFormat::Rgba8;
+            self.sources = self
+                .sources
+                .map(|source| Raster::noise(&mut Random::new(9), source.size, self.output));
         }
         self
     }
@@ -212,56 +206,47 @@ fn launch(
     let encoding = |format: FrameFormat| format.pixels.encoding().unwrap_or_default();
     let decode = encoding(left.format()).to_rgb();
     let encode = encoding(out.format()).from_rgb();
-    let params = StitchParams { decode, encode, ..params };
+    let exact = matches!(gamma, Gamma::Exact).into();
+    let params = StitchParams { decode, encode, exact, ..params };
     let cell = if let FrameViewMut::Nv12(..) = out { 2 } else { 1 };
     let config = LaunchConfig::cover(size.x.div_ceil(cell), size.y.div_ceil(cell), BLOCK);
     let [planes_left, planes_right] = planes.cameras();
     macro_rules! launch {
-        ($kernel:ident, $left:ident, $right:ident, $out:ident $(, $table:ident)?) => {
-            stream.launch(
-                &config,
-                &kernels::$kernel {
-                    left: $left,
-                    right: $right,
-                    planes_left,
-                    planes_right,
-                    $($table: $table.view(),)?
-                    params,
-                    out: $out,
-                },
-            )
-        };
-    }
-    macro_rules! launch_one_of {
-        ($l:ident $r:ident $out:ident: $linear:ident $exact:ident $fast:ident $by_table:ident) => {
-            match gamma {
-                Gamma::Linear => launch!($linear, $l, $r, $out),
-                Gamma::Exact => launch!($exact, $l, $r, $out),
-                Gamma::Fast => launch!($fast, $l, $r, $out),
-                Gamma::Table => {
-                    let mut table = GammaTable::new(stream.device()).unwrap();
-                    table.update(stream, params.left, params.right).unwrap();
-                    launch!($by_table, $l, $r, $out, table)
-                }
-            }
-        };
+        ($kernel:ident, $left:ident, $right:ident, $out:ident $(, $table:ident)?) => {{
+            let (left, right, out) = ($left, $right, $out);
+            let kernel = kernels::$kernel {
+                left,
+                right,
+                planes_left,
+                planes_right,
+                $(table: $table.view(),)?
+                params,
+                out,
+            };
+            stream.launch(&config, &kernel)
+        }};
     }
     use {FrameView as In, FrameViewMut as Out};
     match (left, right, out) {
-        (In::Rgba8(l), In::Rgba8(r), Out::Rgba8(o)) => launch_one_of!(l r o:
-            StitchPlanesLinear StitchPlanesExact StitchPlanesFast StitchPlanesTable),
-        (In::Nv12(l, _), In::Nv12(r, _), Out::Nv12(o, _)) => launch_one_of!(l r o:
-            StitchPlanesNv12Linear StitchPlanesNv12Exact StitchPlanesNv12Fast
-            StitchPlanesNv12Table),
-        (In::Nv12(l, _), In::Nv12(r, _), Out::Rgba8(o)) => launch_one_of!(l r o:
-            StitchPlanesNv12Rgba8Linear StitchPlanesNv12Rgba8Exact StitchPlanesNv12Rgba8Fast
-            StitchPlanesNv12Rgba8Table),
-        (In::Rgba8(l), In::Rgba8(r), Out::Nv12(o, _)) => launch_one_of!(l r o:
-            StitchPlanesRgba8Nv12Linear StitchPlanesRgba8Nv12Exact StitchPlanesRgba8Nv12Fast
-            StitchPlanesRgba8Nv12Table),
+        (In::Rgba8(l), In::Rgba8(r), Out::Rgba8(o)) if matches!(gamma, Gamma::Table) => {
+            let table = table(stream, params.left, params.right);
+            launch!(StitchGammaTable, l, r, o, table)
+        }
+        (In::Rgba8(l), In::Rgba8(r), Out::Rgba8(o)) => launch!(StitchPlanesRgba8, l, r, o),
+        (In::Nv12(l, _), In::Nv12(r, _), Out::Nv12(o, _)) => launch!(StitchPlanesNv12, l, r, o),
+        (In::Nv12(l, _), In::Nv12(r, _), Out::Rgba8(o)) => launch!(StitchPlanesNv12Rgba8, l, r, o),
+        (In::Rgba8(l), In::Rgba8(r), Out::Nv12(o, _)) => launch!(StitchPlanesRgba8Nv12, l, r, o),
         _ => unreachable!("both pictures have one format"),
     }
     .unwrap();
+}
+
+/// Builds a gamma table.
+fn table(stream: &Stream, left: Colour, right: Colour) -> Buffer<TableEntry> {
+    let mut table = Buffer::new(stream.device(), TABLE_LEN).unwrap();
+    let build = BuildTable { left, right, table: table.view_mut() };
+    stream.launch(&LaunchConfig::cover(TABLE_LEN, 1, [TABLE_BLOCK, 1]), &build).unwrap();
+    table
 }
 
 /// Checks random cases on one device: one case for each of `seeds` and each method in [`GAMMAS`]. `most` is the maximum
@@ -292,27 +277,12 @@ fn larger_random_maps_are_within_one_level_of_f64() {
 }
 
 #[test]
-fn gpu_and_cpu_agree_on_random_maps() {
-    let [cpu, gpu] = [Some(Device::simulator()), gpu()];
-    let (Some(cpu), Some(gpu)) = (cpu, gpu) else { return };
-    let streams = [cpu, gpu].map(|device| device.stream().unwrap());
-    for gamma in GAMMAS {
-        for seed in 0..300 {
-            let case = Case::random(seed, 65).of(gamma);
-            let [on_cpu, on_gpu] = streams.each_ref().map(|stream| case.run(stream, gamma));
-            let levels = on_cpu.largest_difference(&on_gpu);
-            assert!(levels <= 1, "{gamma:?}, seed {seed}: {levels} levels");
-        }
-    }
-}
-
-#[test]
 fn a_hundred_runs_are_identical() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         for seed in 4..8 {
-            let case = Case::random(seed, 100);
             for gamma in GAMMAS {
+                let case = Case::random(seed, 100).of(gamma);
                 let first = case.run(&stream, gamma);
                 for _ in 1..100 {
                     assert!(case.run(&stream, gamma) == first, "{device}, seed {seed}, {gamma:?}");
@@ -348,12 +318,7 @@ fn a_table_errs_where_the_curve_bends_and_no_more() {
         let stream = device.stream().unwrap();
         for &(gain, gamma) in &cases {
             let colour = Colour { gain: Vec3::splat(gain), gamma, ..Colour::IDENTITY };
-            let (left, right) = (colour, colour);
-            let mut table = Buffer::new(&device, TABLE_LEN).unwrap();
-            let build = BuildTable { left, right, table: table.view_mut() };
-            let config = LaunchConfig::cover(TABLE_LEN, 1, [TABLE_BLOCK, 1]);
-            stream.launch(&config, &build).unwrap();
-            let entries = table.download(&stream).unwrap();
+            let entries = table(&stream, colour, colour).download(&stream).unwrap();
             let mut worst = 0.0_f64;
             for at in 0..=255 * 256 {
                 let level = f64::from(at) / 256.0;
@@ -389,7 +354,7 @@ fn nv12_through_an_identity_is_unchanged() {
                 let planes = left_alone(size, |x, y| [x as f32, y as f32]);
                 let case = case(&picture, size, planes, PixelFormat::Nv12(encoding));
                 assert!(
-                    case.run(&stream, Gamma::Linear) == picture,
+                    case.run(&stream, Gamma::Exact) == picture,
                     "{device}, {size}, {encoding:?}"
                 );
             }
@@ -397,86 +362,27 @@ fn nv12_through_an_identity_is_unchanged() {
     }
 }
 
-/// Published colour bars: the encoding, the amplitude of the colours (1 or 0.75), and the levels Y, Cb and Cr of white,
-/// yellow, cyan, green, magenta, red, blue and black. In full range, the extreme chroma values would be 0.5 and 255.5,
-/// which are stored as 1 and 255.
-type Bars = (YuvEncoding, f32, [[u8; 3]; 8]);
+/// Published colour bars, a line for each: the encoding, the amplitude of the colours (1 or 0.75), and the levels Y, Cb
+/// and Cr of white, yellow, cyan, green, magenta, red, blue and black. In full range, the extreme chroma values would be
+/// 0.5 and 255.5, which are stored as 1 and 255.
+const BARS: &str = "\
+hd 1 235 128 128 219 16 138 188 154 16 173 42 26 78 214 230 63 102 240 32 240 118 16 128 128
+hd 0.75 180 128 128 168 44 136 145 147 44 133 63 52 63 193 204 51 109 212 28 212 120 16 128 128
+sd 1 235 128 128 210 16 146 170 166 16 145 54 34 106 202 222 81 90 240 41 240 110 16 128 128
+sd 0.75 180 128 128 162 44 142 131 156 44 112 72 58 84 184 198 65 100 212 35 212 114 16 128 128
+jpeg 1 255 128 128 226 1 149 179 171 1 150 44 21 105 212 235 76 85 255 29 255 107 0 128 128";
 
-fn bars() -> [Bars; 5] {
+/// Returns the encoding, the amplitude and the levels of a line of [`BARS`].
+fn bars(line: &str) -> (YuvEncoding, f32, Vec<[u8; 3]>) {
+    let words: Vec<_> = line.split(' ').collect();
     let [sd, jpeg, hd, _] = encodings();
-    let (grey, black) = ([180, 128, 128], [16, 128, 128]);
-    [
-        (
-            hd,
-            1.0,
-            [
-                [235, 128, 128],
-                [219, 16, 138],
-                [188, 154, 16],
-                [173, 42, 26],
-                [78, 214, 230],
-                [63, 102, 240],
-                [32, 240, 118],
-                black,
-            ],
-        ),
-        (
-            hd,
-            0.75,
-            [
-                grey,
-                [168, 44, 136],
-                [145, 147, 44],
-                [133, 63, 52],
-                [63, 193, 204],
-                [51, 109, 212],
-                [28, 212, 120],
-                black,
-            ],
-        ),
-        (
-            sd,
-            1.0,
-            [
-                [235, 128, 128],
-                [210, 16, 146],
-                [170, 166, 16],
-                [145, 54, 34],
-                [106, 202, 222],
-                [81, 90, 240],
-                [41, 240, 110],
-                black,
-            ],
-        ),
-        (
-            sd,
-            0.75,
-            [
-                grey,
-                [162, 44, 142],
-                [131, 156, 44],
-                [112, 72, 58],
-                [84, 184, 198],
-                [65, 100, 212],
-                [35, 212, 114],
-                black,
-            ],
-        ),
-        (
-            jpeg,
-            1.0,
-            [
-                [255, 128, 128],
-                [226, 1, 149],
-                [179, 171, 1],
-                [150, 44, 21],
-                [105, 212, 235],
-                [76, 85, 255],
-                [29, 255, 107],
-                [0, 128, 128],
-            ],
-        ),
-    ]
+    let encoding = match words[0] {
+        "hd" => hd,
+        "sd" => sd,
+        _ => jpeg,
+    };
+    let levels: Vec<u8> = words[2..].iter().map(|level| level.parse().unwrap()).collect();
+    (encoding, words[1].parse().unwrap(), levels.as_chunks().0.to_vec())
 }
 
 #[test]
@@ -486,7 +392,7 @@ fn colour_bars_have_their_published_levels() {
     let planes = || left_alone(size, |x, _| [(x / 2 * 2) as f32 + 0.5, 0.5]);
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        for (encoding, share, bars) in bars() {
+        for (encoding, share, bars) in BARS.lines().map(bars) {
             let bar = |i: usize| i % 16 / 2;
             // The three bits of a bar state whether red, green and blue are on. The bars are white, yellow, cyan,
             // green, magenta, red, blue and black.
@@ -503,10 +409,10 @@ fn colour_bars_have_their_published_levels() {
             // 75 % of 255 is not a whole number, so use pictures with full levels and a gain of 0.75.
             let mut case = case(&coloured(255), size, planes(), PixelFormat::Nv12(encoding));
             case.params.left.gain = Vec3::splat(share);
-            assert_eq!(case.run(&stream, Gamma::Linear), levels, "{device}, {encoding:?}");
+            assert_eq!(case.run(&stream, Gamma::Exact), levels, "{device}, {encoding:?}");
             let case = self::case(&levels, size, planes(), PixelFormat::Rgba8);
             let (found, colours) =
-                (case.run(&stream, Gamma::Linear), coloured((share * 255.0) as u8));
+                (case.run(&stream, Gamma::Exact), coloured((share * 255.0) as u8));
             // The published levels are rounded. An error of half a level in each of Y, Cb and Cr changes blue by up to
             // two levels.
             let (Pixels::Rgba8(found), Pixels::Rgba8(colours)) = (&found.pixels, &colours.pixels)
@@ -520,39 +426,6 @@ fn colour_bars_have_their_published_levels() {
 }
 
 #[test]
-fn panoramas_of_gpu_and_cpu_agree_at_home_size() {
-    let Some(gpu) = gpu() else { return };
-    let geometry = Rig::parse(include_str!("../../../../rigs/home.toml"), "rigs/home.toml")
-        .unwrap()
-        .geometry()
-        .unwrap();
-    let mut random = Random::new(1);
-    let pictures = [0, 1].map(|i| {
-        let size = geometry.cameras[i].size;
-        let mut picture = Picture::filled(size.x, size.y, Rgba8::BLACK);
-        for (at, pixel) in picture.pixels_mut().iter_mut().enumerate() {
-            let (x, y) = (at as u32 % size.x, at as u32 / size.x);
-            let noise = random.bits() as u8 & 31;
-            *pixel = Rgba8::opaque((x >> 4) as u8 ^ noise, (y >> 3) as u8, (x + y) as u8 ^ noise);
-        }
-        picture
-    });
-    let colour = |gain, gamma| Colour { gain: Vec3::splat(gain), gamma, ..Colour::IDENTITY };
-    for power in [Power::Exact, Power::Fast, Power::Table] {
-        let (left, right) = (colour(1.2, 0.85), colour(0.8, 1.15));
-        let options = StitchOptions { colours: Colours::of([left, right]), power, ..by_planes() };
-        let [a, b] = [&Device::simulator(), &gpu].map(|device| {
-            let stream = device.stream().unwrap();
-            let warp = DeviceWarp::render(&stream, &geometry).unwrap();
-            stitch_pictures(&stream, &[&pictures[0], &pictures[1]], &warp, &options).unwrap()
-        });
-        let (largest, psnr) = oracle::compare(a.pixels(), b.pixels());
-        println!("{gpu} against the CPU, {power:?}: at most {largest} level, PSNR {psnr:.1} dB");
-        assert!(largest <= 1 && psnr >= 60.0, "{power:?}: {largest} levels, {psnr} dB");
-    }
-}
-
-#[test]
 fn missing_planes_count_as_weight_zero() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
@@ -561,7 +434,7 @@ fn missing_planes_count_as_weight_zero() {
         let small = DevicePlanes::upload(&stream, UVec2::ONE, &small, [0; 2]);
         let [planes_left, planes_right] = small.cameras();
         let mut out = Image::new(&device, 3, 2).unwrap();
-        let kernel = kernels_gpu::stitch::planes::StitchPlanesLinear {
+        let kernel = kernels_gpu::stitch::planes::StitchPlanesRgba8 {
             left: picture.view(),
             right: picture.view(),
             planes_left,
@@ -597,7 +470,7 @@ fn nothing_is_written_where_chroma_is_missing() {
             UVec2::ONE,
             size,
         ];
-        for gamma in GAMMAS {
+        for gamma in [Gamma::Exact, Gamma::Fast] {
             for bad in wrong {
                 for [left, right, out] in
                     [[bad, whole, whole], [whole, bad, whole], [whole, whole, bad]]
@@ -627,8 +500,9 @@ fn nothing_is_written_where_chroma_is_missing() {
     }
 }
 
+/// Every lookup of two frames is within its error of the formula. Lookups that do not support a case use planes.
 #[test]
-fn the_library_launches_the_kernel_for_the_formats() {
+fn every_lookup_is_near_the_formula() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         for seed in 0..32 {
@@ -641,34 +515,42 @@ fn the_library_launches_the_kernel_for_the_formats() {
             let sources = case.sources.each_ref().map(|source| source.size);
             let warp = Warp::new(case.size, sources, case.planes.clone()).unwrap();
             let warp = DeviceWarp::upload(&stream, &warp).unwrap();
-            for gamma in GAMMAS {
-                let case = case.clone().of(gamma);
-                let StitchParams { left, right, flip, edge_boost, .. } = case.params;
-                let StitchParams { left_vignette, right_vignette, .. } = case.params;
-                let linear = left.gamma == 1.0 && right.gamma == 1.0;
-                let has_vignettes = [left_vignette, right_vignette] != [Vignette::NONE; 2];
-                let (power, gamma) = match gamma {
-                    Gamma::Table if has_vignettes => (Power::Table, Gamma::Exact),
-                    Gamma::Table => (Power::Table, gamma),
-                    Gamma::Exact if !linear => (Power::Exact, gamma),
-                    Gamma::Fast if !linear => (Power::Fast, gamma),
-                    _ => (Power::Exact, Gamma::Linear),
-                };
-                let (flip, edge_boost) = (flip != 0, edge_boost != 0);
+            for lookup in [
+                Lookup::Planes,
+                Lookup::TexturedPlanes,
+                Lookup::HardwareBilinear,
+                Lookup::GammaTable,
+            ] {
+                let StitchParams { left, right, left_vignette, right_vignette, .. } = case.params;
                 let options = StitchOptions {
                     colours: Colours::of([left, right]),
                     vignettes: Vignettes::of([left_vignette, right_vignette]),
-                    power,
-                    flip,
-                    edge_boost,
-                    ..by_planes()
+                    flip: case.params.flip != 0,
+                    edge_boost: case.params.edge_boost != 0,
+                    lookup,
+                    ..StitchOptions::default()
                 };
                 let [l, r] = case.sources.each_ref().map(|source| source.upload(&stream, 8));
                 let format = FrameFormat { size: case.size, pixels: case.output };
                 let mut out = DeviceFrame::new(&device, format).unwrap();
                 stitch(&stream, &[(&l).into(), (&r).into()], &warp, &options, &mut out).unwrap();
                 let found = Raster::download(&stream, &out);
-                assert!(found == case.run(&stream, gamma), "{device}, seed {seed}, {gamma:?}");
+                let rgba = [case.sources[0].format().pixels, case.output];
+                let varies = rgba == [PixelFormat::Rgba8; 2];
+                let plain = left.shoulder == 0.0 && right.shoulder == 0.0;
+                let unvignetted = [left_vignette, right_vignette] == [Vignette::NONE; 2];
+                let (grade, most): (Grade, _) = match lookup {
+                    Lookup::GammaTable if varies && plain && unvignetted => {
+                        (oracle::grade_cut_off, case.table_error())
+                    }
+                    // The filter weights have 8 bits. A gain and a power of 0.45 multiply the error.
+                    Lookup::HardwareBilinear if varies => continue,
+                    _ => (oracle::grade_pixel, 0.0),
+                };
+                let sources = case.sources.each_ref();
+                let exact = oracle::stitch(case.size, sources, &case.planes, &case.params, grade);
+                let worst = oracle::worst(&found, &exact);
+                assert!(worst <= most + 0.51, "{device}, seed {seed}, {lookup:?}: {worst}");
             }
         }
     }
@@ -701,8 +583,10 @@ fn frames_that_do_not_go_together_are_refused() {
             ("right", try_to(&good, &bad(), frame(size, rgba))),
             ("output", try_to(&good, &good, bad())),
         ] {
-            let StitchError::Chroma { which } = error else { panic!("{error}") };
-            assert_eq!(which, expected);
+            assert!(
+                error.to_string().contains(&format!("the {expected} frame's chroma plane")),
+                "{error}"
+            );
         }
     }
     let small = frame(uvec2(6, 3), a);
@@ -710,9 +594,8 @@ fn frames_that_do_not_go_together_are_refused() {
         ("left", try_to(&small, &good, frame(size, a))),
         ("right", try_to(&good, &small, frame(size, a))),
     ] {
-        let StitchError::SourceSize { side, .. } = error else { panic!("{error}") };
-        assert_eq!(side, expected);
+        assert!(error.to_string().contains(&format!("the {expected} picture is")), "{error}");
     }
     let error = try_to(&good, &good, frame(uvec2(5, 4), rgba));
-    assert!(matches!(error, StitchError::OutputSize { .. }), "{error}");
+    assert!(error.to_string().contains("the output is 5×4 pixels"), "{error}");
 }

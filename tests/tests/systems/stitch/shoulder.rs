@@ -2,15 +2,12 @@
 //! of one level, so that the results depend only on the levels. The expected levels follow from the formula in f64.
 
 use glam::{UVec2, Vec3, uvec2};
-use panoweave::device::{Device, Stream};
+use panoweave::device::Stream;
 use panoweave::frame::{
     DeviceFrame, FrameFormat, FrameView, PixelFormat, Range, YuvEncoding, YuvMatrix,
 };
-use panoweave::ops::stitch::{
-    CamerasOptions, Colours, Covers, Lookup, Power, StitchError, StitchOptions, stitch,
-    stitch_cameras,
-};
-use panoweave::warp::{DeviceMesh, DeviceWarp, MESH_ERROR, Mesh, Plane, Warp};
+use panoweave::ops::stitch::{Colours, Covers, Lookup, StitchOptions, stitch};
+use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::raster::{Pixels, Raster, chroma_size};
 use panoweave_tests::{oracle, panoweave_devices};
 use shared_types::stitch::Colour;
@@ -176,23 +173,18 @@ fn formats() -> impl Iterator<Item = [PixelFormat; 2]> {
 
 #[test]
 fn every_stitch_keeps_highlights() {
-    let ways = || {
-        let powers = [Power::Exact, Power::Fast, Power::Table];
-        let ways =
-            Lookup::ALL.into_iter().flat_map(move |lookup| powers.map(|power| (lookup, power)));
-        ways.flat_map(|(lookup, power)| [1.0, 0.8].map(|gamma| (lookup, power, gamma)))
-    };
+    let ways =
+        || Lookup::ALL.into_iter().flat_map(|lookup| [1.0, 0.8].map(|gamma| (lookup, gamma)));
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         for (cameras, formats) in [2, 5].into_iter().flat_map(|c| formats().map(move |f| (c, f))) {
-            for (lookup, power, gamma) in ways() {
+            for (lookup, gamma) in ways() {
                 let colours = colours(cameras, gamma);
-                let options = StitchOptions { colours, lookup, power, ..StitchOptions::default() };
+                let options = StitchOptions { colours, lookup, ..StitchOptions::default() };
                 let off = worst(&stream, cameras, formats, &options);
-                // Half a step, and the error of `Power::Fast`.
+                // Half a step, and the error of a fast power.
                 let most = 0.5 * step(formats[1]) + 0.02;
-                let case =
-                    format!("{device}, {cameras} cameras, {formats:?}, {lookup:?}, {power:?}");
+                let case = format!("{device}, {cameras} cameras, {formats:?}, {lookup:?}");
                 assert!(off <= most, "{case}, {gamma}: {off} levels");
             }
         }
@@ -241,22 +233,6 @@ fn shoulders_that_cannot_be_are_refused() {
         let colours = Colours::of([Colour::IDENTITY, Colour { shoulder, ..Colour::IDENTITY }]);
         let options = StitchOptions { colours, ..StitchOptions::default() };
         let error = options.check(2).unwrap_err();
-        assert!(matches!(error, StitchError::Shoulder { side: "right", .. }), "{error}");
+        assert!(error.to_string().contains("the right camera's shoulder is"), "{error}");
     }
-    let stream = Device::simulator().stream().unwrap();
-    let mesh = Mesh::new(&warp(2), MESH_ERROR).unwrap();
-    let mesh = DeviceMesh::upload(&stream, &mesh).unwrap();
-    let pictures = [0, 1].map(|_| frame(&stream, &picture(PixelFormat::Rgba8)));
-    let frames = pictures.each_ref().map(DeviceFrame::view);
-    let format = FrameFormat { size: SIZE, pixels: PixelFormat::Rgba8 };
-    let mut out = DeviceFrame::new(stream.device(), format).unwrap();
-    let colours = [Colour::IDENTITY, Colour { gain: Vec3::splat(1.2), ..Colour::IDENTITY }];
-    let mut stitched = |colours: [Colour; 2]| {
-        stitch_cameras(&stream, &frames, &mesh, &colours, CamerasOptions::default(), &mut out)
-    };
-    let error = stitched(colours.map(Colour::with_shoulder)).unwrap_err();
-    assert!(matches!(error, StitchError::MeshShoulder("right")), "{error}");
-    stitched(colours).unwrap();
-    // A shoulder that changes nothing is no error.
-    stitched([Colour::IDENTITY.with_shoulder(); 2]).unwrap();
 }

@@ -8,7 +8,7 @@ use panoweave::io::picture::{Picture, Rgba16};
 use panoweave::ops::multiband::MultibandOptions;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::{
-    Colours, Covers, Lookup, StitchError, StitchOptions, stitch_images, stitch_pictures,
+    Colours, Covers, Lookup, StitchOptions, stitch_images, stitch_pictures,
 };
 use panoweave::panorama::{PanoramaOptions, stitch_geometry, stitch_warp};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
@@ -252,7 +252,6 @@ fn widened_pictures_agree_with_eight_bits() {
             let colour = Colour { gain: Vec3::new(0.9, 1.3, 1.0), gamma: 0.9, ..Colour::IDENTITY };
             let stitch = StitchOptions {
                 lookup: [Lookup::Planes, Lookup::Cubic][seed as usize / 2 % 2],
-                power: panoweave::ops::stitch::Power::Exact,
                 colours: Colours::of([colour, Colour::IDENTITY]),
                 flip: seed % 3 == 0,
                 edge_boost: seed % 3 == 1,
@@ -319,18 +318,18 @@ fn wrong_sizes_and_colours_are_errors() {
         stitch_pictures(&stream, pictures, &warp, options).unwrap_err()
     };
     let error = stitch(&[&wrong, right], &case.options);
-    assert!(matches!(error, StitchError::SourceSize { side: "left", .. }), "{error}");
+    assert!(error.to_string().contains("the left picture is"), "{error}");
     let error = stitch(&[left], &case.options);
-    assert!(matches!(error, StitchError::Cameras { found: 1, expected: 2 }), "{error}");
+    assert!(error.to_string().contains("there are 2 cameras"), "{error}");
     let colours = Colours::of([Colour { gamma: 0.0, ..Colour::IDENTITY }]);
     let error = stitch(&[left, right], &StitchOptions { colours, ..case.options });
-    assert!(matches!(error, StitchError::Gamma { .. }), "{error}");
+    assert!(error.to_string().contains("the left camera's gamma is 0"), "{error}");
     let images = pictures.iter().map(|picture| picture.upload(&stream).unwrap());
     let images: Vec<_> = images.collect();
     let size = warp.size() + 1;
     let mut out = Image::new(stream.device(), size.x, size.y).unwrap();
     let error = stitch_images(&stream, &images, &warp, &case.options, &mut out).unwrap_err();
-    assert!(matches!(error, StitchError::OutputSize { .. }), "{error}");
+    assert!(error.to_string().contains("the output is"), "{error}");
     let options = PanoramaOptions::default();
     let error = stitch_warp(&stream, &[&wrong, right], &warp, &options).unwrap_err();
     assert!(error.to_string().contains("make a warp for this size"), "{error}");

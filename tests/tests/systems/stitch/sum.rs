@@ -1,15 +1,14 @@
 //! Tests of stitches that add 2 to 16 cameras to sums: more than two cameras by planes, or frames of different formats.
-//! They compare the panoramas with the specification's formula in f64, with the kernels for two cameras, and the GPU
-//! with the CPU.
+//! They compare the panoramas with the specification's formula in f64, and with the kernels for two cameras.
 
 use glam::{UVec2, Vec3, uvec2};
-use panoweave::device::{Device, Stream};
+use panoweave::device::Stream;
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
-use panoweave::ops::stitch::{Colours, Lookup, Power, StitchOptions, Vignettes, stitch};
+use panoweave::ops::stitch::{Colours, Lookup, StitchOptions, Vignettes, stitch};
 use panoweave::warp::{DeviceWarp, MAX_CAMERAS, Plane, Warp};
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::Raster;
-use panoweave_tests::{by_planes, gpu, oracle, panoweave_devices, runs_kernels};
+use panoweave_tests::{by_planes, oracle, panoweave_devices, runs_kernels};
 use shared_types::stitch::Colour;
 use shared_types::warp::UNSEEN;
 
@@ -86,7 +85,6 @@ impl Case {
         let options = StitchOptions {
             colours: Colours::of(colours),
             vignettes: Vignettes::of(vignettes),
-            power: r.pick(&[Power::Exact, Power::Fast, Power::Table]),
             flip: r.below(2) == 1,
             edge_boost: r.below(2) == 1,
             lookup: r.pick(&Lookup::ALL[1..]),
@@ -201,21 +199,6 @@ fn random_cameras_are_within_one_level_of_f64() {
     }
 }
 
-#[test]
-fn gpu_and_cpu_agree_on_many_cameras() {
-    let Some(gpu) = gpu() else { return };
-    let streams = [Device::simulator(), gpu].map(|device| device.stream().unwrap());
-    let mut unlike = 0;
-    for (seed, cameras) in cases(10) {
-        let case = Case::random(1000 + seed, cameras);
-        let [on_cpu, on_gpu] = streams.each_ref().map(|stream| case.run(stream));
-        let levels = on_cpu.largest_difference(&on_gpu);
-        assert!(levels <= 1, "seed {seed}, {cameras} cameras: {levels} levels");
-        unlike += u32::from(levels > 0);
-    }
-    println!("{unlike} panoramas differ by a level");
-}
-
 /// Checks that the sums have the bytes of the kernels for two cameras. A third camera with weight 0 makes the library
 /// use the sums. Either both gammas are 1 or none is, because the kernels for two cameras compute the power of both.
 #[test]
@@ -230,7 +213,6 @@ fn sums_equal_the_stitch_of_two_cameras() {
                 *gamma = if linear { 1.0 } else { 0.7 * gamma.max(0.9) };
             }
             case.options.lookup = Lookup::Planes;
-            case.options.power = [Power::Exact, Power::Fast][seed as usize / 3 % 2];
             let plane = |plane: Plane| case.warp.plane(plane).to_vec();
             let two = Plane::all(2).map(plane).collect::<Vec<_>>();
             let mut three = case.warp.planes().to_vec();
@@ -254,45 +236,28 @@ fn sums_equal_the_stitch_of_two_cameras() {
     }
 }
 
-/// Checks the inputs for which a stitch by the mesh falls back to the sums.
+/// Checks the inputs for which a stitch by the mesh falls back to the sums, with fast powers.
 #[test]
 fn what_a_mesh_cannot_stitch_is_summed() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         for seed in 0..12 {
-            let mut case = Case::random(seed, 3);
-            match seed % 3 {
-                // The frames have different formats.
-                0 => {
-                    let nv12 = PixelFormat::Nv12(YuvEncoding::default());
-                    for (i, source) in case.sources.iter_mut().enumerate() {
-                        let pixels = if i == 1 { nv12 } else { PixelFormat::Rgba8 };
-                        *source = Raster::noise(&mut Random::new(seed), source.size, pixels);
-                    }
-                }
-                // The power is exact, and a gamma is not 1.
-                1 => {
-                    case = case.uniform(seed);
-                    case.options.power = Power::Exact;
-                    case.options.colours[1].gamma = 0.8;
-                }
+            let mut case = Case::random(seed, 3).uniform(seed);
+            case.options.lookup = Lookup::Mesh;
+            let UVec2 { x, y } = case.output.size;
+            if seed % 2 == 0 {
+                // A mesh has no shoulder.
+                let gain = Vec3::splat(1.2);
+                case.options.colours[1] = Colour { gain, gamma: 0.8, shoulder: 1.0 };
+            } else if x.is_multiple_of(2) && y.is_multiple_of(2) {
+                continue;
+            } else {
                 // The panorama is NV12, flipped, and has odd sides.
-                _ => {
-                    case = case.uniform(seed);
-                    case.options.power = Power::Fast;
-                    case.options.flip = true;
-                    case.output.pixels = PixelFormat::Nv12(YuvEncoding::default());
-                    let UVec2 { x, y } = case.output.size;
-                    if x.is_multiple_of(2) && y.is_multiple_of(2) {
-                        continue;
-                    }
-                }
+                case.options.flip = true;
+                case.output.pixels = PixelFormat::Nv12(YuvEncoding::default());
             }
-            let [mesh, planes] = [Lookup::Mesh, Lookup::Planes].map(|lookup| {
-                let options = StitchOptions { lookup, ..case.options };
-                Case { options, ..case.clone() }.run(&stream)
-            });
-            assert!(mesh == planes, "{device}, seed {seed}");
+            let off = oracle::worst(&case.run(&stream), &case.exact());
+            assert!(off < 0.53, "{device}, seed {seed}: {off}");
         }
     }
 }

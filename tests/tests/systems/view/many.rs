@@ -4,8 +4,8 @@ use glam::{DVec2, UVec2, Vec3, uvec2};
 use panoweave::device::Stream;
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::rig::Rig;
-use panoweave::ops::stitch::{Colours, StitchError, StitchOptions, Vignettes};
-use panoweave::ops::view::{ViewError, ViewPose, Viewer};
+use panoweave::ops::stitch::{Colours, StitchOptions, Vignettes};
+use panoweave::ops::view::{ViewPose, Viewer};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::oracle::{self, mix};
 use panoweave_tests::panoweave_devices;
@@ -248,11 +248,11 @@ fn frames_that_textures_cannot_read_are_refused() {
         let mut out = DeviceFrame::new(&device, case.format).unwrap();
         let submitted = viewer.submit(&stream, &frames, None, &case.view, &case.options, &mut out);
         let error = submitted.unwrap_err();
-        assert!(matches!(error, ViewError::Stitch(StitchError::Unaligned(1))), "{error}");
-        assert!(error.to_string().contains("copy it to a `DeviceFrame`"), "{error}");
+        let said = error.to_string();
+        assert!(said.contains("frame 1") && said.contains("copy it to a `DeviceFrame`"), "{said}");
         let submitted =
             viewer.submit(&stream, &frames[1..], None, &case.view, &case.options, &mut out);
         let error = submitted.unwrap_err();
-        assert!(matches!(error, ViewError::Stitch(StitchError::Cameras { .. })), "{error}");
+        assert!(error.to_string().contains("frames or colours were passed"), "{error}");
     }
 }

@@ -6,7 +6,6 @@ mod exact;
 mod limits;
 mod live;
 mod many;
-mod panorama;
 mod refusals;
 mod track;
 mod weights;

@@ -4,8 +4,8 @@ use glam::{UVec2, Vec3};
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::Geometry;
-use panoweave::ops::stitch::{Colours, StitchError, StitchOptions};
-use panoweave::ops::view::{MAX_FOV, MIN_FOV, ViewError, ViewPose, Viewer, view_panorama};
+use panoweave::ops::stitch::{Colours, StitchOptions};
+use panoweave::ops::view::{MAX_FOV, MIN_FOV, ViewError, ViewPose, Viewer};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::panoweave_devices;
 use shared_types::stitch::Colour;
@@ -64,7 +64,6 @@ fn a_view_that_cannot_be() {
     for device in panoweave_devices() {
         for (view, text) in bad_views() {
             let error = submit(&device, rgba, None, &view, &options).unwrap_err();
-            assert!(matches!(error, ViewError::View(_)), "{error}");
             assert!(error.to_string().contains(text), "{error}");
         }
         // All finite angles are valid, even large ones.
@@ -85,8 +84,7 @@ fn frames_that_do_not_fit() {
         (yuv(YuvMatrix::Bt709, Range::Limited), yuv(YuvMatrix::Bt709, Range::Full));
     let (view, options) = (ViewPose::default(), StitchOptions::default());
     for device in panoweave_devices() {
-        let submit =
-            |inputs| submit(&device, inputs, None, &view, &options).map_err(|e| (e.to_string(), e));
+        let submit = |inputs| submit(&device, inputs, None, &view, &options);
         for pixels in
             [[PixelFormat::Rgba8, limited], [limited, PixelFormat::Rgba8], [limited, full]]
         {
@@ -95,8 +93,7 @@ fn frames_that_do_not_fit() {
         for (camera, side) in ["left", "right"].into_iter().enumerate() {
             let mut inputs = formats([PixelFormat::Rgba8; 2]);
             inputs[camera].size.x += 1;
-            let (said, error) = submit(inputs).unwrap_err();
-            assert!(matches!(error, ViewError::Stitch(StitchError::SourceSize { .. })), "{said}");
+            let said = submit(inputs).unwrap_err().to_string();
             assert!(said.contains(&format!("the {side} picture is")), "{said}");
         }
         submit(formats([limited; 2])).unwrap();
@@ -133,18 +130,9 @@ fn chroma_that_is_not_half_of_luma() {
             let [left, right, out] = &mut frames;
             let inputs = [left.view(), right.view()];
             let error = viewer.submit(&stream, &inputs, None, &view, &options, out).unwrap_err();
-            let chroma = matches!(error, ViewError::Stitch(StitchError::Chroma { which: found }) if found == which);
-            assert!(chroma, "{error}");
+            let said = format!("the {which} frame's chroma plane");
+            assert!(error.to_string().contains(&said), "{error}");
         }
-        let canvas = &geometry.canvas;
-        let mut out = DeviceFrame::new(&device, OUT).unwrap();
-        let panorama = without_chroma(&device, canvas.size);
-        let error = view_panorama(&stream, &panorama, canvas, &view, &mut out).unwrap_err();
-        assert!(error.to_string().contains("the panorama frame's chroma"), "{error}");
-        let panorama = DeviceFrame::new(&device, nv12(canvas.size)).unwrap();
-        let mut out = without_chroma(&device, OUT.size);
-        let error = view_panorama(&stream, &panorama, canvas, &view, &mut out).unwrap_err();
-        assert!(error.to_string().contains("the output frame's chroma"), "{error}");
     }
 }
 
@@ -177,7 +165,6 @@ fn weights_of_another_warp() {
         };
         submit(&cylinder().geometry().unwrap()).unwrap();
         let error = submit(&planar(&view, UVec2::new(400, 180)).geometry().unwrap()).unwrap_err();
-        assert!(matches!(error, ViewError::Weights { .. }), "{error}");
         assert!(
             error.to_string().contains("is 400×180 pixels, but the canvas is 401×180"),
             "{error}"
@@ -185,35 +172,7 @@ fn weights_of_another_warp() {
         let mut other = cylinder();
         other.cameras[1].size = [172, 117];
         let error = submit(&other.geometry().unwrap()).unwrap_err();
-        assert!(
-            matches!(error, ViewError::Stitch(StitchError::SourceSize { side: "right", .. })),
-            "{error}"
-        );
-    }
-}
-
-#[test]
-fn a_panorama_that_does_not_fit_its_canvas() {
-    let canvas = rig("projection = \"planar\"\nwidth = 64\nheight = 40\nfov = 90.0");
-    let canvas = canvas.geometry().unwrap().canvas;
-    for device in panoweave_devices() {
-        let stream = device.stream().unwrap();
-        let refusal = |width, height, view: &ViewPose| {
-            let panorama = DeviceFrame::new(&device, FrameFormat::rgba8(width, height)).unwrap();
-            let mut out = DeviceFrame::new(&device, OUT).unwrap();
-            view_panorama(&stream, &panorama, &canvas, view, &mut out).unwrap_err()
-        };
-        let error = refusal(64, 41, &ViewPose::default());
-        assert!(matches!(error, ViewError::Panorama { .. }), "{error}");
-        assert!(
-            error.to_string().contains("the panorama is 64×41 pixels, but the canvas is 64×40"),
-            "{error}"
-        );
-        for (view, text) in bad_views() {
-            let error = refusal(64, 40, &view);
-            assert!(matches!(error, ViewError::View(_)), "{error}");
-            assert!(error.to_string().contains(text), "{error}");
-        }
+        assert!(error.to_string().contains("the right picture is"), "{error}");
     }
 }
 
@@ -226,8 +185,8 @@ fn a_view_looks_through_2_to_16_cameras() {
     };
     for many in [0, 1, 17] {
         let error = viewer(many).unwrap_err();
-        assert!(matches!(error, ViewError::Cameras(found) if found == many), "{error}");
-        assert!(error.to_string().contains("it must have 2 to 16"), "{error}");
+        let said = format!("{many} cameras; it must have 2 to 16");
+        assert!(error.to_string().contains(&said), "{error}");
     }
     for many in [2, 3, 16] {
         assert_eq!(viewer(many).unwrap().sources().len(), many);

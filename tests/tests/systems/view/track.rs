@@ -7,7 +7,7 @@ use std::time::Duration;
 use panoweave::device::{Device, Stream};
 use panoweave::frame::Rate;
 use panoweave::ops::trajectory::Trajectory;
-use panoweave::ops::view::{MAX_FOV, MIN_FOV, Track, TrackError, ViewPose};
+use panoweave::ops::view::{MAX_FOV, MIN_FOV, Track, ViewPose};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 
@@ -193,7 +193,6 @@ fn what_is_no_track_is_refused() {
     std::fs::write(&file, "t,pan,tilt,fov\n0,0,0,60\n").unwrap();
     for smoothing in [-0.1, 60.1, f64::NAN, f64::INFINITY] {
         let error = Track::open(&stream, &file, Rate::new(60, 1).unwrap(), smoothing).unwrap_err();
-        assert!(matches!(error, TrackError::Smoothing(_)), "{error}");
         assert!(error.to_string().contains("0 to 60 s"), "{error}");
     }
     // Even the longest smoothing must not change the view of a single keyframe.

@@ -2,13 +2,14 @@
 //! as a warp file, and check the statistics and the preview of a warp.
 
 use std::fs;
+use std::path::Path;
 
 use glam::UVec2;
 use panoweave::geometry::rig::ProjectionName;
-use panoweave::warp::{PixelBox, Plane, PlaneError, Warp, WarpError};
+use panoweave::warp::{PixelBox, Plane, Warp, WarpError};
 use safetensors::SafeTensors;
 
-use crate::malformed::{assert_variant, refusal};
+use crate::malformed::{assert_variant, refusal, says};
 
 pub(crate) const SOURCES: [UVec2; 2] = [UVec2::new(40, 30), UVec2::new(36, 28)];
 
@@ -48,11 +49,11 @@ fn a_warp_file_comes_back_whole() {
     let bytes = fs::read(&path).unwrap();
     assert_eq!((bytes.len(), crc32fast::hash(&bytes)), (48_616, 0x0e29_1ce4));
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    assert_variant!(refusal(dir.path(), |p| Warp::open(p)), WarpError::Directory { .. });
+    assert_says(refusal(dir.path(), |p| Warp::open(p)), "is a directory");
     let nowhere = refusal(&dir.path().join("no/a.safetensors"), |p| sample().save(p));
     assert_variant!(nowhere, WarpError::Unwritable { .. });
     let long = sample().made_from(None, Some("x".repeat(1 << 20)));
-    assert_variant!(refusal(&path, |p| long.save(p)), WarpError::Header { .. });
+    assert_says(refusal(&path, |p| long.save(p)), "corrupt header");
 }
 
 #[test]
@@ -78,15 +79,21 @@ fn other_programs_read_the_file() {
     assert_eq!(metadata["checksum"], format!("{:08x}", crc32fast::hash(&sealed)));
 }
 
+/// Writes the planes of a warp as six raw files.
+fn export(warp: &Warp, folder: &Path) {
+    for plane in Plane::all(2) {
+        let bytes: Vec<u8> = warp.plane(plane).iter().flat_map(|v| v.to_le_bytes()).collect();
+        fs::write(plane.raw_file(folder), bytes).unwrap();
+    }
+}
+
 #[test]
-fn raw_planes_come_back_whole() {
+fn raw_planes_are_imported() {
     let dir = tempfile::tempdir().unwrap();
-    let planes = dir.path().join("planes");
     let warp = sample().made_from(None, None);
-    warp.export_raw(&planes).unwrap();
-    assert_eq!(fs::read_dir(&planes).unwrap().count(), 6);
-    assert_eq!(fs::metadata(planes.join("weight_left.bin")).unwrap().len(), 100 * 20 * 4);
-    assert_eq!(Warp::import_raw(&planes, warp.size(), SOURCES).unwrap(), warp);
+    export(&warp, dir.path());
+    assert!(dir.path().join("lut_left_x.bin").exists());
+    assert_eq!(Warp::import_raw(dir.path(), warp.size(), SOURCES).unwrap(), warp);
 }
 
 #[test]
@@ -94,7 +101,7 @@ fn malformed_raw_planes() {
     let dir = tempfile::tempdir().unwrap();
     let size = UVec2::new(100, 20);
     let changed = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
-        sample().export_raw(dir.path()).unwrap();
+        export(&sample(), dir.path());
         let file = dir.path().join(name);
         let mut bytes = fs::read(&file).unwrap();
         change(&mut bytes);
@@ -104,40 +111,32 @@ fn malformed_raw_planes() {
     for plane in Plane::all(2) {
         let name = format!("{}.bin", plane.name(2));
         for length in [0, 1, 4, 7996, 7999] {
-            let short = changed(&name, &|bytes| bytes.truncate(length));
-            assert_variant!(short, WarpError::RawLength { expected: 8000, .. });
+            assert_says(changed(&name, &|bytes| bytes.truncate(length)), "needs 8000 bytes");
         }
         for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let put = changed(&name, &|b| b[4 * 523..][..4].copy_from_slice(&value.to_le_bytes()));
-            assert_variant!(
-                put,
-                WarpError::Plane { error: PlaneError::NotFinite { plane: p, x: 23, y: 5, .. }, .. }
-                    if p == plane.name(2)
-            );
+            assert_says(put, &format!("plane {} is {value} at column 23, row 5", plane.name(2)));
         }
-        sample().export_raw(dir.path()).unwrap();
+        export(&sample(), dir.path());
         fs::remove_file(dir.path().join(&name)).unwrap();
         let gone =
             refusal(&dir.path().join(&name), |_| Warp::import_raw(dir.path(), size, SOURCES));
-        assert_variant!(gone, WarpError::RawMissing { .. });
+        assert_says(gone, "the file is missing");
     }
     for value in [-0.001f32, 1.001] {
         let put = changed("weight_right.bin", &|b| b[..4].copy_from_slice(&value.to_le_bytes()));
-        assert_variant!(put, WarpError::Plane { error: PlaneError::Weight { x: 0, y: 0, .. }, .. });
+        assert_says(put, "at column 0, row 0; it must be 0 to 1");
     }
-    let longer = changed("lut_left_y.bin", &|bytes| bytes.extend([0; 400])).to_string();
-    assert!(longer.contains("8400 bytes") && longer.contains("100×21"), "{longer}");
-    sample().export_raw(dir.path()).unwrap();
-    for (size, sources) in [
-        (UVec2::new(0, 20), SOURCES),
-        (UVec2::new(40_000, 20), SOURCES),
-        (UVec2::new(32_768, 32_768), SOURCES),
+    assert_says(changed("lut_left_y.bin", &|bytes| bytes.extend([0; 400])), "would fit 100×21");
+    export(&sample(), dir.path());
+    for (size, sources, said) in [
+        (UVec2::new(0, 20), SOURCES, "the panorama is"),
+        (UVec2::new(40_000, 20), SOURCES, "the panorama is"),
+        (UVec2::new(32_768, 32_768), SOURCES, "the panorama is"),
+        (size, [UVec2::ZERO; 2], "a source picture is"),
     ] {
-        let error = refusal(dir.path(), |p| Warp::import_raw(p, size, sources));
-        assert_variant!(error, WarpError::Plane { error: PlaneError::Size { .. }, .. });
+        assert_says(refusal(dir.path(), |p| Warp::import_raw(p, size, sources)), said);
     }
-    let error = refusal(dir.path(), |p| Warp::import_raw(p, size, [UVec2::ZERO; 2]));
-    assert_variant!(error, WarpError::Plane { error: PlaneError::SourceSize { .. }, .. });
 }
 
 #[test]
@@ -175,9 +174,6 @@ fn the_preview_shows_both_cameras_and_the_overlap() {
     assert!(brightness(41) > brightness(37) && brightness(41) > brightness(44));
     // The colours of both cameras are mixed in the overlap.
     assert!(at(50, 6).r > at(90, 6).r && at(50, 6).b > at(10, 6).b);
-    // The preview shows the grid of the source pictures. In the left picture, a grid cell is 5 source columns wide,
-    // which are 8.3 panorama columns, so grid lines are at columns 8, 16 …
-    assert!((0..40).any(|x| at(x, 6).r < 200) && (0..40).any(|x| at(x, 6).r == 255));
     let small = sample().preview(10);
     assert_eq!((small.width(), small.height()), (10, 2));
     assert_eq!((sample().preview(0).width(), sample().preview(1).height()), (1, 1));

@@ -4,11 +4,11 @@ use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use panoweave::warp::{Plane, PlaneError, Warp, WarpError};
+use panoweave::warp::{Plane, Warp, WarpError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::malformed::{assert_variant, refusal};
+use crate::malformed::{assert_variant, refusal, says};
 use crate::warp::file::sample;
 
 /// Returns the header and the planes of a valid warp file, which contains the warp [`sample`].
@@ -17,7 +17,7 @@ fn valid() -> (Value, Vec<u8>) {
 }
 
 /// Saves a warp to a file. Returns the header and the tensor data of this file.
-pub(crate) fn parts(warp: &Warp) -> (Value, Vec<u8>) {
+fn parts(warp: &Warp) -> (Value, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("valid.safetensors");
     warp.save(&path).unwrap();
@@ -26,31 +26,28 @@ pub(crate) fn parts(warp: &Warp) -> (Value, Vec<u8>) {
     (serde_json::from_slice(&bytes[8..8 + length]).unwrap(), bytes[8 + length..].to_vec())
 }
 
-pub(crate) fn assemble(header: &[u8], planes: &[u8]) -> Vec<u8> {
+fn assemble(header: &[u8], planes: &[u8]) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes(), header, planes].concat()
 }
 
 /// Sets the checksum in the header to the correct value for the header's metadata and the planes.
-pub(crate) fn seal(header: &mut Value, planes: &[u8]) {
+fn seal(header: &mut Value, planes: &[u8]) {
     let m = &header["__metadata__"];
-    let mut text = ["sources", "projection", "rig"].map(|k| m[k].as_str().unwrap_or("")).to_vec();
-    if let Some(error) = m["mesh_error"].as_str() {
-        text.insert(2, error);
-    }
+    let text = ["sources", "projection", "rig"].map(|k| m[k].as_str().unwrap_or(""));
     let mut crc = crc32fast::Hasher::new();
     crc.update(planes);
     crc.update(text.join(" ").as_bytes());
     header["__metadata__"]["checksum"] = json!(format!("{:08x}", crc.finalize()));
 }
 
-pub(crate) struct Folder(tempfile::TempDir);
+struct Folder(tempfile::TempDir);
 
 impl Folder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub(crate) fn error(&self, bytes: &[u8]) -> WarpError {
+    fn error(&self, bytes: &[u8]) -> WarpError {
         let path: PathBuf = self.0.path().join("malformed.safetensors");
         fs::write(&path, bytes).unwrap();
         refusal(&path, |path| Warp::open(path))
@@ -89,23 +86,23 @@ fn missing_empty_and_foreign_files() {
     let missing = refusal(&folder.0.path().join("missing.safetensors"), |p| Warp::open(p));
     assert_variant!(missing, WarpError::Unreadable { .. });
     for bytes in [&b""[..], b"short", &[0xFF; 100], b"\x89PNG\r\n\x1a\n garbage garbage"] {
-        assert_variant!(folder.error(bytes), WarpError::NotSafetensors { .. });
+        assert_says(folder.error(bytes), "not a safetensors file");
     }
     let rig = folder.error(b"# A rig\n[panorama]\n");
-    assert_variant!(rig, WarpError::NotSafetensors { .. });
+    assert_says(rig, "not a safetensors file");
     assert!(rig.to_string().contains("warp --rig"), "{rig}");
     for length in [(1 << 20) + 1, 1 << 40, u64::MAX] {
         let bytes = [&length.to_le_bytes()[..], &[b' '; 64]].concat();
-        assert_variant!(folder.error(&bytes), WarpError::NotSafetensors { .. });
+        assert_says(folder.error(&bytes), "not a safetensors file");
     }
     let deep = "[".repeat(1 << 19);
     for json in
         ["", "{", "[]", "7", "{\"a\":1}", "{\"__metadata__\":{\"format\":7}}", deep.as_str()]
     {
-        assert_variant!(folder.error(&assemble(json.as_bytes(), b"")), WarpError::Header { .. });
+        assert_says(folder.error(&assemble(json.as_bytes(), b"")), "corrupt header");
     }
-    assert_variant!(folder.error(&assemble(b"{}", b"")), WarpError::NotAWarp { .. });
-    assert_variant!(folder.error(&assemble(b"\xFF\xFE", b"")), WarpError::Header { .. });
+    assert_says(folder.error(&assemble(b"{}", b"")), "not a panoweave warp");
+    assert_says(folder.error(&assemble(b"\xFF\xFE", b"")), "corrupt header");
 }
 
 #[test]
@@ -119,13 +116,13 @@ fn truncated_at_any_length() {
     {
         let error = folder.error(&whole[..length]);
         if length < 8 {
-            assert_variant!(error, WarpError::NotSafetensors { .. });
+            assert_says(error, "not a safetensors file");
         } else {
-            assert_variant!(error, WarpError::Length { found, .. } if found == length as u64);
+            assert_says(error, &format!(" {length} bytes long, but its header states"));
         }
     }
     let longer = [&whole[..], b"x"].concat();
-    assert_variant!(folder.error(&longer), WarpError::Length { .. });
+    assert_says(folder.error(&longer), "but its header states");
 }
 
 #[test]
@@ -141,39 +138,33 @@ fn wrong_metadata() {
         })
     };
     for format in [None, Some("pt")] {
-        assert_variant!(metadata("format", format), WarpError::NotAWarp { .. });
+        assert_says(metadata("format", format), "not a panoweave warp");
     }
     for version in [None, Some("0"), Some("2"), Some("1.0")] {
-        assert_variant!(metadata("version", version), WarpError::Version { .. });
+        assert_says(metadata("version", version), "warp file version");
     }
-    assert_variant!(metadata("sources", None), WarpError::Metadata { key: "sources", .. });
+    assert_says(metadata("sources", None), "metadata sources is");
     for size in ["40", "40x", "-40x30", "+40x30", "40x30x3", ""] {
         for sizes in [format!("{size} 36x28"), format!("40x30 {size}")] {
             let error = metadata("sources", Some(&sizes));
-            assert_variant!(error, WarpError::Metadata { key: "sources", .. });
+            assert_says(error, "metadata sources is");
         }
     }
     for size in ["0x30", "40x99999"] {
-        assert_variant!(
-            metadata("sources", Some(&format!("{size} 36x28"))),
-            WarpError::Plane { error: PlaneError::SourceSize { .. }, .. }
-        );
+        assert_says(metadata("sources", Some(&format!("{size} 36x28"))), "a source picture is");
     }
     for name in [None, Some("stereographic"), Some("")] {
-        assert_variant!(
-            metadata("projection", name),
-            WarpError::Metadata { key: "projection", .. }
-        );
+        assert_says(metadata("projection", name), "metadata projection is");
     }
     for sum in [None, Some(""), Some("xyzxyzxy"), Some("+1234567"), Some("123")] {
-        assert_variant!(metadata("checksum", sum), WarpError::Metadata { key: "checksum", .. });
+        assert_says(metadata("checksum", sum), "metadata checksum is");
     }
     // After these changes, the metadata is valid but does not match the checksum, which also covers the metadata.
     for (key, value) in [("sources", "41x30 36x28"), ("projection", "planar"), ("rig", "# another")]
     {
-        assert_variant!(metadata(key, Some(value)), WarpError::Checksum { .. });
+        assert_says(metadata(key, Some(value)), "the checksum of the contents");
     }
-    assert_variant!(metadata("rig", None), WarpError::Checksum { .. });
+    assert_says(metadata("rig", None), "the checksum of the contents");
 }
 
 #[test]
@@ -183,33 +174,34 @@ fn wrong_tensors() {
         // Remove the last plane, because removing another plane would leave a gap between the offsets.
         h.as_object_mut().unwrap().remove("weight_right");
     });
-    assert_variant!(gone, WarpError::PlaneMissing { plane, .. } if plane == "weight_right");
+    assert_says(gone, "plane weight_right is missing");
     let renamed = folder.header_error(|h| {
         let plane = h.as_object_mut().unwrap().remove("weight_right").unwrap();
         h["mask"] = plane;
     });
-    assert_variant!(renamed, WarpError::UnexpectedTensor { name, .. } if name == "mask");
+    assert_says(renamed, "unexpected tensor \"mask\"");
     let dtype = folder.header_error(|h| h["lut_left_y"]["dtype"] = json!("I32"));
-    assert_variant!(dtype, WarpError::Dtype { plane, .. } if plane == "lut_left_y");
+    assert_says(dtype, "plane lut_left_y is of type I32");
     let dtype = folder.header_error(|h| h["lut_left_y"]["dtype"] = json!("F99"));
-    assert_variant!(dtype, WarpError::Header { .. });
+    assert_says(dtype, "corrupt header");
     for shape in [json!([100, 20]), json!([2000]), json!([1, 20, 100]), json!([])] {
         let shaped = folder.header_error(|h| h["lut_right_x"]["shape"] = shape.clone());
-        assert_variant!(shaped, WarpError::Shape { .. } | WarpError::Header { .. });
+        let said = shaped.to_string();
+        assert!(said.contains("has shape") || said.contains("corrupt header"), "{said}");
     }
     let swapped = folder.header_error(|h| h["lut_right_x"]["shape"] = json!([100, 20]));
-    assert_variant!(swapped, WarpError::Shape { plane, .. } if plane == "lut_right_x");
+    assert_says(swapped, "plane lut_right_x has shape");
     for offsets in [json!([0, 8000]), json!([8004, 16004]), json!([16000, 8000]), json!([-1, 9])] {
         let overlapping =
             folder.header_error(|h| h["lut_left_y"]["data_offsets"] = offsets.clone());
-        assert_variant!(overlapping, WarpError::Header { .. });
+        assert_says(overlapping, "corrupt header");
     }
     let order = folder.header_error(|h| {
         let (x, y) = (h["lut_left_x"].take(), h["lut_left_y"].take());
         h["lut_left_x"] = y;
         h["lut_left_y"] = x;
     });
-    assert_variant!(order, WarpError::Header { .. });
+    assert_says(order, "corrupt header");
 }
 
 #[test]
@@ -224,11 +216,11 @@ fn sizes_that_would_take_all_memory() {
                     json!({ "dtype": "F32", "shape": [height, width], "data_offsets": offsets });
             }
         });
-        assert_variant!(error, WarpError::Plane { error: PlaneError::Size { .. }, .. });
+        assert_says(error, "the panorama is");
     }
     let overflow =
         folder.header_error(|h| h["lut_left_x"]["shape"] = json!([1u64 << 40, 1u64 << 40]));
-    assert_variant!(overflow, WarpError::Header { .. });
+    assert_says(overflow, "corrupt header");
 }
 
 #[test]
@@ -236,24 +228,19 @@ fn impossible_numbers() {
     let folder = Folder::new();
     for plane in Plane::all(2) {
         for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-            assert_variant!(
-                folder.plane_error(plane.index(2), 1999, value),
-                WarpError::Plane { error: PlaneError::NotFinite { plane: p, x: 99, y: 19, .. }, .. }
-                    if p == plane.name(2)
-            );
+            let said =
+                format!("{} is {value} at column 99, row 19; it must be a finite", plane.name(2));
+            assert_says(folder.plane_error(plane.index(2), 1999, value), &said);
         }
     }
     for value in [-1e-6f32, 1.000_001, 5.0] {
-        assert_variant!(
-            folder.plane_error(4, 100, value),
-            WarpError::Plane { error: PlaneError::Weight { x: 0, y: 1, .. }, .. }
-        );
+        assert_says(folder.plane_error(4, 100, value), "at column 0, row 1; it must be 0 to 1");
     }
 }
 
 /// Flips one bit of a warp file. Checks that opening the file fails, or returns a warp that equals the original. `at`
 /// is the position of the changed byte as a fraction of `range`.
-pub(crate) fn check_flip(
+fn check_flip(
     mut bytes: Vec<u8>,
     range: &Range<usize>,
     at: f64,
@@ -272,7 +259,7 @@ pub(crate) fn check_flip(
             prop_assert_eq!(&warp, original);
         }
         Err(error) if !in_header => {
-            let is_checksum = matches!(error, WarpError::Checksum { .. });
+            let is_checksum = error.to_string().contains("the checksum of the contents");
             prop_assert!(is_checksum, "{}", error);
         }
         Err(error) => prop_assert!(error.to_string().contains("flip.safetensors"), "{}", error),

@@ -5,6 +5,3 @@ mod fisheye;
 mod kernels;
 mod malformed;
 mod maths;
-mod mesh;
-mod mesh_malformed;
-mod mesh_parts;

@@ -1,17 +1,17 @@
-//! Compares panoramas of 2 to 16 cameras, which are blended in one kernel launch, with a formula in f64. Also tests the
-//! errors for arguments that do not match.
+//! Compares panoramas of 2 to 16 cameras, which are blended in one kernel launch, with a formula in
+//! f64.
 
-use panoweave::device::{Device, Image, Stream};
+use panoweave::device::{Image, Stream};
 use panoweave::frame::{DeviceFrame, FrameFormat, FrameView, PixelFormat};
 use panoweave::geometry::Geometry;
 use panoweave::io::picture::Picture;
 use panoweave::ops::seam::Seam;
-use panoweave::ops::stitch::{CamerasOptions, StitchError, StitchOptions, stitch, stitch_cameras};
-use panoweave::warp::{DeviceMesh, DeviceWarp, MESH_ERROR, Mesh, MeshError};
+use panoweave::ops::stitch::{Colours, StitchOptions, stitch};
+use panoweave::warp::DeviceWarp;
 use panoweave_tests::oracle::{self, bilinear};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
-use panoweave_tests::raster::{Pixels, Raster};
+use panoweave_tests::raster::Raster;
 use panoweave_tests::several::{CANVAS, all_seen, blend, made_up, made_up_of, place, seen};
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
@@ -31,10 +31,9 @@ fn several_cameras_are_blended_at_once() {
         let mut several = 0;
         for seed in 0..25 {
             let (geometry, pictures) = made_up(seed, smooth);
-            let mesh = Mesh::render(&stream, &geometry, MESH_ERROR).unwrap();
-            let mesh = DeviceMesh::upload(&stream, &mesh).unwrap();
+            let warp = DeviceWarp::render(&stream, &geometry).unwrap();
             several += u32::from(pictures.len() > 2);
-            let found = blended(&stream, &mesh, &pictures, CamerasOptions::default());
+            let found = blended(&stream, &warp, &pictures, false);
             for y in 0..CANVAS.y {
                 for x in 0..CANVAS.x {
                     let all = all_seen(&geometry, &pictures, x, y);
@@ -48,29 +47,19 @@ fn several_cameras_are_blended_at_once() {
                     }
                 }
             }
-            let flipped = blended(
-                &stream,
-                &mesh,
-                &pictures,
-                CamerasOptions { flip: true, edge_boost: false },
-            );
+            let flipped = blended(&stream, &warp, &pictures, true);
             assert!(found.iter().rev().eq(&flipped), "{device}, {seed}");
         }
         assert!(several > 5, "{several}");
     }
 }
 
-fn blended(
-    stream: &Stream,
-    mesh: &DeviceMesh,
-    pictures: &[Picture],
-    options: CamerasOptions,
-) -> Vec<Rgba8> {
+fn blended(stream: &Stream, warp: &DeviceWarp, pictures: &[Picture], flip: bool) -> Vec<Rgba8> {
     let frames: Vec<_> = pictures.iter().map(|picture| picture.upload(stream).unwrap()).collect();
     let frames: Vec<FrameView<'_>> = frames.iter().map(FrameView::from).collect();
-    let colours = vec![Colour::IDENTITY; frames.len()];
     let mut out = Image::new(stream.device(), CANVAS.x, CANVAS.y).unwrap();
-    stitch_cameras(stream, &frames, mesh, &colours, options, &mut out).unwrap();
+    let options = StitchOptions { flip, ..StitchOptions::default() };
+    stitch(stream, &frames, warp, &options, &mut out).unwrap();
     out.download(stream).unwrap()
 }
 
@@ -83,15 +72,14 @@ fn compare(
     exact: &[Option<[f64; 3]>],
     worst: &mut [f64; 2],
 ) {
-    let mesh = Mesh::render(stream, geometry, MESH_ERROR).unwrap();
-    let mesh = DeviceMesh::upload(stream, &mesh).unwrap();
+    let warp = DeviceWarp::render(stream, geometry).unwrap();
     let frames: Vec<_> = pictures.iter().map(|picture| frame(stream, picture)).collect();
     let frames: Vec<_> = frames.iter().map(DeviceFrame::view).collect();
     for (worst, pixels) in worst.iter_mut().zip([PixelFormat::Rgba8, NV12]) {
         let output = FrameFormat { size: CANVAS, pixels };
         let mut out = DeviceFrame::new(stream.device(), output).unwrap();
-        let options = CamerasOptions::default();
-        stitch_cameras(stream, &frames, &mesh, colours, options, &mut out).unwrap();
+        let options = StitchOptions { colours: Colours::of(colours), ..StitchOptions::default() };
+        stitch(stream, &frames, &warp, &options, &mut out).unwrap();
         *worst = worst.max(oracle::worst(&Raster::download(stream, &out), exact));
     }
 }
@@ -239,61 +227,5 @@ fn neighbours_fill_missing_cameras() {
         }
         eprintln!("{device}: {worst} levels");
         assert!(worst < 1.5 && filled > 10_000, "{device}: {worst} levels, {filled} pixels");
-    }
-}
-
-#[test]
-fn more_than_sixteen_cameras_are_refused() {
-    let stream = Device::simulator().stream().unwrap();
-    let (geometry, _) = made_up_of(0, 17, smooth);
-    let refused = Mesh::render(&stream, &geometry, MESH_ERROR);
-    assert!(matches!(refused, Err(MeshError::Cameras(17))), "{refused:?}");
-}
-
-#[test]
-fn what_does_not_fit_several_cameras_is_refused() {
-    for device in panoweave_devices() {
-        let stream = device.stream().unwrap();
-        let seed = (0..25).find(|seed| made_up(*seed, smooth).1.len() == 3).unwrap();
-        let (geometry, pictures) = made_up(seed, smooth);
-        let mesh = Mesh::render(&stream, &geometry, MESH_ERROR).unwrap();
-        let mesh = DeviceMesh::upload(&stream, &mesh).unwrap();
-        let frames: Vec<_> =
-            pictures.iter().map(|picture| picture.upload(&stream).unwrap()).collect();
-        let frames: Vec<FrameView<'_>> = frames.iter().map(FrameView::from).collect();
-        let mut out = Image::new(&device, CANVAS.x, CANVAS.y).unwrap();
-        let mut refused = |frames: &[FrameView<'_>], colours: &[Colour]| {
-            let options = CamerasOptions::default();
-            stitch_cameras(&stream, frames, &mesh, colours, options, &mut out).unwrap_err()
-        };
-        let colours = [Colour::IDENTITY; 3];
-        let error = refused(&frames[..2], &colours);
-        assert!(matches!(error, StitchError::Cameras { found: 2, expected: 3 }), "{error}");
-        let error = refused(&frames, &colours[..1]);
-        assert!(matches!(error, StitchError::Cameras { found: 1, expected: 3 }), "{error}");
-        let error = refused(&[frames[1], frames[0], frames[2]], &colours);
-        assert!(matches!(error, StitchError::SourceSize { side: "first", .. }), "{error}");
-        let dark = Colour { gamma: 0.0, ..Colour::IDENTITY };
-        let error = refused(&frames, &[Colour::IDENTITY, dark, Colour::IDENTITY]);
-        assert!(matches!(error, StitchError::Gamma { side: "second", .. }), "{error}");
-        let padded = Raster {
-            size: geometry.cameras[0].size,
-            pixels: Pixels::Rgba8(pictures[0].pixels().to_vec()),
-        };
-        let padded = padded.upload(&stream, 4);
-        let error = refused(&[padded.view(), frames[1], frames[2]], &colours);
-        assert!(matches!(error, StitchError::Unaligned(0)), "{error}");
-        let mut small = Image::<Rgba8>::new(&device, CANVAS.x - 1, CANVAS.y).unwrap();
-        let options = CamerasOptions::default();
-        let error =
-            stitch_cameras(&stream, &frames, &mesh, &colours, options, &mut small).unwrap_err();
-        assert!(matches!(error, StitchError::OutputSize { .. }), "{error}");
-        // The panorama has an odd width and height. For such a panorama, `flip` is not supported in NV12.
-        let format = FrameFormat { size: CANVAS, pixels: NV12 };
-        let mut chroma = DeviceFrame::new(&device, format).unwrap();
-        let options = CamerasOptions { flip: true, edge_boost: false };
-        let error =
-            stitch_cameras(&stream, &frames, &mesh, &colours, options, &mut chroma).unwrap_err();
-        assert!(matches!(error, StitchError::Flip(_)), "{error}");
     }
 }

@@ -1,0 +1,142 @@
+//! The error of stitches, and the checks of their inputs.
+
+use glam::UVec2;
+use shared_types::stitch::Colour;
+use thiserror::Error;
+
+use crate::device::{DeviceError, Image};
+use crate::frame::{FrameFormat, FrameView, FrameViewMut};
+use crate::io::picture::Pixel;
+use crate::warp::{RenderError, camera_name};
+
+/// The error if pictures, warp and options do not match, or the device failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StitchError {
+    /// Pictures, warp, output and options do not match, or an option is out of range.
+    #[error("stitching: {0}")]
+    Invalid(String),
+    /// The warp's mesh could not be computed.
+    #[error("stitching: cannot compute the warp's mesh: {0}")]
+    Mesh(#[source] RenderError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl StitchError {
+    fn count(found: usize, expected: usize) -> Self {
+        Self::Invalid(format!(
+            "{found} frames or colours were passed, but there are {expected} cameras; pass one frame and one colour per \
+             camera"
+        ))
+    }
+
+    pub(crate) fn chroma(which: &str) -> Self {
+        Self::Invalid(format!(
+            "the {which} frame's chroma plane must have half the width and height of its luma plane, rounded up"
+        ))
+    }
+
+    pub(crate) fn formats(left: FrameFormat, right: FrameFormat) -> Self {
+        Self::Invalid(format!(
+            "the pictures have different formats, {left} and {right}; convert one of them"
+        ))
+    }
+
+    pub(crate) fn depths(first: FrameFormat, other: FrameFormat) -> Self {
+        Self::Invalid(format!(
+            "{first} and {other} cannot be combined here; use P010 for all frames and for the output, or for none of them"
+        ))
+    }
+
+    /// Returns the error for a frame that the device cannot read as textures.
+    pub(crate) fn unaligned(frame: usize) -> Self {
+        Self::Invalid(format!(
+            "the rows of frame {frame} (counted from 0) are on another device, or not aligned for textures on this device; \
+             copy it to a `DeviceFrame`"
+        ))
+    }
+}
+
+/// Checks a camera's gains, gamma and shoulder.
+pub(super) fn check_colour(side: &str, colour: Colour) -> Result<(), StitchError> {
+    let Colour { gain, gamma, shoulder } = colour;
+    let fault = if !gain.to_array().iter().all(|g| (0.0..=1000.0).contains(g)) {
+        format!("gains are {gain}; each must be 0 to 1000")
+    } else if !(gamma > 0.0 && gamma <= 100.0) {
+        format!("gamma is {gamma}; it must be greater than 0 and at most 100")
+    } else if !(0.0..=1.0).contains(&shoulder) {
+        format!("shoulder is {shoulder}; it must be 0 to 1")
+    } else {
+        return Ok(());
+    };
+    Err(StitchError::Invalid(format!("the {side} camera's {fault}")))
+}
+
+/// Checks that there is one picture for each camera of a warp, and that the pictures have the cameras' source sizes.
+pub(crate) fn check_sources(found: &[UVec2], expected: &[UVec2]) -> Result<(), StitchError> {
+    let cameras = expected.len();
+    if found.len() != cameras {
+        return Err(StitchError::count(found.len(), cameras));
+    }
+    match found.iter().zip(expected).position(|(found, expected)| found != expected) {
+        Some(camera) => Err(StitchError::Invalid(format!(
+            "the {} picture is {}×{} pixels, but the warp was made for {}×{}; make a warp for this size",
+            camera_name(camera, cameras),
+            found[camera].x,
+            found[camera].y,
+            expected[camera].x,
+            expected[camera].y
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Checks the number and the sizes of frames like [`check_sources`], and that their chroma planes are complete.
+pub(crate) fn check_frames(frames: &[FrameView<'_>], sources: &[UVec2]) -> Result<(), StitchError> {
+    let sizes: Vec<_> = frames.iter().map(|frame| frame.format().size).collect();
+    check_sources(&sizes, sources)?;
+    match frames.iter().position(|frame| !frame.is_whole()) {
+        Some(camera) => Err(StitchError::chroma(camera_name(camera, frames.len()))),
+        None => Ok(()),
+    }
+}
+
+/// Checks the number and the sizes of images like [`check_sources`].
+pub(crate) fn check_images<P: Pixel>(
+    images: &[Image<P>],
+    sources: &[UVec2],
+) -> Result<(), StitchError> {
+    let size = |image: &Image<P>| UVec2::new(image.width(), image.height());
+    check_sources(&images.iter().map(size).collect::<Vec<_>>(), sources)
+}
+
+/// Checks that an output has the size of the panorama, and that its chroma plane is complete.
+pub(crate) fn check_output(out: &FrameViewMut<'_>, expected: UVec2) -> Result<(), StitchError> {
+    check_size(out.format().size, expected)?;
+    if out.is_whole() { Ok(()) } else { Err(StitchError::chroma("output")) }
+}
+
+/// Checks that an output has the size of the panorama.
+pub(crate) fn check_size(found: UVec2, expected: UVec2) -> Result<(), StitchError> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(StitchError::Invalid(format!(
+        "the output is {}×{} pixels; it must have the warp's size, {}×{}",
+        found.x, found.y, expected.x, expected.y
+    )))
+}
+
+/// Checks that either all or none of the formats are P010.
+pub(crate) fn check_depths(
+    formats: impl IntoIterator<Item = FrameFormat>,
+) -> Result<(), StitchError> {
+    let mut formats = formats.into_iter();
+    let Some(first) = formats.next() else { return Ok(()) };
+    match formats.find(|format| format.pixels.bits() != first.pixels.bits()) {
+        Some(other) => Err(StitchError::depths(first, other)),
+        None => Ok(()),
+    }
+}
