@@ -91,7 +91,7 @@ impl PixelFormat {
     }
 
     /// Returns the mean number of bytes per pixel.
-    pub(crate) const fn bytes_per_pixel(self) -> f64 {
+    pub const fn bytes_per_pixel(self) -> f64 {
         match self {
             Self::Rgba8 => 4.0,
             Self::Nv12(_) => 1.5,

@@ -3,7 +3,6 @@
 use thiserror::Error;
 
 use crate::device::DeviceError;
-use crate::geometry::rig::MAX_CAMERAS;
 use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::warp::{PlaneError, RenderError};

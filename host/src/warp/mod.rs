@@ -22,7 +22,6 @@ mod names;
 mod plane;
 mod preview;
 mod raw;
-mod render_mesh;
 mod seen;
 mod stats;
 mod summing;

@@ -57,15 +57,15 @@ fn what_has_no_seam_says_why() {
             assert!(said.contains(text), "{said}");
         };
         let inside = seam(moved(5.0, 0.5, [40.0, 30.0]));
-        assert_says(&inside, "the whole area of the right camera");
+        says(&inside, "the whole area of the right camera");
         let inside = seam(moved(5.0, 2.0, [-60.0, -70.0]));
-        assert_says(&inside, "the whole area of the left camera");
+        says(&inside, "the whole area of the left camera");
         let same = seam(moved(0.0, 1.0, [0.0, 0.0]));
-        assert_says(&same, "covers the whole area");
+        says(&same, "covers the whole area");
         // The pictures form a cross. Only the left camera covers the left and the right arm of the cross, and only the
         // right camera covers the upper and the lower arm.
         let cross = seam(moved(90.0, 1.0, [140.0, -20.0]));
-        assert_says(&cross, "cross or overlap in several places");
+        says(&cross, "cross or overlap in several places");
         let apart = seam(moved(0.0, 1.0, [200.0, 0.0]));
         assert!(matches!(apart, Err(SeamError::NoOverlap)), "{apart:?}");
         for error in [inside, same, cross, apart] {

@@ -9,7 +9,7 @@ use panoweave::geometry::rig::ProjectionName;
 use panoweave::warp::{PixelBox, Plane, Warp, WarpError};
 use safetensors::SafeTensors;
 
-use crate::malformed::{assert_variant, refusal, says};
+use crate::malformed::{assert_says, assert_variant, refusal};
 
 pub(crate) const SOURCES: [UVec2; 2] = [UVec2::new(40, 30), UVec2::new(36, 28)];
 

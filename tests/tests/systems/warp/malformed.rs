@@ -8,7 +8,7 @@ use panoweave::warp::{Plane, Warp, WarpError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::malformed::{assert_variant, refusal, says};
+use crate::malformed::{assert_says, assert_variant, refusal};
 use crate::warp::file::sample;
 
 /// Returns the header and the planes of a valid warp file, which contains the warp [`sample`].
@@ -89,7 +89,7 @@ fn missing_empty_and_foreign_files() {
         assert_says(folder.error(bytes), "not a safetensors file");
     }
     let rig = folder.error(b"# A rig\n[panorama]\n");
-    assert_says(rig, "not a safetensors file");
+    assert_says(&rig, "not a safetensors file");
     assert!(rig.to_string().contains("warp --rig"), "{rig}");
     for length in [(1 << 20) + 1, 1 << 40, u64::MAX] {
         let bytes = [&length.to_le_bytes()[..], &[b' '; 64]].concat();
