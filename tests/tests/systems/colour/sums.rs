@@ -347,7 +347,7 @@ fn frames_that_do_not_go_together_are_refused() {
     };
     let a = PixelFormat::Nv12(encodings()[0]);
     let rgba = PixelFormat::Rgba8;
-    let says = |found: Result<ColourSums, StitchError>, text| {
+    let says = |found: Result<Vec<ColourSums>, StitchError>, text| {
         crate::malformed::assert_says(found.unwrap_err(), text);
     };
     says(sums(&frame(size, a), &frame(uvec2(5, 4), a)), "the right picture is");
