@@ -81,20 +81,6 @@ pub trait AtomicAdd: Copy {
 }
 
 /// A type with atomic minimum and maximum.
-///
-/// ```
-/// use cuda_std::atomic::AtomicMinMax;
-///
-/// let [mut least, mut greatest] = [f32::INFINITY, f32::NEG_INFINITY];
-/// for value in [2.5, -1.0, 7.0] {
-///     // SAFETY: the pointers are valid, and no other thread has them.
-///     unsafe {
-///         AtomicMinMax::atomic_min(&raw mut least, value);
-///         AtomicMinMax::atomic_max(&raw mut greatest, value);
-///     }
-/// }
-/// assert_eq!((least, greatest), (-1.0, 7.0));
-/// ```
 pub trait AtomicMinMax: Copy {
     /// Stores the smaller of `*at` and `value` in `*at` and returns the previous value.
     ///
@@ -110,19 +96,6 @@ pub trait AtomicMinMax: Copy {
 }
 
 /// A type with atomic bitwise operations.
-///
-/// ```
-/// use cuda_std::atomic::AtomicBits;
-///
-/// let mut flags = 0b0110_u32;
-/// // SAFETY: the pointer is valid, and no other thread has it.
-/// unsafe {
-///     assert_eq!(AtomicBits::atomic_or(&raw mut flags, 0b0001), 0b0110);
-///     assert_eq!(AtomicBits::atomic_and(&raw mut flags, 0b0011), 0b0111);
-///     assert_eq!(AtomicBits::atomic_xor(&raw mut flags, 0b1111), 0b0011);
-/// }
-/// assert_eq!(flags, 0b1100);
-/// ```
 pub trait AtomicBits: Copy {
     /// Stores the bitwise "and" of `*at` and `value` in `*at` and returns the previous value.
     ///
@@ -145,20 +118,6 @@ pub trait AtomicBits: Copy {
 }
 
 /// A type that can be exchanged atomically.
-///
-/// ```
-/// use cuda_std::atomic::AtomicExchange;
-///
-/// let mut owner = 0_u32;
-/// // SAFETY: the pointer is valid, and no other thread has it.
-/// unsafe {
-///     // The first exchange finds the 0 and stores the 7. The second finds the 7.
-///     assert_eq!(AtomicExchange::atomic_cas(&raw mut owner, 0, 7), 0);
-///     assert_eq!(AtomicExchange::atomic_cas(&raw mut owner, 0, 8), 7);
-///     assert_eq!(AtomicExchange::atomic_exchange(&raw mut owner, 0), 7);
-/// }
-/// assert_eq!(owner, 0);
-/// ```
 pub trait AtomicExchange: Copy {
     /// Stores `value` in `*at` and returns the previous value.
     ///

@@ -15,13 +15,6 @@
 macro_rules! capabilities {
     ($($variant:ident $feature:literal $number:literal;)+) => {
         /// A compute capability. Each capability has all features of the earlier ones.
-        ///
-        /// ```
-        /// use cuda_std::cfg::ComputeCapability;
-        ///
-        /// assert!(ComputeCapability::Compute90 > ComputeCapability::Compute89);
-        /// assert_eq!(ComputeCapability::from_cuda_arch_env(), ComputeCapability::Compute121);
-        /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum ComputeCapability {

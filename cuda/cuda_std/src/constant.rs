@@ -9,17 +9,6 @@ use crate::memory::{self, Access, Index};
 
 /// An array in constant memory, declared by [`constant!`](crate::constant).
 ///
-/// ```
-/// use cuda_std::prelude::*;
-///
-/// constant! {
-///     /// The taps of a filter.
-///     pub static TAPS: [f32; 3];
-/// }
-///
-/// assert_eq!((TAPS::LEN, TAPS::SYMBOL), (3, "TAPS"));
-/// ```
-///
 /// # Safety
 /// `SYMBOL` must name `LEN` elements in constant memory at `address`, aligned to 16 bytes.
 pub unsafe trait ConstantArray {

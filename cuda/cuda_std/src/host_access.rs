@@ -37,29 +37,6 @@ impl<T: Pod> SliceMut<T> {
 impl<T: Pod> View<T> {
     /// Returns row `y` on the CPU.
     ///
-    /// ```
-    /// use cuda_std::KernelArg;
-    /// use cuda_std::cpu::texture::{Address, Channel, Filter, Format, Texture};
-    /// use cuda_std::glam::Vec4;
-    /// use cuda_std::{Slice, Texture2d, View};
-    ///
-    /// let rows = [1_u8, 2, 3, 4];
-    /// let format = Format { channel: Channel::U8, channels: 1 };
-    /// // SAFETY: there are two rows of two bytes, and nothing writes them.
-    /// unsafe {
-    ///     let image = View::<u8>::from_params((rows.as_ptr(), (2, (2, (2, ())))));
-    ///     assert_eq!(image.host_row(1), [3, 4]);
-    ///     assert_eq!((image.host_address(), image.host_pitch()), (rows.as_ptr(), 2));
-    ///     let all = Slice::<u8>::from_params((rows.as_ptr(), (4, ())));
-    ///     assert_eq!(all.as_host_slice(), rows);
-    ///     let (filter, address) = (Filter::Linear, Address::Clamp);
-    ///     let texture = Texture::new(rows.as_ptr(), [2, 2], 2, format, filter, address);
-    ///     let handle = (&raw const texture).expose_provenance() as u64;
-    ///     let handle = Texture2d::<Vec4>::from_params((handle, ()));
-    ///     assert_eq!(handle.host_texture().size(), [2, 2]);
-    /// }
-    /// ```
-    ///
     /// # Safety
     /// `y` must be less than `height`. The row must be valid host memory that nothing writes during `'a`.
     #[must_use]

@@ -36,34 +36,6 @@ pub use registry::{KERNELS, KernelEntry, ParamLayout};
 
 /// A kernel together with its arguments, one field each. `#[kernel]` implements this trait.
 ///
-/// ```
-/// use cuda_std::cpu::Launch;
-/// use cuda_std::launch::{Kernel, Place};
-/// use cuda_std::prelude::*;
-/// use cuda_std::DeviceSliceMut;
-///
-/// #[kernel(dims(1))]
-/// pub fn fill(value: u32, out: SliceMut<u32>) {
-///     out.set(thread::unique_1d(), value);
-/// }
-///
-/// let mut memory = [0; 4];
-/// // SAFETY: only the kernel accesses the memory while the handle exists.
-/// let out = unsafe { DeviceSliceMut::new(Place::Cpu, memory.as_mut_ptr(), 4) };
-/// let fill = Fill { value: 7, out };
-/// assert!(fill.params().places().eq([Place::Cpu]));
-/// let mut params = fill.params();
-/// // The value, and the pointer and the length of the slice.
-/// assert_eq!(params.pointers().len(), 3);
-///
-/// // `cust` does this for a launch on the CPU.
-/// let launch = Launch::new(Fill::ENTRY.name, [1, 1, 1], [4, 1, 1]);
-/// // SAFETY: the memory is valid host memory, and the kernel is safe.
-/// unsafe { Fill::ENTRY.simulate(&launch, params.pointers()) }?;
-/// assert_eq!(memory, [7; 4]);
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
 /// # Safety
 /// - `ENTRY` must describe the kernel's entry in the PTX.
 /// - `params` must return exactly the parameters of that entry.
@@ -81,19 +53,6 @@ pub unsafe trait Kernel {
 /// kernel stays within the memory of its arguments and its threads do not race. `#[kernel]` implements
 /// the trait.
 ///
-/// ```
-/// use cuda_std::launch::SafeKernel;
-/// use cuda_std::prelude::*;
-///
-/// #[kernel(dims(1))]
-/// pub fn fill(out: SliceMut<u32>) {
-///     out.set(thread::unique_1d(), 1);
-/// }
-///
-/// fn launches_safely<K: SafeKernel>() {}
-/// launches_safely::<Fill>();
-/// ```
-///
 /// # Safety
 /// The thread function must have no safety requirements, and all arguments must be copies or checked
 /// handles such as `Slice`.
@@ -105,17 +64,6 @@ pub unsafe trait Kernel {
 pub unsafe trait SafeKernel: Kernel {}
 
 /// The launch bounds that a kernel was compiled for.
-///
-/// ```
-/// use cuda_std::launch::{Kernel, LaunchBounds};
-/// use cuda_std::prelude::*;
-///
-/// #[kernel(launch_bounds(128, 4), block_multiple(32))]
-/// pub fn work(input: Slice<f32>) {}
-///
-/// let expected = LaunchBounds { max_threads: 128, min_blocks: 4, block_multiple: 32 };
-/// assert_eq!(Work::ENTRY.bounds, expected);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchBounds {
     /// The maximum number of threads per block.
@@ -128,13 +76,6 @@ pub struct LaunchBounds {
 }
 
 /// The device that holds an argument's memory or runs a stream.
-///
-/// ```
-/// use cuda_std::launch::Place;
-///
-/// assert_eq!(Place::Cpu.to_string(), "cpu");
-/// assert_eq!(Place::Cuda(1).to_string(), "cuda:1");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// The CPU device, which uses host memory.
@@ -157,34 +98,12 @@ impl fmt::Display for Place {
 const MAX_DYNAMIC_SHARED: u32 = 227 << 10;
 
 /// The maximum number of parameters of a kernel; `#[kernel]` rejects more.
-///
-/// ```
-/// use cuda_std::launch::{MAX_PARAMS, Params};
-///
-/// let values = [0_u32; MAX_PARAMS];
-/// let mut params = Params::default();
-/// values.iter().for_each(|value| params.push(value));
-/// assert_eq!(params.pointers().len(), 128);
-/// ```
 pub const MAX_PARAMS: usize = 128;
 
 /// Kernel parameters in the form that the driver expects: a pointer to each.
 ///
 /// The pointers point into the struct of the kernel's arguments. The driver reads the parameters
 /// during the launch call, so the struct must not move before the call has returned.
-///
-/// ```
-/// use cuda_std::launch::Params;
-///
-/// let (scale, count) = (0.5_f32, 7_u32);
-/// let mut params = Params::default();
-/// params.push(&scale);
-/// params.push(&());
-/// params.push(&count);
-/// // The empty value in the middle is not a parameter.
-/// assert_eq!(params.pointers().len(), 2);
-/// assert_eq!(params.pointers()[0].cast_const(), (&raw const scale).cast());
-/// ```
 #[derive(Debug)]
 pub struct Params<'a> {
     pointers: [*mut c_void; MAX_PARAMS],
@@ -205,16 +124,6 @@ impl<'a> Params<'a> {
     }
 
     /// Records that a parameter refers to memory on `place`.
-    ///
-    /// ```
-    /// use cuda_std::launch::{Params, Place};
-    ///
-    /// let mut params = Params::default();
-    /// params.refer_to(Place::Cpu);
-    /// params.refer_to(Place::Cuda(0));
-    /// params.refer_to(Place::Cpu);
-    /// assert!(params.places().eq([Place::Cpu, Place::Cuda(0)]));
-    /// ```
     pub fn refer_to(&mut self, place: Place) {
         match &mut self.places {
             [first @ None, _] => *first = Some(place),
@@ -310,16 +219,6 @@ impl LaunchConfig {
     /// Checks the shape against the launch bounds that `K` was compiled for and against CUDA's own
     /// limits.
     ///
-    /// ```
-    /// use cuda_std::launch::LaunchConfig;
-    ///
-    /// #[cuda_std::kernel(block_multiple(32))]
-    /// pub fn by_warps(input: cuda_std::Slice<f32>) {}
-    ///
-    /// assert!(LaunchConfig::for_1d(100, 64).check::<ByWarps>().is_ok());
-    /// assert!(LaunchConfig::for_1d(100, 50).check::<ByWarps>().is_err());
-    /// ```
-    ///
     /// # Errors
     /// Returns any [`LaunchError`] except [`LaunchError::WrongDevice`].
     pub fn check<K: Kernel>(&self) -> Result<(), LaunchError> {
@@ -327,17 +226,6 @@ impl LaunchConfig {
     }
 
     /// Checks the shape like [`check`](Self::check), for a kernel found by name.
-    ///
-    /// ```
-    /// use cuda_std::launch::{KERNELS, LaunchConfig};
-    ///
-    /// #[cuda_std::kernel(launch_bounds(64))]
-    /// pub fn small(input: cuda_std::Slice<f32>) {}
-    ///
-    /// let small = KERNELS.iter().find(|kernel| kernel.name == "small").unwrap();
-    /// assert!(LaunchConfig::for_1d(100, 64).check_entry(small).is_ok());
-    /// assert!(LaunchConfig::for_1d(100, 65).check_entry(small).is_err());
-    /// ```
     ///
     /// # Errors
     /// Returns the errors of [`check`](Self::check).
@@ -373,21 +261,6 @@ impl LaunchConfig {
 }
 
 /// The reason why a launch was rejected before it reached the driver.
-///
-/// ```
-/// use cuda_std::launch::{LaunchConfig, LaunchError, Place};
-/// use cuda_std::prelude::*;
-///
-/// #[kernel(dims(1))]
-/// pub fn read(data: Slice<u32>) {}
-///
-/// let error = LaunchConfig::for_1d(0, 256).check::<Read>().unwrap_err();
-/// assert!(error.to_string().starts_with("kernel `read`: grid [0, 1, 1] of blocks [256, 1, 1]"));
-///
-/// let (found, wanted) = (Place::Cpu, Place::Cuda(0));
-/// let error = LaunchError::WrongDevice { kernel: "read", found, wanted };
-/// assert!(error.to_string().starts_with("kernel `read`"));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LaunchError {

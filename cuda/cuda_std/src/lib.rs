@@ -117,16 +117,6 @@ pub use {
 };
 
 /// The items that most kernels use, for import with `use cuda_std::prelude::*`.
-///
-/// ```
-/// use cuda_std::prelude::*;
-///
-/// #[kernel(dims(1))]
-/// pub fn ramp(out: SliceMut<u32>) {
-///     let i = thread::unique_1d();
-///     out.set(i, i.index());
-/// }
-/// ```
 pub mod prelude {
     pub use crate::{
         ConstantArray, FloatExt, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Table,
@@ -148,13 +138,6 @@ pub mod prelude {
 
 /// Stops the kernel. On the GPU, the launch fails with a driver error. On the CPU, the launch
 /// returns a [`FaultKind::Trap`](cuda_cpu::FaultKind::Trap) fault.
-///
-/// ```
-/// use cuda_std::cpu::{FaultKind, Launch, launch};
-///
-/// let fault = launch(&Launch::new("stop", [1, 1, 1], [1, 1, 1]), &|| cuda_std::trap());
-/// assert!(matches!(fault.unwrap_err().kind, FaultKind::Trap { .. }));
-/// ```
 #[inline]
 #[track_caller]
 pub fn trap() -> ! {
@@ -182,6 +165,7 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
 #[doc(hidden)]
 pub mod __private {
     pub use bytemuck;
+    pub use cust_core::DeviceCopy;
     #[cfg(not(target_arch = "nvptx64"))]
     pub use linkme;
     #[cfg(target_arch = "nvptx64")]

@@ -19,15 +19,6 @@
 //! ```
 
 /// Returns the size of a block's dynamic shared memory in bytes, as set by the launch.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::mem::dynamic_smem_size;
-///
-/// let config = Launch { dynamic_shared: 256, ..Launch::new("size", [1, 1, 1], [32, 1, 1]) };
-/// launch(&config, &|| assert_eq!(dynamic_smem_size(), 256))?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
 #[must_use]
 pub fn dynamic_smem_size() -> u32 {
@@ -52,21 +43,6 @@ pub fn dynamic_smem_size() -> u32 {
 ///
 /// The CPU rounds up to 128 bytes. It counts a static array only after a thread of the block has
 /// reached the array's declaration.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::mem::total_smem_size;
-/// use cuda_std::shared_array;
-///
-/// let config = Launch { dynamic_shared: 256, ..Launch::new("size", [1, 1, 1], [1, 1, 1]) };
-/// launch(&config, &|| {
-///     let tile = shared_array![f32; 60];
-///     assert_eq!(tile.len(), 60);
-///     // 256 + 60 · 4 = 496 bytes, rounded up.
-///     assert_eq!(total_smem_size(), 512);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
 #[must_use]
 pub fn total_smem_size() -> u32 {

@@ -237,11 +237,6 @@ pub(crate) unsafe fn load_read_only<T: Pod>(at: *const T) -> T {
 }
 
 /// The size of an L2 cache line in bytes. A prefetch loads the line in which its element begins.
-///
-/// ```
-/// // A cache line holds 32 floats.
-/// assert_eq!(cuda_std::LINE_BYTES / size_of::<f32>(), 32);
-/// ```
 pub const LINE_BYTES: usize = 128;
 
 /// Prefetches the cache line that contains `at` into the L2 cache. Does nothing on the CPU.

@@ -13,19 +13,6 @@
 //! ```
 
 /// Stops at this call if the kernel runs in a debugger. Does nothing on the CPU.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::{misc, thread};
-///
-/// launch(&Launch::new("debugged", [4, 1, 1], [32, 1, 1]), &|| {
-///     // Stop in one thread only.
-///     if thread::first() {
-///         misc::breakpoint();
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
 pub fn breakpoint() {
     #[cfg(target_arch = "nvptx64")]
@@ -37,17 +24,6 @@ pub fn breakpoint() {
 }
 
 /// Adds one event to the profiler counter `counter` for the warp. Does nothing on the CPU.
-///
-/// ```
-/// use cuda_std::cpu::{FaultKind, Launch, launch};
-/// use cuda_std::misc::profiler_counter;
-///
-/// let config = Launch::new("counted", [1, 1, 1], [1, 1, 1]);
-/// launch(&config, &|| profiler_counter(7))?;
-/// let fault = launch(&config, &|| profiler_counter(8)).unwrap_err();
-/// assert!(matches!(fault.kind, FaultKind::Panic { .. }));
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 ///
 /// # Panics
 /// Panics if `counter` is greater than 7.
@@ -78,18 +54,6 @@ pub fn profiler_counter(counter: u32) {
 ///
 /// The difference of two readings by one thread is the time between them, including any time in
 /// which the thread waited for other threads.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::misc::clock;
-///
-/// launch(&Launch::new("timed", [1, 1, 1], [1, 1, 1]), &|| {
-///     let start = clock();
-///     let sum: u64 = (0..1000).sum();
-///     assert!(clock() - start < 1_000_000_000, "{sum}");
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
 #[must_use]
 pub fn clock() -> u64 {

@@ -21,30 +21,6 @@
 //! ```
 
 /// An address space of the GPU.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::ptr::{AddressSpace, is_in_address_space};
-///
-/// /// Returns the space of device memory or of shared memory that `ptr` points to.
-/// ///
-/// /// # Safety
-/// /// `ptr` must be valid for a `T`.
-/// unsafe fn space<T>(ptr: *const T) -> AddressSpace {
-///     // SAFETY: the caller upholds this function's safety contract.
-///     match unsafe { is_in_address_space(ptr, AddressSpace::Shared) } {
-///         true => AddressSpace::Shared,
-///         false => AddressSpace::Global,
-///     }
-/// }
-///
-/// let value = 7;
-/// launch(&Launch::new("space", [1, 1, 1], [1, 1, 1]), &|| {
-///     // SAFETY: the pointer is valid for an `i32`.
-///     assert_eq!(unsafe { space(&raw const value) }, AddressSpace::Global);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AddressSpace {
     /// Device memory that all threads can read and write.
@@ -58,18 +34,6 @@ pub enum AddressSpace {
 }
 
 /// Returns true if `ptr` points into `address_space`.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::ptr::{AddressSpace, is_in_address_space};
-///
-/// let value = 7;
-/// launch(&Launch::new("space", [1, 1, 1], [1, 1, 1]), &|| {
-///     // SAFETY: the pointer is valid for an `i32`.
-///     assert!(!unsafe { is_in_address_space(&raw const value, AddressSpace::Shared) });
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 ///
 /// # Safety
 /// `ptr` must be valid for a `T`.
@@ -152,20 +116,6 @@ convert! {
     /// Converts a generic pointer to an address within `address_space`, for `asm!` instructions of
     /// that space. The CPU returns the pointer unchanged.
     ///
-    /// ```
-    /// use cuda_std::cpu::{Launch, launch};
-    /// use cuda_std::ptr::{AddressSpace, convert_generic_to_specific_address_space as to_shared};
-    /// use cuda_std::shared_array;
-    ///
-    /// launch(&Launch::new("address", [1, 1, 1], [1, 1, 1]), &|| {
-    ///     let tile = shared_array![u32; 32].as_mut_ptr();
-    ///     // SAFETY: the pointer is valid and points into shared memory.
-    ///     let address = unsafe { to_shared(tile, AddressSpace::Shared) };
-    ///     assert_eq!(address, tile.cast_const());
-    /// })?;
-    /// # Ok::<(), cuda_std::cpu::Fault>(())
-    /// ```
-    ///
     /// # Safety
     /// `ptr` must be valid for a `T` and point into `address_space`.
     convert_generic_to_specific_address_space, "cvta.to."
@@ -173,25 +123,6 @@ convert! {
 convert! {
     /// Converts an address within `address_space` to a generic pointer. The CPU returns the pointer
     /// unchanged.
-    ///
-    /// ```
-    /// use cuda_std::cpu::{Launch, launch};
-    /// use cuda_std::ptr::{
-    ///     AddressSpace, convert_generic_to_specific_address_space as to_shared,
-    ///     convert_specific_address_space_to_generic as to_generic,
-    /// };
-    /// use cuda_std::shared_array;
-    ///
-    /// launch(&Launch::new("address", [1, 1, 1], [1, 1, 1]), &|| {
-    ///     let tile = shared_array![u32; 32].as_mut_ptr();
-    ///     // SAFETY: the pointer is valid and points into shared memory.
-    ///     unsafe {
-    ///         let address = to_shared(tile, AddressSpace::Shared);
-    ///         assert_eq!(to_generic(address, AddressSpace::Shared), tile.cast_const());
-    ///     }
-    /// })?;
-    /// # Ok::<(), cuda_std::cpu::Fault>(())
-    /// ```
     ///
     /// # Safety
     /// `ptr` must be the address of a valid `T` within `address_space`.

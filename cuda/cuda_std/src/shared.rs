@@ -157,15 +157,6 @@ impl<T> Shared<T> {
     ///
     /// `BYTES` must be a power of two and at least the size of `T`, and the size of `T` must be its
     /// alignment, so that an element starts at this address. Otherwise, the call does not compile.
-    ///
-    /// ```
-    /// use cuda_std::prelude::*;
-    ///
-    /// #[kernel(dims(1))]
-    /// pub fn kernel() {
-    ///     let array = shared::dynamic_shared_mem::<f32>().aligned::<1024>();
-    /// }
-    /// ```
     #[inline(always)]
     #[must_use]
     pub fn aligned<const BYTES: u32>(self) -> Self {
@@ -395,26 +386,6 @@ impl Shared<u32> {
 /// Bytes at the end that do not make a whole element are not part of the array.
 ///
 /// Every call returns the same memory, aligned to 16 bytes.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::shared::dynamic_shared_mem;
-/// use cuda_std::thread;
-///
-/// let config = Launch { dynamic_shared: 64 * 4, ..Launch::new("turn", [1, 1, 1], [64, 1, 1]) };
-/// launch(&config, &|| {
-///     let tile = dynamic_shared_mem::<f32>();
-///     assert_eq!(tile.len(), 64);
-///     let i = thread::rank();
-///     // SAFETY: the indices are less than 64, and the barrier separates the accesses.
-///     unsafe {
-///         tile.store(i, i as f32);
-///         thread::sync_threads();
-///         assert_eq!(tile.load(63 - i), (63 - i) as f32);
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
 #[must_use]
 pub fn dynamic_shared_mem<T: Pod>() -> Shared<T> {

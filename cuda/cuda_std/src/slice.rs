@@ -189,22 +189,6 @@ macro_rules! slice {
         }
 
         #[doc = concat!("The host's handle for a [`", stringify!($slice), "`]: ", $host, " on a device.")]
-        ///
-        /// ```
-        #[doc = concat!("use cuda_std::", stringify!($device), ";")]
-        /// use cuda_std::launch::Place;
-        ///
-        /// let mut values = [1.0, 2.0, 3.0];
-        /// // SAFETY: the values are host memory that only the handle accesses.
-        #[doc = concat!("let slice = unsafe { ",stringify!($device), "::new(Place::Cpu, values.as_mut_ptr(), 3) };")]
-        /// assert_eq!(slice.place(), Place::Cpu);
-        /// assert_eq!(slice.as_device_ptr().as_ptr(), values.as_ptr());
-        ///
-        /// // SAFETY: the values are host memory that only the new handle accesses from here on.
-        /// let slice = unsafe {
-        #[doc = concat!("    ", stringify!($device), "::from_raw_parts(Place::Cpu, values.as_mut_ptr(), values.len())")]
-        /// };
-        /// ```
         #[cfg(not(target_arch = "nvptx64"))]
         #[derive(Debug)]
         pub struct $device<'a, T> {
@@ -232,7 +216,6 @@ macro_rules! slice {
             }
 
             /// Creates a handle like [`new`](Self::new), for any number of elements.
-            ///
             #[doc = concat!("A kernel that takes a [`", stringify!($slice), "`] gets the first 2³² − 1 elements.")]
             /// A kernel that takes a Rust slice gets all of them.
             ///
@@ -264,6 +247,7 @@ macro_rules! slice {
 
             /// Appends the pointer and the full length to the parameters.
             pub(crate) fn push_whole<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
+                params.refer_to(self.place);
                 params.push(&self.slice.data);
                 params.push(&self.len);
             }
@@ -350,26 +334,6 @@ impl<T: Pod> Slice<T> {
 
     /// Reads adjacent elements, starting at `i`, as one `W`, with one instruction if `W` has at most
     /// 16 bytes and is aligned to its size.
-    ///
-    /// ```
-    /// # use cuda_std::prelude::*;
-    /// # use cust::typed::{Buffer, Device, LaunchConfig};
-    /// #[kernel(dims(1))]
-    /// pub fn copy_pairs(input: Slice<u32>, out: SliceMut<u32>) {
-    ///     let i = 2 * thread::index_1d();
-    ///     if i + 2 <= input.len().min(out.len()) && input.is_aligned(8) && out.is_aligned(8) {
-    ///         // SAFETY: both elements exist and are aligned. Only this thread writes them.
-    ///         unsafe { out.store_wide(i, input.load_wide::<u64>(i)) };
-    ///     }
-    /// }
-    /// # let stream = Device::cpu().stream()?;
-    /// let input = Buffer::from_slice(&stream, &[1, 2, 3, 4])?;
-    /// let mut pairs = Buffer::<u64>::new(stream.device(), 2)?;
-    /// let out = pairs.view_mut().cast().expect("four elements");
-    /// stream.launch(&LaunchConfig::for_1d(2, 32), &CopyPairs { input: input.view(), out })?;
-    /// assert_eq!(pairs.download(&stream)?, [1 | 2 << 32, 3 | 4 << 32]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
     ///
     /// # Safety
     /// All these elements must exist, and the address of element `i` must be aligned for `W`; see

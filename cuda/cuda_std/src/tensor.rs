@@ -61,13 +61,6 @@ use half::bf16;
 use crate::Shared;
 
 /// Two adjacent 16-bit elements of a matrix in one register.
-///
-/// ```
-/// use cuda_std::{bf16, tensor::Pair};
-///
-/// let pair = Pair::new([bf16::ONE, bf16::ZERO]);
-/// assert_eq!(pair.get(), [bf16::ONE, bf16::ZERO]);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Pair<T> {
@@ -104,18 +97,6 @@ impl<T> Pair<T> {
 ///
 /// The intrinsic for `f16` takes vectors of two halves, which rustc does not pass to functions on
 /// this target.
-///
-/// ```
-/// use cuda_std::tensor::{self, Pair, TensorElement};
-///
-/// /// Returns the lane's elements of a product, for any type that tensor cores multiply.
-/// ///
-/// /// # Safety
-/// /// All lanes of the warp must make the same call.
-/// unsafe fn product<T: TensorElement>(a: [Pair<T>; 4], b: [Pair<T>; 2]) -> [f32; 4] {
-///     unsafe { tensor::mma_m16n8k16(a, b, [0.0; 4]) }
-/// }
-/// ```
 pub trait TensorElement: Pod + sealed::Multiply {}
 impl TensorElement for bf16 {}
 
@@ -124,22 +105,6 @@ impl TensorElement for bf16 {}
 ///
 /// Products are exact. The order and the rounding of the sums are those of the hardware, so a GPU
 /// and the CPU may differ in the last bits. The CPU rounds once.
-///
-/// # Example
-/// The [module](self#example) has a whole kernel.
-///
-/// ```
-/// use cuda_std::bf16;
-/// use cuda_std::tensor::{self, Pair};
-///
-/// /// Adds a product to the sums of the warp.
-/// ///
-/// /// # Safety
-/// /// All lanes of the warp must make the same call.
-/// unsafe fn accumulate(a: [Pair<bf16>; 4], b: [Pair<bf16>; 2], sums: &mut [f32; 4]) {
-///     *sums = unsafe { tensor::mma_m16n8k16(a, b, *sums) };
-/// }
-/// ```
 ///
 /// # Safety
 /// All lanes of the warp must make the same call.
@@ -169,24 +134,6 @@ pub unsafe fn mma_m16n8k16<T: TensorElement>(
 /// [`Pair`] per matrix, in the [layout](self#layout) of an 8×8 matrix. The GPU must be `sm_75` or
 /// later.
 ///
-/// # Example
-/// The [module](self#example) has a whole kernel.
-///
-/// ```
-/// use cuda_std::tensor::{self, Pair};
-/// use cuda_std::{Shared, bf16, warp};
-///
-/// /// Loads a 16×16 matrix that is stored by rows, as matrix A of a product.
-/// ///
-/// /// # Safety
-/// /// All lanes of the warp must make the same call. `tile` must have 256 elements, be aligned to
-/// /// 16 bytes, and not be written without a barrier in between.
-/// unsafe fn load_a(tile: Shared<bf16>) -> [Pair<bf16>; 4] {
-///     let lane = warp::lane_id();
-///     unsafe { tensor::load_matrices(tile, lane % 16 * 16 + lane / 16 * 8) }
-/// }
-/// ```
-///
 /// # Safety
 /// - All lanes of the warp must make the same call, each with the same array or a part of it.
 /// - Each `first` that is used must be at most `len - 8`, and the address of its element must be a
@@ -212,23 +159,6 @@ pub unsafe fn load_matrices<const N: usize, T: Pod>(array: Shared<T>, first: u32
 /// `2(i % 4) + 1` of column `i / 4`.
 ///
 /// This is the layout of matrix B of a product, if B is stored by rows.
-///
-/// # Example
-/// The [module](self#example) has a whole kernel.
-///
-/// ```
-/// use cuda_std::tensor::{self, Pair};
-/// use cuda_std::{Shared, bf16, warp};
-///
-/// /// Loads a 16×8 matrix that is stored by rows, as matrix B of a product.
-/// ///
-/// /// # Safety
-/// /// All lanes of the warp must make the same call. `tile` must have 128 elements, be aligned to
-/// /// 16 bytes, and not be written without a barrier in between.
-/// unsafe fn load_b(tile: Shared<bf16>) -> [Pair<bf16>; 2] {
-///     unsafe { tensor::load_matrices_transposed(tile, warp::lane_id() % 16 * 8) }
-/// }
-/// ```
 ///
 /// # Safety
 /// The requirements are those of [`load_matrices`].

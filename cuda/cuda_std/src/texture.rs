@@ -12,26 +12,6 @@ use crate::KernelArg;
 use crate::stamp::Stamp;
 
 /// A type that a texture read can return.
-///
-/// ```
-/// use cuda_std::TextureValue;
-/// use cuda_std::glam::{UVec4, Vec4};
-/// use cuda_std::prelude::*;
-///
-/// /// Sums four reads of a texture of any kind.
-/// fn sum<T: TextureValue>(texture: &Texture2d<T>, x: f32, y: f32, add: fn(T, T) -> T) -> T {
-///     let row = |y| add(texture.read(x, y), texture.read(x + 1.0, y));
-///     add(row(y), row(y + 1.0))
-/// }
-///
-/// fn of_floats(texture: &Texture2d<Vec4>) -> Vec4 {
-///     sum(texture, 0.5, 0.5, |a, b| a + b) / 4.0
-/// }
-///
-/// fn of_integers(texture: &Texture2d<UVec4>) -> UVec4 {
-///     sum(texture, 0.5, 0.5, |a, b| a + b) / 4
-/// }
-/// ```
 pub trait TextureValue: Copy + Sync + 'static {
     /// Reads the texture at `(x, y)`.
     ///
@@ -156,27 +136,6 @@ unsafe impl<T: TextureValue> KernelArg for Texture2d<T> {
 }
 
 /// The host's handle for a [`Texture2d`]: a texture object on a device.
-///
-/// ```
-/// use cuda_std::DeviceTexture;
-/// use cuda_std::arg::HostArg;
-/// use cuda_std::cpu::texture::{Address, Channel, Filter, Format, Texture};
-/// use cuda_std::glam::Vec4;
-/// use cuda_std::launch::{Params, Place};
-///
-/// let texels = [0.0_f32, 1.0];
-/// let format = Format { channel: Channel::F32, channels: 1 };
-/// // SAFETY: `texels` is one row of two floats, and nothing writes it.
-/// let texture = unsafe {
-///     Texture::new(texels.as_ptr().cast(), [2, 1], 8, format, Filter::Linear, Address::Clamp)
-/// };
-/// let address = (&raw const texture).expose_provenance() as u64;
-/// // SAFETY: the texture returns floats and outlives the handle.
-/// let handle = unsafe { DeviceTexture::<Vec4>::new(Place::Cpu, address) };
-/// let mut params = Params::default();
-/// handle.push(&mut params);
-/// assert!(params.places().eq([Place::Cpu]));
-/// ```
 #[cfg(not(target_arch = "nvptx64"))]
 #[derive(Debug)]
 pub struct DeviceTexture<'a, T> {

@@ -213,23 +213,6 @@ pub unsafe fn assume_dims(dims: u32) {
 }
 
 /// An index of a [`Slice`](crate::Slice): a `u32` or a [`Unique1d`].
-///
-/// ```
-/// use cuda_std::SliceIndex;
-/// use cuda_std::prelude::*;
-///
-/// /// Returns the sum of an element and its successor.
-/// fn pair(data: Slice<f32>, at: impl SliceIndex) -> Option<f32> {
-///     let i = at.index();
-///     Some(data.get(i)? + data.get(i + 1)?)
-/// }
-///
-/// #[kernel(dims(1))]
-/// pub fn pairs(data: Slice<f32>, out: SliceMut<f32>) {
-///     let at = thread::unique_1d();
-///     out.set(at, pair(data, at).unwrap_or(0.0));
-/// }
-/// ```
 pub trait SliceIndex: sealed::Sealed {
     /// Returns the index as a `u32`.
     fn index(self) -> u32;

@@ -171,14 +171,6 @@ unsafe impl<A: KernelArg, const N: usize> KernelArg for Table<A, N> {
 }
 
 /// The value that the host passes for a [`Table`].
-///
-/// ```
-/// use cuda_std::DeviceTable;
-///
-/// assert!(DeviceTable::<u32, 2>::new(&[7, 8]).is_some());
-/// assert!(DeviceTable::<u32, 2>::new(&[]).is_none());
-/// assert!(DeviceTable::<u32, 2>::new(&[7, 8, 9]).is_none());
-/// ```
 #[cfg(not(target_arch = "nvptx64"))]
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceTable<'a, A: KernelArg, const N: usize> {
@@ -191,20 +183,6 @@ pub struct DeviceTable<'a, A: KernelArg, const N: usize> {
 impl<'a, A: KernelArg, const N: usize> DeviceTable<'a, A, N> {
     /// Creates a table of arguments. Returns `None` unless there are 1 to `N` of them. Arguments that kernels can write
     /// are not `Copy`, so a table cannot contain them.
-    ///
-    /// ```
-    /// use cuda_std::arg::HostArg;
-    /// use cuda_std::launch::{Params, Place};
-    /// use cuda_std::{DeviceSlice, DeviceTable, Slice};
-    ///
-    /// let values = [1.0_f32, 2.0];
-    /// // SAFETY: `values` outlives the handle, and nothing writes it.
-    /// let values = unsafe { DeviceSlice::new(Place::Cpu, values.as_ptr(), 2) };
-    /// let table = DeviceTable::<Slice<f32>, 3>::new(&[values, values]).unwrap();
-    /// let mut params = Params::default();
-    /// table.push(&mut params);
-    /// assert!(params.places().eq([Place::Cpu]));
-    /// ```
     #[must_use]
     pub fn new(arguments: &[A::Host<'a>]) -> Option<Self>
     where

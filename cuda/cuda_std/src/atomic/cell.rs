@@ -271,29 +271,9 @@ methods!(
     "\n# Safety\nAll concurrent accesses to the cell must be from threads of one block."
 );
 
-/// The example of a cell's name. Operations of block scope are `unsafe`.
-macro_rules! example {
-    (Block $name:ident $type:ident) => {
-        example!(@ $name $type "// SAFETY: no other thread has the cell.\nunsafe {\n    " "    " "}\n")
-    };
-    ($scope:ident $name:ident $type:ident) => {
-        example!(@ $name $type "" "" "")
-    };
-    (@ $name:ident $type:ident $before:literal $indent:literal $after:literal) => {
-        concat!(
-            "\n```\nuse cuda_std::atomic::{", stringify!($name), ", Ordering::Relaxed};\n\n",
-            "let cell = ", stringify!($name), "::new(6_", stringify!($type), ");\n", $before,
-            "assert_eq!(cell.fetch_add(2_", stringify!($type), ", Relaxed), 6_", stringify!($type),
-            ");\n", $indent, "assert_eq!(cell.load(Relaxed), 8_", stringify!($type), ");\n", $after,
-            "```"
-        )
-    };
-}
-
 macro_rules! names {
     ($($name:ident $type:ident $scope:ident $threads:literal;)+) => {$(
         #[doc = concat!("An atomic `", stringify!($type), "` for ", $threads, ".")]
-        #[doc = example!($scope $name $type)]
         pub type $name = Atomic<$type, $scope>;
     )+};
 }

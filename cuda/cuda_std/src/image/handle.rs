@@ -13,21 +13,6 @@ macro_rules! handle {
     ($view:ident, $pointer:ty, $device:ident, $borrow:ident, $host:literal) => {
         #[doc = concat!("The host's handle for a [`", stringify!($view), "`]:")]
         #[doc = concat!($host, " on a device.")]
-        ///
-        /// ```
-        /// use cuda_std::launch::{Params, Place};
-        #[doc = concat!("use cuda_std::", stringify!($device), ";")]
-        ///
-        /// let mut rows = [0_u8; 12];
-        /// // SAFETY: there are 3 rows of 4 bytes, which only the handle accesses.
-        #[doc = concat!("let image = unsafe { ",stringify!($device), "::new(Place::Cpu, rows.as_mut_ptr(), 4, 3, 4) };")]
-        /// assert_eq!((image.size(), image.rows().1, image.place()), ((4, 3), 4, Place::Cpu));
-        /// assert!(image.is_like(&image));
-        /// let mut params = Params::default();
-        /// image.push_address(&mut params);
-        /// image.push_pitch(&mut params);
-        /// assert_eq!(params.pointers().len(), 2);
-        /// ```
         #[derive(Debug)]
         pub struct $device<'a, T> {
             view: $view<T>,
@@ -88,26 +73,14 @@ macro_rules! handle {
 
             /// Returns the part of `width` by `height` elements whose first element is column `x` of row
             /// `y`, or `None` if the image does not contain all of it.
-            ///
-            /// ```
-            /// use cuda_std::launch::Place;
-            #[doc = concat!("use cuda_std::", stringify!($device), ";")]
-            ///
-            /// let mut rows = [0_u8; 12];
-            /// // SAFETY: there are 3 rows of 4 bytes, which only the handle accesses.
-            #[doc = concat!("let image = unsafe { ",stringify!($device), "::new(Place::Cpu, rows.as_mut_ptr(), 4, 3, 4) };")]
-            /// let part = image.part(1, 2, 3, 1).unwrap();
-            /// assert_eq!((part.size(), part.rows().1), ((3, 1), 4));
-            /// assert!(part.part(1, 0, 3, 1).is_none());
-            /// ```
             #[must_use]
             pub fn part(self, x: u32, y: u32, width: u32, height: u32) -> Option<Self> {
                 let $view { data, pitch, .. } = self.view;
                 let is_inside = |first: u32, side: u32, whole: u32| {
                     first.checked_add(side).is_some_and(|end| end <= whole)
                 };
-                let is_part = is_inside(x, width, self.view.width)
-                    && is_inside(y, height, self.view.height);
+                let is_part =
+                    is_inside(x, width, self.view.width) && is_inside(y, height, self.view.height);
                 is_part.then(|| {
                     let row = data.wrapping_byte_add(y as usize * pitch as usize);
                     let data = row.wrapping_add(x as usize);

@@ -8,25 +8,6 @@ use super::Shared;
 ///
 /// On the CPU, the race detector counts an assignment to `*place` or a mutable borrow of it as a
 /// store, and any other use as a load.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::{shared_array, thread};
-///
-/// launch(&Launch::new("neighbour", [1, 1, 1], [32, 1, 1]), &|| {
-///     let tile = shared_array![u32; 32];
-///     let i = thread::rank() as usize;
-///     // SAFETY: the indices are less than 32, and the barrier separates the accesses.
-///     unsafe {
-///         let mut own = tile.add(i);
-///         own.write(5);
-///         *own += 1;
-///         thread::sync_threads();
-///         assert_eq!(tile.add((i + 1) % 32).read(), 6);
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[derive(Debug)]
 pub struct SharedPlace<T> {
     array: Shared<T>,

@@ -71,37 +71,12 @@ use super::TensorElement;
 use crate::{Shared, thread};
 
 /// The number of elements in a panel.
-///
-/// ```
-/// use cuda_std::tensor::warpgroup::PANEL;
-///
-/// // The inputs of a product are one panel of A and four of B, with 2 bytes per element.
-/// assert_eq!(5 * PANEL * 2, 40_960);
-/// ```
 pub const PANEL: u32 = 64 * 64;
 
 /// The number of threads in a warpgroup.
-///
-/// ```
-/// use cuda_std::tensor::warpgroup::THREADS;
-/// use cuda_std::thread;
-///
-/// /// Returns the index of the thread's warpgroup in its block.
-/// fn warpgroup_index() -> u32 {
-///     thread::rank() / THREADS
-/// }
-/// ```
 pub const THREADS: u32 = 128;
 
 /// Returns the position of an element in its panel; see [layout](self#layout).
-///
-/// ```
-/// use cuda_std::tensor::warpgroup::swizzled;
-///
-/// assert_eq!(swizzled(0, 9), 9);
-/// // In row 1, the first two groups of 8 elements are exchanged.
-/// assert_eq!(swizzled(1, 9), 64 + 1);
-/// ```
 #[inline(always)]
 #[must_use]
 pub fn swizzled(row: u32, column: u32) -> u32 {
@@ -111,18 +86,6 @@ pub fn swizzled(row: u32, column: u32) -> u32 {
 
 /// Makes the thread's earlier stores and arrived copies to shared memory visible to tensor cores,
 /// after the next barrier; see [order](self#order-of-memory-accesses).
-///
-/// ```
-/// use cuda_std::tensor::warpgroup;
-/// use cuda_std::{pipeline, thread};
-///
-/// /// Waits until tensor cores can read what the threads of the block have copied.
-/// fn wait_for_panels() {
-///     pipeline::wait_prior::<0>();
-///     warpgroup::fence();
-///     thread::sync_threads();
-/// }
-/// ```
 #[inline(always)]
 pub fn fence() {
     #[cfg(target_feature = "compute_90")]
@@ -134,30 +97,6 @@ pub fn fence() {
 }
 
 /// The sums of a warpgroup for a part of the result with 64 rows and 256 columns.
-///
-/// # Example
-/// The [module](self#example) has a whole kernel.
-///
-/// ```
-/// use cuda_std::tensor::warpgroup::Product;
-/// use cuda_std::{Shared, ViewMut, bf16};
-///
-/// /// Writes the product of two matrices in shared memory.
-/// ///
-/// /// # Safety
-/// /// The requirements are those of [`Product::add`]. `out` must have 64 rows and 256 columns,
-/// /// which no other warpgroup accesses.
-/// unsafe fn multiply(a: Shared<bf16>, b: Shared<bf16>, out: ViewMut<f32>) {
-///     let mut product = Product::new();
-///     unsafe {
-///         product.add(a, b);
-///         product.finish(|row, column, [first, second]| {
-///             out.store(column, row, first);
-///             out.store(column + 1, row, second);
-///         });
-///     }
-/// }
-/// ```
 #[derive(Debug)]
 pub struct Product<T> {
     /// Element `4 j + 2 h + e` belongs to row `16 w + l / 4 + 8 h` and column `8 j + l % 4 · 2 + e`,
@@ -176,9 +115,6 @@ impl<T: TensorElement> Default for Product<T> {
 
 impl<T: TensorElement> Product<T> {
     /// Creates sums of zero.
-    ///
-    /// # Example
-    /// See the [module](self#example).
     #[inline(always)]
     #[must_use]
     pub fn new() -> Self {
@@ -194,9 +130,6 @@ impl<T: TensorElement> Product<T> {
     /// columns, in the [layout](self#layout) of panels.
     ///
     /// Products are exact. The order and the rounding of the sums are those of the hardware.
-    ///
-    /// # Example
-    /// See the [module](self#example).
     ///
     /// # Safety
     /// - All threads of the warpgroup must make the same call.
@@ -225,19 +158,6 @@ impl<T: TensorElement> Product<T> {
     /// earlier products may then be written, after a barrier if they are shared with other
     /// warpgroups.
     ///
-    /// ```
-    /// use cuda_std::bf16;
-    /// use cuda_std::tensor::warpgroup::Product;
-    ///
-    /// /// Waits for all products except the latest one.
-    /// ///
-    /// /// # Safety
-    /// /// All threads of the warpgroup must make the same call.
-    /// unsafe fn all_but_one(product: &mut Product<bf16>) {
-    ///     unsafe { product.wait_prior::<1>() };
-    /// }
-    /// ```
-    ///
     /// # Safety
     /// All threads of the warpgroup must make the same call.
     #[inline(always)]
@@ -258,9 +178,6 @@ impl<T: TensorElement> Product<T> {
 
     /// Waits for all products and calls `write` for each pair of adjacent elements that this thread
     /// holds, with the row, the column of the first element and both values.
-    ///
-    /// # Example
-    /// See the [module](self#example).
     ///
     /// # Safety
     /// All threads of the warpgroup must make the same call.

@@ -4,26 +4,6 @@ use super::WarpShuffleValue;
 
 /// A value of 32 or 64 bits. Values match if their bits are equal: two NaNs may match, but 0.0 and
 /// -0.0 do not.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, WarpMatchValue, lane_id, warp_match_any};
-///
-/// /// Returns true in the first lane that has this value.
-/// ///
-/// /// # Safety
-/// /// All lanes of the warp must make the call.
-/// unsafe fn is_leader<T: WarpMatchValue>(value: T) -> bool {
-///     // SAFETY: the caller upholds this function's safety contract.
-///     unsafe { warp_match_any(FULL_MASK, value) }.trailing_zeros() == lane_id()
-/// }
-///
-/// launch(&Launch::new("leaders", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { is_leader(f64::from(lane_id() / 8)) }, lane_id() % 8 == 0);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 pub trait WarpMatchValue: WarpShuffleValue {
     /// Returns a mask of the lanes of `mask` whose value has the same bits as the calling lane's.
     ///
@@ -69,18 +49,6 @@ fn match_on_cpu<T: WarpShuffleValue>(mask: u32, value: T) -> u32 {
 
 /// Returns a mask of the lanes of `mask` whose value has the same bits as the calling lane's.
 ///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, lane_id, warp_match_any};
-///
-/// launch(&Launch::new("match", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     let equal = unsafe { warp_match_any(FULL_MASK, lane_id() / 8) };
-///     assert_eq!(equal, 0xff << (lane_id() / 8 * 8));
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
 /// # Safety
 /// The lanes must meet the [convergence](crate::warp#convergence) requirement.
 #[inline(always)]
@@ -91,20 +59,6 @@ pub unsafe fn warp_match_any<T: WarpMatchValue>(mask: u32, value: T) -> u32 {
 }
 
 /// Returns `mask` if the values of all its lanes have the same bits, and `None` otherwise.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, lane_id, warp_match_all};
-///
-/// launch(&Launch::new("match", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the calls.
-///     unsafe {
-///         assert_eq!(warp_match_all(FULL_MASK, lane_id() / 32), Some(FULL_MASK));
-///         assert_eq!(warp_match_all(FULL_MASK, lane_id() / 16), None);
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 ///
 /// # Safety
 /// The lanes must meet the [convergence](crate::warp#convergence) requirement.

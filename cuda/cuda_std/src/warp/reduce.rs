@@ -8,23 +8,6 @@
 use super::{FULL_MASK, WARP_SIZE, WarpShuffleValue, warp_shuffle_idx, warp_shuffle_xor};
 
 /// The operation of a [`warp_reduce`].
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, WarpReductionOp, lane_id, warp_reduce};
-///
-/// launch(&Launch::new("reduce", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the calls.
-///     let reduce = |op| unsafe { warp_reduce(FULL_MASK, lane_id() + 1, op) };
-///     assert_eq!(reduce(WarpReductionOp::Add), 528);
-///     assert_eq!(reduce(WarpReductionOp::Min), 1);
-///     assert_eq!(reduce(WarpReductionOp::Max), 32);
-///     assert_eq!(reduce(WarpReductionOp::And), 0);
-///     assert_eq!(reduce(WarpReductionOp::Or), 63);
-///     assert_eq!(reduce(WarpReductionOp::Xor), 32);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum WarpReductionOp {
@@ -43,29 +26,6 @@ pub enum WarpReductionOp {
 }
 
 /// An integer that [`warp_reduce`] can reduce.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, WarpReduceValue, WarpReductionOp, lane_id, warp_reduce};
-///
-/// /// Returns the difference between the largest and the smallest value.
-/// ///
-/// /// # Safety
-/// /// All lanes of the warp must make the call.
-/// unsafe fn spread<T: WarpReduceValue + core::ops::Sub<Output = T>>(value: T) -> T {
-///     // SAFETY: the caller upholds this function's safety contract.
-///     unsafe {
-///         warp_reduce(FULL_MASK, value, WarpReductionOp::Max)
-///             - warp_reduce(FULL_MASK, value, WarpReductionOp::Min)
-///     }
-/// }
-///
-/// launch(&Launch::new("spread", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { spread(3 * i64::from(lane_id())) }, 93);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 pub trait WarpReduceValue: WarpShuffleValue {
     /// Combines the values of the lanes of `mask` with `op` and returns the result in all of them.
     ///
@@ -186,19 +146,6 @@ unsafe fn reduce_lanes<T: WarpShuffleValue>(mask: u32, value: T, combine: impl F
 
 /// Combines the values of the lanes of `mask` with `op` and returns the result in all of them.
 ///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{WarpReductionOp, lane_id, warp_reduce};
-///
-/// launch(&Launch::new("reduce", [1, 1, 1], [32, 1, 1]), &|| {
-///     if lane_id() < 8 {
-///         // SAFETY: lanes 0 to 7 make the call.
-///         assert_eq!(unsafe { warp_reduce(0xff, lane_id(), WarpReductionOp::Add) }, 28);
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
 /// # Safety
 /// The lanes must meet the [convergence](crate::warp#convergence) requirement.
 #[inline(always)]
@@ -212,18 +159,6 @@ pub unsafe fn warp_reduce<T: WarpReduceValue>(mask: u32, value: T, op: WarpReduc
 ///
 /// The lanes exchange values in a butterfly of five shuffles. The order of combination is fixed, so
 /// the result has the same bits in every run.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{lane_id, warp_reduce_by};
-///
-/// launch(&Launch::new("reduce", [1, 1, 1], [32, 1, 1]), &|| {
-///     let factor = if lane_id() < 3 { 2.5_f32 } else { 1.0 };
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { warp_reduce_by(factor, |a, b| a * b) }, 15.625);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 ///
 /// # Safety
 /// All lanes of the warp must make the same call.
@@ -243,17 +178,6 @@ pub unsafe fn warp_reduce_by<T: WarpShuffleValue>(value: T, combine: impl Fn(T, 
 
 /// Returns the sum of the values of all 32 lanes, in every lane.
 ///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{lane_id, warp_reduce_add};
-///
-/// launch(&Launch::new("sum", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { warp_reduce_add(0.5 * lane_id() as f32) }, 248.0);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
 /// # Safety
 /// All lanes of the warp must make the same call.
 #[inline(always)]
@@ -264,17 +188,6 @@ pub unsafe fn warp_reduce_add<T: WarpShuffleValue + core::ops::Add<Output = T>>(
 }
 
 /// Returns the sum of the values of all 32 lanes, modulo 2³², in every lane.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{lane_id, warp_reduce_add_u32};
-///
-/// launch(&Launch::new("sum", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { warp_reduce_add_u32(lane_id()) }, 496);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 ///
 /// # Safety
 /// All lanes of the warp must make the same call.
@@ -287,17 +200,6 @@ pub unsafe fn warp_reduce_add_u32(value: u32) -> u32 {
 
 /// Returns the minimum of the values of all 32 lanes, in every lane.
 ///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{lane_id, warp_reduce_min};
-///
-/// launch(&Launch::new("least", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { warp_reduce_min(20.0 - lane_id() as f32) }, -11.0);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
 /// # Safety
 /// All lanes of the warp must make the same call.
 #[inline(always)]
@@ -308,17 +210,6 @@ pub unsafe fn warp_reduce_min<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
 }
 
 /// Returns the maximum of the values of all 32 lanes, in every lane.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{lane_id, warp_reduce_max};
-///
-/// launch(&Launch::new("greatest", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { warp_reduce_max(20.0 - lane_id() as f32) }, 20.0);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 ///
 /// # Safety
 /// All lanes of the warp must make the same call.
@@ -332,18 +223,6 @@ pub unsafe fn warp_reduce_max<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
 /// Returns `value`, which must be the same in all lanes. On the GPU, the result of this reduction is in a uniform
 /// register, so the compiler knows that it is the same. It then also loads kernel parameters at this index and reads
 /// textures from a [`Table`](crate::Table) once for the whole warp. On the CPU, the function does nothing.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::{thread, warp};
-///
-/// launch(&Launch::new("uniform", [2, 1, 1], [32, 1, 1]), &|| {
-///     let block = thread::block_idx_x();
-///     // SAFETY: all lanes make the call with the same value.
-///     assert_eq!(unsafe { warp::warp_uniform(block) }, block);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 ///
 /// # Safety
 /// All lanes of the warp must make the call, with the same value.
