@@ -1,12 +1,8 @@
-//! Powers.
-//!
-//! `x^y = 2^(y·log2 x)`. An error in the exponent becomes a relative error of the result, so log2
-//! and the product are carried as an unevaluated sum of two f32 (Dekker 1971).
+//! Logarithms and powers of 2 of unevaluated sums of two floats.
 
-use super::super::hardware::{product, reciprocal};
 use super::exp::LOG2_E;
 use super::log::exponent;
-use super::{GpuFloat, ROUND, fma, polynomial};
+use super::{ROUND, fma, polynomial, product, reciprocal};
 
 /// 2·atanh(u/2) = u + u³·P(u²) for |u| ≤ 6 − √32, from `minimax.py pow`.
 const LOG: [f32; 4] = [0.083_333_33, 0.012_500_303, 0.002_226_495_4, 0.000_474_025_64];
@@ -24,44 +20,9 @@ const EXP2: [f32; 6] = [
 /// The bits of √½. The mantissa of a reduced number is in [√½, √2).
 const ROOT: u32 = 0x3f35_04f3;
 
-/// Returns `x^y` for `x ≥ 0`. For a negative `x`, returns 1 if `y` is 0, and NaN otherwise.
-#[inline(always)]
-pub(crate) fn positive_powf(x: f32, y: f32) -> f32 {
-    let (log_hi, log_lo) = log2_as_sum(x);
-    let hi = product(y, log_hi);
-    let lo = fma(y, log_lo, fma(y, log_hi, -hi));
-    let power = exp2_of_sum(hi, lo);
-    // The special cases of IEEE 754 `pow` for x ≥ 0. They compile to selects, not branches.
-    if y == 0.0 || x == 1.0 {
-        1.0
-    } else if x.is_nan() || y.is_nan() || x < 0.0 {
-        f32::NAN
-    } else if x == 0.0 || x == f32::INFINITY || y.is_infinite() {
-        if (x > 1.0) == (y > 0.0) { f32::INFINITY } else { 0.0 }
-    } else {
-        power
-    }
-}
-
-/// Returns `x^y`. A finite negative `x` gives NaN unless `y` is an integer or infinite.
-#[inline(always)]
-pub(crate) fn powf(x: f32, y: f32) -> f32 {
-    let size = positive_powf(x.abs(), y);
-    let half = 0.5 * y;
-    let is_integer = GpuFloat::trunc(y) == y;
-    let is_odd = is_integer && GpuFloat::trunc(half) != half;
-    if is_odd {
-        size.copysign(x)
-    } else if x < 0.0 && x > f32::NEG_INFINITY && !is_integer {
-        f32::NAN
-    } else {
-        size
-    }
-}
-
 /// Returns log2 of a positive finite number as a sum of two f32.
 #[inline(always)]
-fn log2_as_sum(x: f32) -> (f32, f32) {
+pub(super) fn log2_as_sum(x: f32) -> (f32, f32) {
     // All subnormal numbers have the same exponent bits, so they are multiplied by 2²³, which makes
     // them normal.
     let tiny = x < f32::MIN_POSITIVE;
@@ -100,7 +61,7 @@ fn log2_as_sum(x: f32) -> (f32, f32) {
 /// Returns 2 to the power `hi + lo`, where `lo` is a rounding error of `hi`. NaN gives a number.
 #[expect(clippy::manual_clamp, reason = "`clamp` keeps NaN, which takes more instructions")]
 #[inline(always)]
-fn exp2_of_sum(hi: f32, lo: f32) -> f32 {
+pub(super) fn exp2_of_sum(hi: f32, lo: f32) -> f32 {
     // Beyond ±160, the result is 0 or infinite, and `lo` may be large, so `lo` is ignored.
     let lo = if hi.abs() < 160.0 { lo } else { 0.0 };
     let hi = hi.max(-160.0).min(160.0);

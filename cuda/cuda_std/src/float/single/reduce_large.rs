@@ -1,19 +1,7 @@
-//! Reduction of an angle to the nearest multiple of π/2.
+//! Reduction of a large angle to the nearest multiple of π/2.
 
-use super::super::hardware::product;
-use super::{fma, nearest};
-
-/// An angle: `quarter_turns` times π/2, plus the sum of `hi` and `lo`, which is in ±π/4 or slightly
-/// beyond. Only the last two bits of `quarter_turns` are significant.
-#[derive(Clone, Copy)]
-pub(super) struct Reduced {
-    pub(super) quarter_turns: u32,
-    pub(super) hi: f32,
-    pub(super) lo: f32,
-}
-
-/// π/2 as a sum of three f32.
-const FRAC_PI_2: [f32; 3] = [core::f32::consts::FRAC_PI_2, -4.371_139e-8, -1.715_124_5e-15];
+use super::reduce::Reduced;
+use super::{fma, product};
 
 /// π/2 · 2⁻⁶⁴ as a sum of two f32.
 const SCALED: (f32, f32) = (8.515_304e-20, -2.369_599e-27);
@@ -22,32 +10,11 @@ const SCALED: (f32, f32) = (8.515_304e-20, -2.369_599e-27);
 static FRAC_2_PI: [u32; 8] =
     [0, 0xa2f9_836e, 0x4e44_1529, 0xfc27_57d1, 0xf534_ddc0, 0xdb62_9599, 0x3c43_9041, 0xfe51_63ab];
 
-/// Reduces the angle `x`, which is not negative. Infinity and NaN give NaN.
-#[inline(always)]
-pub(super) fn reduce(x: f32) -> Reduced {
-    // The product of a part of π/2 and the number of quarter turns is exact below this limit, up to
-    // an error of 2⁻⁵⁰ or less.
-    if x < 65_536.0 { reduce_small(x) } else { reduce_large(x) }
-}
-
-/// Subtracts the multiple of π/2 in three parts (Cody and Waite 1980).
-#[inline(always)]
-fn reduce_small(x: f32) -> Reduced {
-    let (n, quarter_turns) = nearest(x, core::f32::consts::FRAC_2_PI);
-    let rest = fma(-n, FRAC_PI_2[0], x);
-    // The difference may cancel, so its error is computed from the rounded product and its error.
-    let part = product(n, FRAC_PI_2[1]);
-    let part_lo = fma(n, FRAC_PI_2[1], -part);
-    let hi = rest - part;
-    let lo = fma(-n, FRAC_PI_2[2], ((rest - hi) - part) - part_lo);
-    Reduced { quarter_turns, hi, lo }
-}
-
 /// Multiplies `x`, which is at least 2¹⁶, by the digits of 2/π that matter (Payne and Hanek 1983).
 ///
 /// `x` is an integer of 24 bits times 2^e. Digits of 2/π before number e − 1 only add multiples of
 /// 4 quarter turns. The 96 digits from there on give the quarter turns modulo 4 in units of 2⁻⁹⁴.
-fn reduce_large(x: f32) -> Reduced {
+pub(super) fn reduce_large(x: f32) -> Reduced {
     let bits = x.to_bits();
     let mantissa = u64::from(bits & 0x007f_ffff | 0x0080_0000);
     // The exponent bits are 150 + e. The number of the first digit is counted with the 32 zeros of

@@ -1,20 +1,7 @@
-//! Reduction of an angle to the nearest multiple of π/2.
+//! Reduction of a large angle to the nearest multiple of π/2.
 
-use super::super::hardware::product_f64;
-use super::{fma, nearest};
-
-/// An angle: `quarter_turns` times π/2, plus the sum of `hi` and `lo`, which is in ±π/4 or slightly
-/// beyond. Only the last two bits of `quarter_turns` are significant.
-#[derive(Clone, Copy)]
-pub(super) struct Reduced {
-    pub(super) quarter_turns: u32,
-    pub(super) hi: f64,
-    pub(super) lo: f64,
-}
-
-/// π/2 as a sum of three f64.
-const FRAC_PI_2: [f64; 3] =
-    [core::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_17e-33];
+use super::reduce::Reduced;
+use super::{fma, product};
 
 /// π/2 · 2⁻¹²⁸ as a sum of two f64.
 const SCALED: (f64, f64) = (4.616_155_521_099_502e-39, 1.799_456_742_687_888e-55);
@@ -43,33 +30,13 @@ static FRAC_2_PI: [u64; 20] = [
     0x5603_3046_fc7b_6bab,
 ];
 
-/// Reduces the angle `x`, which is not negative. Infinity and NaN give NaN.
-#[inline(always)]
-pub(super) fn reduce(x: f64) -> Reduced {
-    // Below this limit, the number of quarter turns is an i32, and the digits of π/2 suffice.
-    if x < 1_073_741_824.0 { reduce_small(x) } else { reduce_large(x) }
-}
-
-/// Subtracts the multiple of π/2 in three parts (Cody and Waite 1980).
-#[inline(always)]
-fn reduce_small(x: f64) -> Reduced {
-    let (n, quarter_turns) = nearest(x, core::f64::consts::FRAC_2_PI);
-    let rest = fma(-n, FRAC_PI_2[0], x);
-    // The difference may cancel, so its error is computed from the rounded product and its error.
-    let part = product_f64(n, FRAC_PI_2[1]);
-    let part_lo = fma(n, FRAC_PI_2[1], -part);
-    let hi = rest - part;
-    let lo = fma(-n, FRAC_PI_2[2], ((rest - hi) - part) - part_lo);
-    Reduced { quarter_turns: quarter_turns as u32, hi, lo }
-}
-
 /// Multiplies `x`, which is at least 2³⁰, by the digits of 2/π that matter (Payne and Hanek 1983).
 ///
 /// `x` is an integer of 53 bits times 2^e. Digits of 2/π before number e − 1 only add multiples of
 /// 4 quarter turns. The 192 digits from there on give the quarter turns modulo 4 in units of 2⁻¹⁹⁰,
 /// of which the code keeps those of 2⁻¹²⁶.
 #[inline(always)]
-fn reduce_large(x: f64) -> Reduced {
+pub(super) fn reduce_large(x: f64) -> Reduced {
     let bits = x.to_bits();
     let mantissa = bits & 0x000f_ffff_ffff_ffff | 0x0010_0000_0000_0000;
     // The exponent bits are 1075 + e. The number of the first digit is counted with the 64 zeros of
@@ -97,7 +64,7 @@ fn reduce_large(x: f64) -> Reduced {
     let top = top * 18_446_744_073_709_551_616.0;
     let rest = fma(rest, 18_446_744_073_709_551_616.0, lower as f64);
     let (top, rest) = (top + rest, (top - (top + rest)) + rest);
-    let hi = product_f64(top, SCALED.0);
+    let hi = product(top, SCALED.0);
     let lo = fma(rest, SCALED.0, fma(top, SCALED.1, fma(top, SCALED.0, -hi)));
     let (hi, lo) = if is_above { (-hi, -lo) } else { (hi, lo) };
     let hi = if x < f64::INFINITY { hi } else { f64::NAN };
