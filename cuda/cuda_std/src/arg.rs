@@ -137,7 +137,6 @@ pub trait Alike: KernelArg {
     ///
     /// # Safety
     /// There must be an image of this size and pitch at `address`.
-    #[must_use]
     unsafe fn with_address(&self, address: Self::Address) -> Self;
 }
 
@@ -287,7 +286,6 @@ pub trait HostArg<Device> {
 /// Returns the layouts of an argument's parameters.
 #[doc(hidden)]
 #[cfg(not(target_arch = "nvptx64"))]
-#[must_use]
 pub const fn layouts<T: KernelArg>() -> list::Layouts {
     T::Params::LAYOUTS
 }
@@ -299,7 +297,6 @@ pub const fn layouts<T: KernelArg>() -> list::Layouts {
 /// Each of these pointers must point to a valid value of its parameter.
 #[doc(hidden)]
 #[cfg(not(target_arch = "nvptx64"))]
-#[must_use]
 pub unsafe fn read<T: KernelArg>(from: &mut *const *const core::ffi::c_void) -> T {
     // SAFETY: the caller guarantees that each pointer at `from` points to a valid value of its
     // parameter.

@@ -30,7 +30,6 @@ pub unsafe trait ConstantArray {
     /// `i` must be less than `LEN`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     unsafe fn load(i: u32) -> Self::Element {
         memory::check(i < Self::LEN, Access::Load, "constant", || {
             [Index::Linear(i.into()), Index::Linear(Self::LEN.into())]

@@ -3,7 +3,6 @@
 /// Returns `c` plus the dot product of the four unsigned bytes of `a` and of `b`, modulo 2³². The
 /// GPU needs one instruction.
 #[inline(always)]
-#[must_use]
 pub fn dp4a(a: u32, b: u32, c: u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {

@@ -63,7 +63,6 @@ macro_rules! gpu_float {
         pub trait GpuFloat: Copy + PartialOrd + private::Sealed {
             $(
                 $(#[$doc])+
-                #[must_use]
                 fn $name(self $(, $argument: $type)*) -> $result;
             )+
         }

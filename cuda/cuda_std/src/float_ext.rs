@@ -32,7 +32,6 @@ macro_rules! float_ext {
         pub trait FloatExt: Sized + Sealed {
             $(
                 $(#[$doc])+
-                #[must_use]
                 fn $name(self $(, $argument: $type)*) -> $result;
             )+
         }

@@ -22,47 +22,52 @@ use half::{bf16, f16};
 /// ```
 pub trait GpuHalf: Copy {
     /// Returns the same number as an `f32`.
-    #[must_use]
     fn widen(self) -> f32;
 
     /// Converts two numbers at once, rounding to nearest with ties to even. A NaN becomes `0x7fff`.
-    #[must_use]
     fn narrow_pair(low: f32, high: f32) -> [Self; 2];
 }
 
 /// Arithmetic on a 16-bit float or a pair of them, with one GPU instruction per operation.
 ///
 /// Every operation rounds once, to nearest with ties to even. Subnormals are not flushed to zero. A
-/// NaN result is `0x7fff`.
+/// NaN result is `0x7fff`. All operations are `a * b + c`, because GPUs before `sm_90` have no other
+/// arithmetic instruction for [`bf16`]: `a * 1 + b` is `a + b`, and `a * b + (-0)` is `a * b`,
+/// including the sign of zero.
 ///
 /// ```
 /// use cuda_std::{HalfArithmetic, f16};
 ///
 /// let [a, b, c] = [1.5, 2.0, 0.25].map(f16::from_f32);
-/// assert_eq!(HalfArithmetic::add(a, b), f16::from_f32(3.5));
-/// assert_eq!(HalfArithmetic::sub(a, b), f16::from_f32(-0.5));
-/// assert_eq!(HalfArithmetic::mul(a, b), f16::from_f32(3.0));
 /// assert_eq!(HalfArithmetic::mul_add(a, b, c), f16::from_f32(3.25));
-///
 /// // One instruction computes both elements of a pair.
 /// assert_eq!(HalfArithmetic::add([a, b], [c, c]), [1.75, 2.25].map(f16::from_f32));
 /// ```
 pub trait HalfArithmetic: Copy {
-    /// Returns `self + other`.
-    #[must_use]
-    fn add(self, other: Self) -> Self;
-
-    /// Returns `self - other`.
-    #[must_use]
-    fn sub(self, other: Self) -> Self;
-
-    /// Returns `self * other`.
-    #[must_use]
-    fn mul(self, other: Self) -> Self;
+    /// 1, −1 and −0.
+    #[doc(hidden)]
+    const FACTORS: [Self; 3];
 
     /// Returns `self * a + b`.
-    #[must_use]
     fn mul_add(self, a: Self, b: Self) -> Self;
+
+    /// Returns `self + other`.
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self.mul_add(Self::FACTORS[0], other)
+    }
+
+    /// Returns `self - other`.
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        other.mul_add(Self::FACTORS[1], self)
+    }
+
+    /// Returns `self * other`.
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        self.mul_add(other, Self::FACTORS[2])
+    }
 }
 
 /// Runs one instruction on registers. The macro arguments are the PTX mnemonic, the register class,
@@ -179,27 +184,12 @@ fn narrow_f16(value: f32) -> f16 {
     if value.is_nan() { f16::from_bits(0x7fff) } else { f16::from_f32(value) }
 }
 
-/// Implements arithmetic on a type and on its pairs with one operation, `a * b + c`.
-///
-/// `a * 1 + b` is `a + b`, and `a * b + (-0)` is `a * b`, including the sign of zero. Before
-/// `sm_90`, GPUs have no other arithmetic instruction for [`bf16`].
+/// Implements arithmetic on a type and on its pairs with the operation `a * b + c`.
 macro_rules! arithmetic {
     ($half:ident, $one:literal, |$a:ident, $b:ident, $c:ident| $mul_add:expr, $mul_add_pair:expr) => {
         impl HalfArithmetic for $half {
-            #[inline(always)]
-            fn add(self, other: Self) -> Self {
-                self.mul_add(Self::from_bits($one), other)
-            }
-
-            #[inline(always)]
-            fn sub(self, other: Self) -> Self {
-                other.mul_add(Self::from_bits($one | 0x8000), self)
-            }
-
-            #[inline(always)]
-            fn mul(self, other: Self) -> Self {
-                self.mul_add(other, Self::from_bits(0x8000))
-            }
+            const FACTORS: [Self; 3] =
+                [Self::from_bits($one), Self::from_bits($one | 0x8000), Self::from_bits(0x8000)];
 
             #[inline(always)]
             fn mul_add(self, a: Self, b: Self) -> Self {
@@ -209,20 +199,10 @@ macro_rules! arithmetic {
         }
 
         impl HalfArithmetic for [$half; 2] {
-            #[inline(always)]
-            fn add(self, other: Self) -> Self {
-                self.mul_add([$half::from_bits($one); 2], other)
-            }
-
-            #[inline(always)]
-            fn sub(self, other: Self) -> Self {
-                other.mul_add([$half::from_bits($one | 0x8000); 2], self)
-            }
-
-            #[inline(always)]
-            fn mul(self, other: Self) -> Self {
-                self.mul_add(other, [$half::from_bits(0x8000); 2])
-            }
+            const FACTORS: [Self; 3] = {
+                let [one, minus_one, minus_zero] = <$half as HalfArithmetic>::FACTORS;
+                [[one; 2], [minus_one; 2], [minus_zero; 2]]
+            };
 
             #[inline(always)]
             fn mul_add(self, a: Self, b: Self) -> Self {

@@ -15,7 +15,6 @@ impl<T: Pod> Slice<T> {
     ///
     /// # Safety
     /// The elements must be valid host memory that nothing writes during `'a`.
-    #[must_use]
     pub unsafe fn as_host_slice<'a>(self) -> &'a [T] {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe { slice::from_raw_parts(self.data, self.len as usize) }
@@ -27,7 +26,6 @@ impl<T: Pod> SliceMut<T> {
     ///
     /// # Safety
     /// The elements must be valid host memory that nothing else accesses during `'a`.
-    #[must_use]
     pub unsafe fn as_host_slice<'a>(self) -> &'a mut [T] {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe { slice::from_raw_parts_mut(self.data, self.len as usize) }
@@ -39,7 +37,6 @@ impl<T: Pod> View<T> {
     ///
     /// # Safety
     /// `y` must be less than `height`. The row must be valid host memory that nothing writes during `'a`.
-    #[must_use]
     pub unsafe fn host_row<'a>(self, y: u32) -> &'a [T] {
         debug_assert!(y < self.height);
         let start = self.data.wrapping_byte_add(y as usize * self.pitch as usize);
@@ -48,13 +45,11 @@ impl<T: Pod> View<T> {
     }
 
     /// Returns the address of the first row on the CPU.
-    #[must_use]
     pub fn host_address(self) -> *const T {
         self.data
     }
 
     /// Returns the distance in bytes from a row to the next.
-    #[must_use]
     pub fn host_pitch(self) -> u32 {
         self.pitch
     }
@@ -65,7 +60,6 @@ impl<T: Pod> ViewMut<T> {
     ///
     /// # Safety
     /// `y` must be less than `height`. The row must be valid host memory that nothing else accesses during `'a`.
-    #[must_use]
     pub unsafe fn host_row<'a>(self, y: u32) -> &'a mut [T] {
         debug_assert!(y < self.height);
         let start = self.data.wrapping_byte_add(y as usize * self.pitch as usize);
@@ -76,7 +70,6 @@ impl<T: Pod> ViewMut<T> {
 
 impl<T: Pod> ViewMut<T> {
     /// Returns the address of row `y` on the CPU, for code in which several cores write parts of a row.
-    #[must_use]
     pub fn host_address(self, y: u32) -> *mut T {
         debug_assert!(y < self.height);
         self.data.wrapping_byte_add(y as usize * self.pitch as usize)
@@ -88,7 +81,6 @@ impl<T> Texture2d<T> {
     ///
     /// # Safety
     /// The handle must belong to a texture of the CPU that lives during `'a`.
-    #[must_use]
     pub unsafe fn host_texture<'a>(self) -> &'a Texture {
         // SAFETY: on the CPU, the handle is the exposed address of a texture object, which the caller keeps alive.
         unsafe { &*core::ptr::with_exposed_provenance::<Texture>(self.handle as usize) }

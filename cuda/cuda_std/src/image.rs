@@ -140,35 +140,30 @@ macro_rules! view {
         impl<T: Pod> $view<T> {
             /// Returns the number of columns.
             #[inline(always)]
-            #[must_use]
             pub fn width(&self) -> u32 {
                 self.width
             }
 
             /// Returns the number of rows.
             #[inline(always)]
-            #[must_use]
             pub fn height(&self) -> u32 {
                 self.height
             }
 
             /// Returns whether column `x` of row `y` exists.
             #[inline(always)]
-            #[must_use]
             pub fn contains(&self, x: u32, y: u32) -> bool {
                 x < self.width && y < self.height
             }
 
             /// Returns whether the addresses of all rows are multiples of `bytes`, a power of two.
             #[inline(always)]
-            #[must_use]
             pub fn is_aligned(&self, bytes: u32) -> bool {
                 (self.data.addr() as u32 | self.pitch) & (bytes - 1) == 0
             }
 
             /// Returns whether rows follow each other without padding.
             #[inline(always)]
-            #[must_use]
             pub fn is_tight(&self) -> bool {
                 u64::from(self.width) * size_of::<T>() as u64 == u64::from(self.pitch)
             }
@@ -249,7 +244,6 @@ impl<T: Pod> View<T> {
     /// Returns the element at column `x` of row `y`, if it exists.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub fn get(&self, x: u32, y: u32) -> Option<T> {
         self.stamp.check("View");
         if self.contains(x, y) {
@@ -266,7 +260,6 @@ impl<T: Pod> View<T> {
     /// `x` must be less than `width`, and `y` less than `height`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load(&self, x: u32, y: u32) -> T {
         // SAFETY: the caller guarantees that the element exists. Nothing writes a `View`'s memory
         // during a launch.
@@ -293,7 +286,6 @@ impl<T: Pod> View<T> {
     /// - Rows must be [aligned](Self::is_aligned) for `W`, and so must column `x` within its row.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load_wide<W: Pod>(&self, x: u32, y: u32) -> W {
         // SAFETY: the caller guarantees that the elements exist and are aligned. Nothing writes a
         // `View`'s memory during a launch.
@@ -306,7 +298,6 @@ impl<T: Pod> View<T> {
     /// `x` must be less than `width`, and `y` less than `height`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn column(&self, x: u32, y: u32) -> ColumnView<T> {
         // SAFETY: the caller upholds this function's safety contract.
         let first = unsafe { self.at(x, y, Access::Load) };
@@ -318,7 +309,6 @@ impl<T: Pod> ViewMut<T> {
     /// Reads the element at the thread's own index `at`, if it exists.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub fn get(&self, at: Unique2d) -> Option<T> {
         let (x, y) = at.access();
         self.stamp.check("ViewMut");
@@ -353,7 +343,6 @@ impl<T: Pod> ViewMut<T> {
     /// - No other thread may write the element without a barrier in between.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load(&self, x: u32, y: u32) -> T {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe {

@@ -6,7 +6,7 @@
 //! every kernel that is linked into the program. The host crate performs the launch itself.
 //!
 //! ```
-//! use cuda_std::launch::{Kernel, LaunchConfig, LaunchError};
+//! use cuda_std::launch::{Kernel, LaunchConfig};
 //! use cuda_std::prelude::*;
 //!
 //! #[kernel(launch_bounds(256), dims(1))]
@@ -17,8 +17,8 @@
 //! let entry = Fill::ENTRY;
 //! assert_eq!((entry.name, entry.bounds.max_threads, entry.dims), ("fill", 256, 1));
 //! assert_eq!(LaunchConfig::for_1d(1000, 256).check::<Fill>(), Ok(()));
-//! let too_large = LaunchConfig::for_1d(1000, 512).check::<Fill>();
-//! assert!(matches!(too_large, Err(LaunchError::BlockTooLarge { limit: 256, .. })));
+//! let error = LaunchConfig::for_1d(1000, 512).check::<Fill>().unwrap_err();
+//! assert!(error.to_string().contains("over the kernel's launch bound of 256 threads"));
 //! ```
 
 mod pointer;
@@ -183,13 +183,11 @@ impl LaunchConfig {
     ///
     /// If `width`, `height` or a number in `block` is 0, the grid is empty, and
     /// [`check`](Self::check) rejects it.
-    #[must_use]
     pub const fn cover(width: u32, height: u32, block: [u32; 2]) -> Self {
         Self::for_3d([width, height, 1], [block[0], block[1], 1])
     }
 
     /// Returns a grid of blocks of `block` threads that covers `len` elements, one per thread.
-    #[must_use]
     pub const fn for_1d(len: u32, block: u32) -> Self {
         Self::for_3d([len, 1, 1], [block, 1, 1])
     }
@@ -199,7 +197,6 @@ impl LaunchConfig {
     ///
     /// If a number in `size` or `block` is 0, the grid is empty, and [`check`](Self::check) rejects
     /// it.
-    #[must_use]
     pub const fn for_3d(size: [u32; 3], block: [u32; 3]) -> Self {
         let mut grid = [0; 3];
         let mut axis = 0;
@@ -211,7 +208,6 @@ impl LaunchConfig {
     }
 
     /// Returns the same shape with `bytes` of dynamic shared memory.
-    #[must_use]
     pub const fn with_dynamic_shared(self, bytes: u32) -> Self {
         Self { dynamic_shared: bytes, ..self }
     }
@@ -220,7 +216,7 @@ impl LaunchConfig {
     /// limits.
     ///
     /// # Errors
-    /// Returns any [`LaunchError`] except [`LaunchError::WrongDevice`].
+    /// Returns the first limit that the shape exceeds.
     pub fn check<K: Kernel>(&self) -> Result<(), LaunchError> {
         self.check_entry(K::ENTRY)
     }
@@ -230,31 +226,45 @@ impl LaunchConfig {
     /// # Errors
     /// Returns the errors of [`check`](Self::check).
     pub fn check_entry(&self, entry: &KernelEntry) -> Result<(), LaunchError> {
-        let KernelEntry { name: kernel, bounds, dims, .. } = *entry;
+        let KernelEntry { name, bounds, dims, .. } = *entry;
         let Self { grid, block, .. } = *self;
+        let refuse = |reason: String| Err(LaunchError(format!("kernel `{name}`{reason}")));
         if grid.contains(&0) || block.contains(&0) {
-            return Err(LaunchError::EmptyLaunch { kernel, grid, block });
+            return refuse(format!(
+                ": grid {grid:?} of blocks {block:?} has no threads; check the output size"
+            ));
         }
         let threads = block.into_iter().fold(1, u32::saturating_mul);
         let limit = bounds.max_threads;
         if threads > limit || block[2] > 64 {
-            return Err(LaunchError::BlockTooLarge { kernel, block, limit });
+            return refuse(format!(
+                ": a block of {block:?} threads is over the kernel's launch bound of {limit} threads, or over CUDA's limit of 64 along z; use a smaller block"
+            ));
         }
         let multiple = bounds.block_multiple;
         if !threads.is_multiple_of(multiple) {
-            return Err(LaunchError::BlockNotMultiple { kernel, block, threads, multiple });
+            return refuse(format!(
+                ": a block of {block:?} has {threads} threads, but the kernel needs a multiple of {multiple}; round the block size up"
+            ));
         }
         // Indices along an axis must not wrap, because two threads would then have the same index.
         let wraps = (0..3).any(|axis| grid[axis].checked_mul(block[axis]).is_none());
         if wraps || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
-            return Err(LaunchError::GridTooLarge { kernel, grid });
+            return refuse(format!(
+                ": a grid of {grid:?} blocks is over CUDA's limit of [2147483647, 65535, 65535], or has 2³² or more threads along an axis; split the work into several launches"
+            ));
         }
+        // Threads that differ only along an axis whose index the kernel does not read would race.
         if (dims as usize..3).any(|axis| grid[axis] > 1 || block[axis] > 1) {
-            return Err(LaunchError::TooManyDimensions { kernel, grid, block, dims });
+            return refuse(format!(
+                " works in {dims} dimensions, but grid {grid:?} of blocks {block:?} has more; set the grid and block sizes along the other axes to 1"
+            ));
         }
-        let bytes = self.dynamic_shared;
-        if bytes > MAX_DYNAMIC_SHARED {
-            return Err(LaunchError::SharedTooLarge { kernel, bytes, limit: MAX_DYNAMIC_SHARED });
+        let (bytes, limit) = (self.dynamic_shared, MAX_DYNAMIC_SHARED);
+        if bytes > limit {
+            return refuse(format!(
+                ": {bytes} bytes of dynamic shared memory are over the limit of {limit}; request less"
+            ));
         }
         Ok(())
     }
@@ -262,94 +272,14 @@ impl LaunchConfig {
 
 /// The reason why a launch was rejected before it reached the driver.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum LaunchError {
-    /// The grid or the block is empty along an axis.
-    #[error(
-        "kernel `{kernel}`: grid {grid:?} of blocks {block:?} has no threads; check the output size"
-    )]
-    EmptyLaunch {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The requested number of blocks.
-        grid: [u32; 3],
-        /// The requested number of threads per block.
-        block: [u32; 3],
-    },
-    /// A block has more threads than the kernel was compiled for, or more along z than CUDA allows.
-    #[error(
-        "kernel `{kernel}`: a block of {block:?} threads is over the kernel's launch bound of {limit} threads, or over CUDA's limit of 64 along z; use a smaller block"
-    )]
-    BlockTooLarge {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The requested number of threads per block.
-        block: [u32; 3],
-        /// The kernel's maximum number of threads per block.
-        limit: u32,
-    },
-    /// The number of threads per block is not a multiple of [`LaunchBounds::block_multiple`].
-    #[error(
-        "kernel `{kernel}`: a block of {block:?} has {threads} threads, but the kernel needs a multiple of {multiple}; round the block size up"
-    )]
-    BlockNotMultiple {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The requested number of threads per block.
-        block: [u32; 3],
-        /// The total number of threads per block.
-        threads: u32,
-        /// The required divisor of `threads`.
-        multiple: u32,
-    },
-    /// The grid has more blocks than CUDA allows, or so many threads along an axis that their
-    /// indices would overflow a `u32`.
-    #[error(
-        "kernel `{kernel}`: a grid of {grid:?} blocks is over CUDA's limit of [2147483647, 65535, 65535], or has 2³² or more threads along an axis; split the work into several launches"
-    )]
-    GridTooLarge {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The requested number of blocks.
-        grid: [u32; 3],
-    },
-    /// The grid or block extends along an axis whose index the kernel does not read. Several
-    /// threads would do the same work and race.
-    #[error(
-        "kernel `{kernel}` works in {dims} dimensions, but grid {grid:?} of blocks {block:?} has more; set the grid and block sizes along the other axes to 1"
-    )]
-    TooManyDimensions {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The requested number of blocks.
-        grid: [u32; 3],
-        /// The requested number of threads per block.
-        block: [u32; 3],
-        /// The number of axes along which a launch of the kernel may extend.
-        dims: u32,
-    },
-    /// The launch requests more dynamic shared memory than any GPU has.
-    #[error(
-        "kernel `{kernel}`: {bytes} bytes of dynamic shared memory are over the limit of {limit}; request less"
-    )]
-    SharedTooLarge {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The requested size in bytes.
-        bytes: u32,
-        /// The largest size in bytes that a block can have on any GPU.
-        limit: u32,
-    },
-    /// An argument is on a different device than the stream.
-    #[error(
-        "kernel `{kernel}`: an argument is on {found}, but the stream runs on {wanted}; copy the argument to {wanted} first"
-    )]
-    WrongDevice {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The device of the argument.
-        found: Place,
-        /// The device of the stream.
-        wanted: Place,
-    },
+#[error("{0}")]
+pub struct LaunchError(String);
+
+impl LaunchError {
+    /// Returns the error of a launch on `wanted` whose argument is on the device `found`.
+    pub fn wrong_device(kernel: &str, found: Place, wanted: Place) -> Self {
+        Self(format!(
+            "kernel `{kernel}`: an argument is on {found}, but the stream runs on {wanted}; copy the argument to {wanted} first"
+        ))
+    }
 }

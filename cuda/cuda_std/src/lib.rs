@@ -56,7 +56,6 @@ pub mod arg;
 pub mod atomic;
 #[cfg(target_arch = "nvptx64")]
 mod bytes;
-pub mod cfg;
 mod constant;
 mod dot;
 pub mod float;
@@ -72,7 +71,6 @@ pub mod mem;
 mod memory;
 pub mod misc;
 pub mod pipeline;
-pub mod ptr;
 pub mod shared;
 mod slice;
 mod stamp;

@@ -1,4 +1,4 @@
-//! Functions for the debugger and the profiler, and the clock.
+//! A function for the debugger, and the clock.
 //!
 //! ```
 //! use cuda_std::cpu::{Launch, launch};
@@ -6,7 +6,6 @@
 //!
 //! launch(&Launch::new("timed", [1, 1, 1], [1, 1, 1]), &|| {
 //!     let start = misc::clock();
-//!     misc::profiler_counter(0);
 //!     assert!(misc::clock() >= start);
 //! })?;
 //! # Ok::<(), cuda_std::cpu::Fault>(())
@@ -23,39 +22,11 @@ pub fn breakpoint() {
     }
 }
 
-/// Adds one event to the profiler counter `counter` for the warp. Does nothing on the CPU.
-///
-/// # Panics
-/// Panics if `counter` is greater than 7.
-#[inline(always)]
-pub fn profiler_counter(counter: u32) {
-    assert!(counter <= 7, "a profiler counter must be in 0..=7");
-    #[cfg(target_arch = "nvptx64")]
-    {
-        // The instruction takes only a constant operand, so each counter needs its own instruction.
-        macro_rules! count {
-            ($($number:literal)+) => {
-                match counter {
-                    $(
-                        // SAFETY: the instruction only triggers a profiler event.
-                        $number => unsafe {
-                            core::arch::asm!(concat!("pmevent ", $number, ";"), options(nostack));
-                        },
-                    )+
-                    _ => {}
-                }
-            };
-        }
-        count!(0 1 2 3 4 5 6 7);
-    }
-}
-
 /// Returns the multiprocessor's clock cycles since an unspecified start, or nanoseconds on the CPU.
 ///
 /// The difference of two readings by one thread is the time between them, including any time in
 /// which the thread waited for other threads.
 #[inline(always)]
-#[must_use]
 pub fn clock() -> u64 {
     #[cfg(target_arch = "nvptx64")]
     {

@@ -6,8 +6,8 @@
 //! an address in the shared space, and an access is one instruction.
 //!
 //! [`Shared::add`] and statics with `#[address_space(shared)]` support kernels written for
-//! rust-cuda. They access elements through references. On the GPU, a reference is a generic
-//! address, which takes more registers than an address in the shared space.
+//! rust-cuda. The race detector does not see their accesses. On the GPU, they use generic addresses,
+//! which take more registers than addresses in the shared space.
 //!
 //! ```
 //! use cuda_std::prelude::*;
@@ -35,7 +35,6 @@
 //! # Ok::<(), cust::typed::DeviceError>(())
 //! ```
 
-mod place;
 mod statics;
 
 use core::marker::PhantomData;
@@ -44,9 +43,8 @@ use bytemuck::Pod;
 
 use crate::memory::{self, Access, Index};
 
-pub use place::SharedPlace;
 #[doc(hidden)]
-pub use statics::{Row, Rows, Scalar, SharedStatic, SharedVariable};
+pub use statics::{SharedStatic, SharedVariable};
 
 /// An array in the block's shared memory. Its contents are undefined until written.
 ///
@@ -105,7 +103,6 @@ impl<T> Shared<T> {
     #[doc(hidden)]
     #[cfg(target_arch = "nvptx64")]
     #[inline(always)]
-    #[must_use]
     pub unsafe fn from_address(base: u64, len: u32) -> Self {
         Self { base, len, element: PhantomData }
     }
@@ -113,7 +110,6 @@ impl<T> Shared<T> {
     /// Returns the block's array that was declared as `name`. `shared_array!` calls this.
     #[doc(hidden)]
     #[cfg(not(target_arch = "nvptx64"))]
-    #[must_use]
     pub fn declared(name: &'static str, len: u32) -> Self {
         // `name` starts with a module path that depends on where the array is used. The array's
         // identity must not depend on this path.
@@ -124,7 +120,6 @@ impl<T> Shared<T> {
 
     /// Returns the number of elements.
     #[inline(always)]
-    #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "no kernel needs it")]
     pub fn len(&self) -> u32 {
         self.len
@@ -137,7 +132,6 @@ impl<T> Shared<T> {
     /// `first` must be at most `len`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn tail(&self, first: u32) -> Self {
         memory::check(first <= self.len, Access::Load, "Shared", || {
             [Index::Linear(first.into()), Index::Linear(self.len.into())]
@@ -158,7 +152,6 @@ impl<T> Shared<T> {
     /// `BYTES` must be a power of two and at least the size of `T`, and the size of `T` must be its
     /// alignment, so that an element starts at this address. Otherwise, the call does not compile.
     #[inline(always)]
-    #[must_use]
     pub fn aligned<const BYTES: u32>(self) -> Self {
         const {
             assert!(BYTES.is_power_of_two() && BYTES as usize >= size_of::<T>());
@@ -201,26 +194,21 @@ impl<T> Shared<T> {
         self.address(i)
     }
 
-    /// Returns a value that dereferences to element `i`. Use the value like the result of
-    /// `pointer::add`: `*tile.add(i) = 1.0`.
+    /// Returns the address of element `i`, like `pointer::add`: `*tile.add(i) = 1.0`. The race detector
+    /// does not check accesses through this pointer.
     ///
     /// # Safety
-    /// - `i` must be less than `len`.
-    /// - No other thread may write the element, or read it if this thread writes it, without a
-    ///   barrier in between.
+    /// `i` must be less than `len`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
-    pub unsafe fn add(self, i: usize) -> SharedPlace<T> {
-        let at = u32::try_from(i).unwrap_or(u32::MAX);
-        self.check(at, Access::Load);
-        SharedPlace::new(self, at)
+    pub unsafe fn add(self, i: usize) -> *mut T {
+        self.check(u32::try_from(i).unwrap_or(u32::MAX), Access::Load);
+        self.as_mut_ptr().wrapping_add(i)
     }
 
     /// Returns the first element's address, for code that takes a raw pointer. The race detector
     /// does not check accesses through this pointer.
     #[inline(always)]
-    #[must_use]
     pub fn as_mut_ptr(self) -> *mut T {
         #[cfg(not(target_arch = "nvptx64"))]
         cuda_cpu::shared_untracked(self.address(0).addr());
@@ -301,7 +289,6 @@ impl<T: Pod> Shared<T> {
     /// - No other thread may write the element without a barrier in between.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the caller guarantees that the element exists, and `base` is aligned for it.
@@ -342,7 +329,6 @@ impl<T: Pod> Shared<T> {
 /// function its own array.
 #[doc(hidden)]
 #[cfg(target_arch = "nvptx64")]
-#[must_use]
 pub const fn type_tag<T>() -> u32 {
     let name = core::any::type_name::<T>().as_bytes();
     // The FNV-1a hash.
@@ -387,7 +373,6 @@ impl Shared<u32> {
 ///
 /// Every call returns the same memory, aligned to 16 bytes.
 #[inline(always)]
-#[must_use]
 pub fn dynamic_shared_mem<T: Pod>() -> Shared<T> {
     const { assert!(align_of::<T>() <= 16) };
     #[cfg(target_arch = "nvptx64")]

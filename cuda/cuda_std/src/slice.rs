@@ -127,7 +127,6 @@ macro_rules! slice {
         impl<T: Pod> $slice<T> {
             /// Returns the number of elements.
             #[inline(always)]
-            #[must_use]
             #[expect(clippy::len_without_is_empty, reason = "no kernel needs it")]
             pub fn len(&self) -> u32 {
                 self.len
@@ -151,7 +150,6 @@ macro_rules! slice {
             /// Returns whether the address of the first element is a multiple of `bytes`, a power of
             /// two.
             #[inline(always)]
-            #[must_use]
             pub fn is_aligned(&self, bytes: u32) -> bool {
                 self.data.addr() as u32 & (bytes - 1) == 0
             }
@@ -209,7 +207,6 @@ macro_rules! slice {
             /// - `data` must be aligned for `T`.
             /// - As long as the elements must be valid, nothing else may write them. If the handle
             ///   is writable, nothing else may access them at all.
-            #[must_use]
             pub unsafe fn new(place: crate::launch::Place, data: $pointer, len: u32) -> Self {
                 // SAFETY: the caller upholds this function's safety contract.
                 unsafe { Self::from_raw_parts(place, data, len as usize) }
@@ -221,7 +218,6 @@ macro_rules! slice {
             ///
             /// # Safety
             /// The requirements are those of [`new`](Self::new).
-            #[must_use]
             pub unsafe fn from_raw_parts(
                 place: crate::launch::Place,
                 data: $pointer,
@@ -234,13 +230,11 @@ macro_rules! slice {
             }
 
             /// Returns the device that holds the elements.
-            #[must_use]
             pub fn place(&self) -> crate::launch::Place {
                 self.place
             }
 
             /// Returns the address of the first element, for a kernel that takes a raw pointer.
-            #[must_use]
             pub fn as_device_ptr(&self) -> crate::launch::DevicePointer<T> {
                 crate::launch::DevicePointer::from(self.slice.data)
             }
@@ -260,7 +254,6 @@ macro_rules! slice {
             ///
             /// Returns `None` if the memory is not a whole number of `W`, or if its address is not
             /// aligned for `W`.
-            #[must_use]
             pub fn cast<W: Pod>(self) -> Option<$device<'a, W>> {
                 let (data, bytes) = (self.slice.data.cast::<W>(), self.len * size_of::<T>());
                 if !data.is_aligned() || bytes.checked_rem(size_of::<W>()) != Some(0) {
@@ -307,7 +300,6 @@ impl<T: Pod> Slice<T> {
     /// Reads the element at `at`, if it exists.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub fn get(&self, at: impl SliceIndex) -> Option<T> {
         let i = at.index();
         self.stamp.check("Slice");
@@ -325,7 +317,6 @@ impl<T: Pod> Slice<T> {
     /// `i` must be less than `len`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
         // SAFETY: the caller guarantees that the element exists. Nothing writes a `Slice`'s memory
         // during a launch.
@@ -340,7 +331,6 @@ impl<T: Pod> Slice<T> {
     /// [`is_aligned`](Self::is_aligned).
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load_wide<W: Pod>(&self, i: u32) -> W {
         // SAFETY: the caller guarantees that the elements exist and are aligned. Nothing writes a
         // `Slice`'s memory during a launch.
@@ -353,7 +343,6 @@ impl<T: Pod> Slice<T> {
     /// `first` must be at most `len`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn tail(&self, first: u32) -> Self {
         memory::check(first <= self.len, Access::Load, "Slice", || {
             [Index::Linear(first.into()), Index::Linear(self.len.into())]
@@ -379,7 +368,6 @@ impl<T: Pod> SliceMut<T> {
     /// Reads the element at the thread's own index `at`, if it exists.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub fn get(&self, at: Unique1d) -> Option<T> {
         let i = at.access();
         self.stamp.check("SliceMut");
@@ -414,7 +402,6 @@ impl<T: Pod> SliceMut<T> {
     /// - No other thread may write the element without a barrier in between.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe {
@@ -463,7 +450,6 @@ impl<T: Pod> SliceMut<T> {
     /// `i` must be less than `len`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn atomic(&self, i: u32) -> *mut T {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe { self.at(i, Access::Atomic) }

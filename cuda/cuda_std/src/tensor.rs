@@ -71,7 +71,6 @@ pub struct Pair<T> {
 impl<T: Pod> Pair<T> {
     /// Packs two elements.
     #[inline(always)]
-    #[must_use]
     pub fn new(elements: [T; 2]) -> Self {
         const { assert!(size_of::<T>() == 2, "an element must have 16 bits") };
         Self::from_bits(bytemuck::cast(elements))
@@ -79,7 +78,6 @@ impl<T: Pod> Pair<T> {
 
     /// Returns the two elements.
     #[inline(always)]
-    #[must_use]
     pub fn get(self) -> [T; 2] {
         const { assert!(size_of::<T>() == 2, "an element must have 16 bits") };
         bytemuck::cast(self.bits)
@@ -110,7 +108,6 @@ impl TensorElement for bf16 {}
 /// All lanes of the warp must make the same call.
 #[inline(always)]
 #[track_caller]
-#[must_use]
 pub unsafe fn mma_m16n8k16<T: TensorElement>(
     a: [Pair<T>; 4],
     b: [Pair<T>; 2],
@@ -141,7 +138,6 @@ pub unsafe fn mma_m16n8k16<T: TensorElement>(
 /// - A barrier must separate this call from writes to the rows by other threads.
 #[inline(always)]
 #[track_caller]
-#[must_use]
 pub unsafe fn load_matrices<const N: usize, T: Pod>(array: Shared<T>, first: u32) -> [Pair<T>; N] {
     const { assert!(size_of::<T>() == 2, "an element must have 16 bits") };
     const { assert!(N == 1 || N == 2 || N == 4, "1, 2 or 4 matrices can be loaded") };
@@ -164,7 +160,6 @@ pub unsafe fn load_matrices<const N: usize, T: Pod>(array: Shared<T>, first: u32
 /// The requirements are those of [`load_matrices`].
 #[inline(always)]
 #[track_caller]
-#[must_use]
 pub unsafe fn load_matrices_transposed<const N: usize, T: Pod>(
     array: Shared<T>,
     first: u32,

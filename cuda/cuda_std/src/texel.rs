@@ -13,7 +13,6 @@ pub unsafe trait Texel: Pod {
     const CHANNEL: Channel;
 
     /// Returns the texture format of the element.
-    #[must_use]
     fn format() -> Format {
         let channels = size_of::<Self>() as u32 / Self::CHANNEL.bytes();
         Format { channel: Self::CHANNEL, channels }

@@ -67,7 +67,6 @@ impl<T: TextureValue> Texture2d<T> {
     /// result outside the texture.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub fn read(&self, x: f32, y: f32) -> T {
         self.stamp.check("Texture2d");
         // SAFETY: the caller of `DeviceTexture::new` guarantees that the texture object stays alive
@@ -163,7 +162,6 @@ impl<T: TextureValue> DeviceTexture<'_, T> {
     /// - The object must have been created for reads of type `T`.
     /// - The object and its texels must stay alive and unwritten for the lifetime of the handle and
     ///   until every launch that it is passed to has completed.
-    #[must_use]
     pub unsafe fn new(place: crate::launch::Place, handle: u64) -> Self {
         let texture = Texture2d { handle, stamp: Stamp::now(), value: PhantomData };
         Self { texture, place, borrow: PhantomData }

@@ -37,25 +37,21 @@ macro_rules! index_vectors {
     )+) => {$(
         #[doc = concat!("Returns the ", $what, " along x.")]
         #[inline(always)]
-        #[must_use]
         pub fn $x() -> u32 {
             index_vectors!(@read $ptx_x, $cpu, 0)
         }
         #[doc = concat!("Returns the ", $what, " along y.")]
         #[inline(always)]
-        #[must_use]
         pub fn $y() -> u32 {
             index_vectors!(@read $ptx_y, $cpu, 1)
         }
         #[doc = concat!("Returns the ", $what, " along z.")]
         #[inline(always)]
-        #[must_use]
         pub fn $z() -> u32 {
             index_vectors!(@read $ptx_z, $cpu, 2)
         }
         #[doc = concat!("Returns the ", $what, " along x, y and z.")]
         #[inline(always)]
-        #[must_use]
         pub fn $all() -> UVec3 {
             UVec3::new($x(), $y(), $z())
         }
@@ -82,21 +78,18 @@ index_vectors! {
 
 /// Returns the index of the thread in a one-dimensional grid.
 #[inline(always)]
-#[must_use]
 pub fn index_1d() -> u32 {
     block_idx_x() * block_dim_x() + thread_idx_x()
 }
 
 /// Returns the column and row of the thread in a two-dimensional grid.
 #[inline(always)]
-#[must_use]
 pub fn index_2d() -> UVec2 {
     UVec2::new(index_1d(), block_idx_y() * block_dim_y() + thread_idx_y())
 }
 
 /// Returns the indices of the thread in a three-dimensional grid.
 #[inline(always)]
-#[must_use]
 pub fn index_3d() -> UVec3 {
     index_2d().extend(block_idx_z() * block_dim_z() + thread_idx_z())
 }
@@ -104,7 +97,6 @@ pub fn index_3d() -> UVec3 {
 /// Returns the linear index of the thread in its grid. The threads of a block have consecutive
 /// indices, ordered by [`rank`]. Blocks are ordered with x fastest.
 #[inline(always)]
-#[must_use]
 pub fn index() -> u32 {
     let (block, grid, dim) = (block_idx(), grid_dim(), block_dim());
     let block = (block.z * grid.y + block.y) * grid.x + block.x;
@@ -113,14 +105,12 @@ pub fn index() -> u32 {
 
 /// Returns true in the first thread of the first block, and false in all other threads.
 #[inline(always)]
-#[must_use]
 pub fn first() -> bool {
     block_idx() == UVec3::ZERO && thread_idx() == UVec3::ZERO
 }
 
 /// Returns the number of threads per warp.
 #[inline(always)]
-#[must_use]
 pub fn warp_size() -> u32 {
     crate::warp::WARP_SIZE
 }
@@ -130,7 +120,6 @@ pub fn warp_size() -> u32 {
 /// In a launch that extends along y or z, this call ends the launch with a fault.
 /// `#[kernel(dims(1))]` rejects such a launch in advance, so the GPU needs no check.
 #[inline(always)]
-#[must_use]
 pub fn unique_1d() -> crate::Unique1d {
     crate::Unique1d::current()
 }
@@ -140,7 +129,6 @@ pub fn unique_1d() -> crate::Unique1d {
 /// In a launch that extends along z, this call ends the launch with a fault. `dims(2)`, the default
 /// of a safe kernel, rejects such a launch in advance.
 #[inline(always)]
-#[must_use]
 pub fn unique_2d() -> crate::Unique2d {
     crate::Unique2d::current()
 }
@@ -148,7 +136,6 @@ pub fn unique_2d() -> crate::Unique2d {
 /// Returns the linear index of the thread in its block, with x fastest. Warp `n` holds ranks `32n`
 /// to `32n + 31`.
 #[inline(always)]
-#[must_use]
 pub fn rank() -> u32 {
     (thread_idx_z() * block_dim_y() + thread_idx_y()) * block_dim_x() + thread_idx_x()
 }

@@ -117,7 +117,6 @@ impl Unique1d {
 
     /// Returns the index.
     #[inline(always)]
-    #[must_use]
     pub fn index(self) -> u32 {
         self.index
     }
@@ -154,14 +153,12 @@ impl Unique2d {
 
     /// Returns the column.
     #[inline(always)]
-    #[must_use]
     pub fn x(self) -> u32 {
         self.x
     }
 
     /// Returns the row.
     #[inline(always)]
-    #[must_use]
     pub fn y(self) -> u32 {
         self.y
     }

@@ -79,7 +79,6 @@ unsafe extern "unadjusted" {
 
 /// Returns the lane of the thread in its warp, from 0 to 31.
 #[inline(always)]
-#[must_use]
 pub fn lane_id() -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {
@@ -102,7 +101,6 @@ pub fn lane_id() -> u32 {
 /// On a GPU, only the calling lane is certain to be in the mask. On the CPU, the mask contains only
 /// the calling lane. To work with specific lanes, pass their mask to [`sync_warp`].
 #[inline(always)]
-#[must_use]
 pub fn activemask() -> u32 {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the instruction only reads the state of the warp.

@@ -135,7 +135,7 @@ pub fn kernel_arg(item: TokenStream) -> TokenStream {
 /// [`dynamic_shared_mem`](../cuda_std/shared/fn.dynamic_shared_mem.html) has no such limit.
 ///
 /// The result is a [`Shared`](../cuda_std/struct.Shared.html), which can be used like the pointer
-/// in rust-cuda: `*tile.add(i) = 1.0`.
+/// in rust-cuda: `*tile.add(i) = 1.0`. The race detector does not see these accesses.
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -196,9 +196,9 @@ pub fn shared_array(input: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// On the CPU, the race detector checks `TILE[i]`, `TILE[y][x]` and uses of a plain value. It does
-/// not check accesses through a reference or pointer to the whole array. The static itself is
-/// zero-sized, so `&raw mut TILE` is not the array's address. Use `TILE.as_mut_ptr()`.
+/// On the CPU, the race detector does not see accesses to these statics, but those to a
+/// [`shared_array!`]. The static itself is zero-sized, so `&raw mut TILE` is not the array's address.
+/// Use `TILE.as_mut_ptr()`.
 ///
 /// A global or constant static remains an ordinary Rust static. On the GPU it is in device memory
 /// that all launches share; on the CPU it is in the program's memory. The compiler cannot place it

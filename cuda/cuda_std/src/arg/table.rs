@@ -98,7 +98,6 @@ unsafe impl<A: KernelArg + Sync, const N: usize> Sync for Table<A, N> {}
 impl<A: KernelArg, const N: usize> Table<A, N> {
     /// Returns the number of entries.
     #[inline(always)]
-    #[must_use]
     pub fn len(&self) -> u32 {
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the address is that of an `Entries` parameter.
@@ -111,14 +110,12 @@ impl<A: KernelArg, const N: usize> Table<A, N> {
 
     /// Returns whether the table has no entry. The host cannot create such a table.
     #[inline(always)]
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns entry `index`, or `None` if there is none.
     #[inline(always)]
-    #[must_use]
     pub fn get(&self, index: u32) -> Option<A> {
         // SAFETY: the index was just checked.
         (index < self.len()).then(|| unsafe { self.get_unchecked(index) })
@@ -129,7 +126,6 @@ impl<A: KernelArg, const N: usize> Table<A, N> {
     /// # Safety
     /// `index` must be less than the [length](Self::len).
     #[inline(always)]
-    #[must_use]
     pub unsafe fn get_unchecked(&self, index: u32) -> A {
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the address is that of an `Entries` parameter, in which the caller guarantees entry `index`.
@@ -183,7 +179,6 @@ pub struct DeviceTable<'a, A: KernelArg, const N: usize> {
 impl<'a, A: KernelArg, const N: usize> DeviceTable<'a, A, N> {
     /// Creates a table of arguments. Returns `None` unless there are 1 to `N` of them. Arguments that kernels can write
     /// are not `Copy`, so a table cannot contain them.
-    #[must_use]
     pub fn new(arguments: &[A::Host<'a>]) -> Option<Self>
     where
         A::Host<'a>: Copy,

@@ -57,14 +57,12 @@ unsafe impl<T: AtomicValue> Sync for Atomic<T, System> {}
 
 impl<T: AtomicValue, S: Scope> Atomic<T, S> {
     /// Creates a cell that contains `value`.
-    #[must_use]
     pub const fn new(value: T) -> Self {
         Self { value: UnsafeCell::new(value), scope: PhantomData }
     }
 
     /// Consumes the cell and returns the value. No atomic operation is necessary, because no other
     /// thread can share a cell that is passed by value.
-    #[must_use]
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
@@ -76,7 +74,6 @@ impl<T: AtomicValue, S: Scope> Atomic<T, S> {
     }
 
     /// Returns the address of the value.
-    #[must_use]
     pub const fn as_ptr(&self) -> *mut T {
         self.value.get()
     }
@@ -87,7 +84,6 @@ impl<T: AtomicValue, S: Scope> Atomic<T, S> {
     /// - `at` must be aligned, and valid for reads and writes during `'a`.
     /// - During `'a`, all accesses to `*at` that can be concurrent with those of the cell must be
     ///   atomic, of the same size, and from threads of scope `S`.
-    #[must_use]
     pub const unsafe fn from_ptr<'a>(at: *mut T) -> &'a Self {
         // SAFETY: `Self` has the layout of `T`, and the caller upholds the safety contract.
         unsafe { &*at.cast() }

@@ -53,7 +53,6 @@ impl<T: Pod> ColumnView<T> {
     /// The element must exist.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load(&self, below: u32) -> T {
         memory::check(below < self.rows, Access::Load, "ColumnView", || {
             [Index::Linear(below.into()), Index::Linear(self.rows.into())]

@@ -31,7 +31,6 @@ macro_rules! handle {
             /// - Rows must not overlap.
             /// - As long as the rows must be valid, nothing else may write them. If the handle is
             ///   writable, nothing else may access them at all.
-            #[must_use]
             pub unsafe fn new(
                 place: Place,
                 data: $pointer,
@@ -46,26 +45,22 @@ macro_rules! handle {
             }
 
             /// Returns the number of columns and the number of rows.
-            #[must_use]
             pub fn size(&self) -> (u32, u32) {
                 (self.view.width, self.view.height)
             }
 
             /// Returns the address of the first row and the pitch in bytes.
-            #[must_use]
             pub fn rows(&self) -> ($pointer, u32) {
                 (self.view.data, self.view.pitch)
             }
 
             /// Returns the device that the rows are on.
-            #[must_use]
             pub fn place(&self) -> Place {
                 self.place
             }
 
             /// Returns whether `other` has the same size and pitch and is on the same device, so
             /// that only its address differs.
-            #[must_use]
             pub fn is_like(&self, other: &Self) -> bool {
                 let layout = |of: &Self| (of.size(), of.view.pitch, of.place);
                 layout(self) == layout(other)
@@ -73,7 +68,6 @@ macro_rules! handle {
 
             /// Returns the part of `width` by `height` elements whose first element is column `x` of row
             /// `y`, or `None` if the image does not contain all of it.
-            #[must_use]
             pub fn part(self, x: u32, y: u32, width: u32, height: u32) -> Option<Self> {
                 let $view { data, pitch, .. } = self.view;
                 let is_inside = |first: u32, side: u32, whole: u32| {

@@ -78,7 +78,6 @@ pub const THREADS: u32 = 128;
 
 /// Returns the position of an element in its panel; see [layout](self#layout).
 #[inline(always)]
-#[must_use]
 pub fn swizzled(row: u32, column: u32) -> u32 {
     let group = (column / 8) ^ (row % 8);
     row * 64 + group * 8 + column % 8
@@ -116,7 +115,6 @@ impl<T: TensorElement> Default for Product<T> {
 impl<T: TensorElement> Product<T> {
     /// Creates sums of zero.
     #[inline(always)]
-    #[must_use]
     pub fn new() -> Self {
         Self {
             sums: [0.0; 128],

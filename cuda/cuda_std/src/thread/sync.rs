@@ -32,7 +32,6 @@ unsafe extern "unadjusted" {
 /// Calls [`sync_threads`] and returns the number of threads whose `predicate` is not 0.
 #[inline(always)]
 #[track_caller]
-#[must_use]
 pub fn sync_threads_count(predicate: u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the kernel must ensure convergence, as for `sync_threads`.
@@ -44,7 +43,6 @@ pub fn sync_threads_count(predicate: u32) -> u32 {
 /// Calls [`sync_threads`] and returns 1 if the `predicate` of every thread is not 0, else 0.
 #[inline(always)]
 #[track_caller]
-#[must_use]
 pub fn sync_threads_and(predicate: u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the kernel must ensure convergence, as for `sync_threads`.
@@ -56,7 +54,6 @@ pub fn sync_threads_and(predicate: u32) -> u32 {
 /// Calls [`sync_threads`] and returns 1 if the `predicate` of any thread is not 0, else 0.
 #[inline(always)]
 #[track_caller]
-#[must_use]
 pub fn sync_threads_or(predicate: u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the kernel must ensure convergence, as for `sync_threads`.

@@ -227,7 +227,6 @@ pub unsafe fn warp_reduce_max<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
 /// # Safety
 /// All lanes of the warp must make the call, with the same value.
 #[inline(always)]
-#[must_use]
 pub unsafe fn warp_uniform(value: u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the caller guarantees that all lanes take part.
