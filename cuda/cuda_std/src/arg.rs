@@ -102,33 +102,6 @@ pub unsafe trait KernelArg: Copy {
 /// An image argument that can share its size and pitch with another image. Images that are
 /// [alike](crate::DeviceView::is_like) pass their common size and pitch once, and one address per
 /// image. `#[derive(KernelArg)]` uses this trait for fields marked `#[kernel_arg(like = FIELD)]`.
-///
-/// ```
-/// use cuda_std::arg::Alike;
-/// use cuda_std::prelude::*;
-/// use cuda_std::{DeviceView, launch::Place};
-///
-/// /// Two planes of one size and pitch, as five parameters instead of eight.
-/// #[derive(Clone, Copy, Debug, KernelArg)]
-/// pub struct Planes {
-///     x: View<f32>,
-///     #[kernel_arg(like = x)]
-///     y: View<f32>,
-/// }
-///
-/// let rows = [0.0; 12];
-/// // SAFETY: `rows` has `height` rows of 4 floats, outlives the handle, and nothing writes it.
-/// let view = |height| unsafe { DeviceView::new(Place::Cpu, rows.as_ptr(), 4, height, 16) };
-/// assert!(DevicePlanes::new(view(3), view(3)).is_some());
-/// assert!(DevicePlanes::new(view(3), view(2)).is_none());
-///
-/// let (x, y) = ([1.0_f32, 2.0], [3.0_f32, 4.0]);
-/// // SAFETY: both arrays are one row of two floats.
-/// unsafe {
-///     let x = View::from_params((x.as_ptr(), (2, (1, (8, ())))));
-///     assert_eq!(x.with_address(y.as_ptr()).load(1, 0), 4.0);
-/// }
-/// ```
 pub trait Alike: KernelArg {
     /// The pointer type of the image.
     type Address: Copy;
@@ -281,26 +254,6 @@ unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
 pub trait HostArg<Device> {
     /// Appends pointers to the argument's parameters to `params`, and records the device of its memory.
     fn push<'a>(&'a self, params: &mut Params<'a>);
-}
-
-/// Returns the layouts of an argument's parameters.
-#[doc(hidden)]
-#[cfg(not(target_arch = "nvptx64"))]
-pub const fn layouts<T: KernelArg>() -> list::Layouts {
-    T::Params::LAYOUTS
-}
-
-/// Reads an argument through the pointers at `from`, one for each parameter that is not zero-sized.
-/// Advances `from` past these pointers.
-///
-/// # Safety
-/// Each of these pointers must point to a valid value of its parameter.
-#[doc(hidden)]
-#[cfg(not(target_arch = "nvptx64"))]
-pub unsafe fn read<T: KernelArg>(from: &mut *const *const core::ffi::c_void) -> T {
-    // SAFETY: the caller guarantees that each pointer at `from` points to a valid value of its
-    // parameter.
-    unsafe { T::from_params(T::Params::read(from)) }
 }
 
 /// A marker with which a read-only host handle borrows its memory for `'a`.

@@ -41,7 +41,7 @@ pub use cell::{
     SystemAtomicU64,
 };
 pub use core::sync::atomic::Ordering;
-pub use scope::{Block, Device, Scope, System, fence};
+pub use scope::{Block, Device, Scope, System};
 pub use scoped::AtomicValue;
 
 /// A type with atomic addition.
@@ -95,15 +95,19 @@ macro_rules! global {
     };
 }
 
-// PTX has no `add.s64`, but `add.u64` wraps to the same bits. The order of additions by several threads, and therefore
-// the rounding of floats, differs from run to run.
+// PTX has no `add.s64`, but `add.u64` wraps to the same bits. The order of additions by several threads,
+// and therefore the rounding of floats, differs from run to run.
 global!(AtomicAdd for u32, reg32: atomic_add = fetch_add "add.u32");
 global!(AtomicAdd for i32, reg32: atomic_add = fetch_add "add.s32");
 global!(AtomicAdd for u64, reg64: atomic_add = fetch_add "add.u64");
 global!(AtomicAdd for i64, reg64: atomic_add = fetch_add "add.u64");
 global!(AtomicAdd for f32, reg32: atomic_add = fetch_add "add.f32");
 global!(AtomicAdd for f64, reg64: atomic_add = fetch_add "add.f64");
-global!(AtomicMinMax for u32, reg32: atomic_min = fetch_min "min.u32", atomic_max = fetch_max "max.u32");
-global!(AtomicMinMax for i32, reg32: atomic_min = fetch_min "min.s32", atomic_max = fetch_max "max.s32");
-global!(AtomicMinMax for u64, reg64: atomic_min = fetch_min "min.u64", atomic_max = fetch_max "max.u64");
-global!(AtomicMinMax for i64, reg64: atomic_min = fetch_min "min.s64", atomic_max = fetch_max "max.s64");
+global!(AtomicMinMax for u32, reg32:
+    atomic_min = fetch_min "min.u32", atomic_max = fetch_max "max.u32");
+global!(AtomicMinMax for i32, reg32:
+    atomic_min = fetch_min "min.s32", atomic_max = fetch_max "max.s32");
+global!(AtomicMinMax for u64, reg64:
+    atomic_min = fetch_min "min.u64", atomic_max = fetch_max "max.u64");
+global!(AtomicMinMax for i64, reg64:
+    atomic_min = fetch_min "min.s64", atomic_max = fetch_max "max.s64");

@@ -5,7 +5,7 @@
 
 use bytemuck::Pod;
 
-use crate::memory::{self, Access, Index};
+use crate::memory::{self, Access};
 
 /// An array in constant memory, declared by [`constant!`](crate::constant).
 ///
@@ -31,9 +31,7 @@ pub unsafe trait ConstantArray {
     #[inline(always)]
     #[track_caller]
     unsafe fn load(i: u32) -> Self::Element {
-        memory::check(i < Self::LEN, Access::Load, "constant", || {
-            [Index::Linear(i.into()), Index::Linear(Self::LEN.into())]
-        });
+        memory::check_index(i, Self::LEN, Access::Load, "constant");
         let offset = i as usize * size_of::<Self::Element>();
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the caller guarantees that `i` is less than `LEN`.

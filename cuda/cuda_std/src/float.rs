@@ -50,16 +50,6 @@ macro_rules! gpu_float {
         /// The mathematical functions of the standard library, for `f32` and `f64` in a kernel.
         ///
         /// On the CPU the standard library's methods of the same names take precedence.
-        ///
-        /// ```
-        /// use cuda_std::prelude::*;
-        ///
-        /// /// Returns the length of a vector, in a kernel for `f32` or `f64`.
-        /// fn length<T: GpuFloat>(x: T, y: T) -> T {
-        ///     x.hypot(y)
-        /// }
-        /// assert_eq!((length(3.0_f32, 4.0), length(3.0_f64, 4.0)), (5.0, 5.0));
-        /// ```
         pub trait GpuFloat: Copy + PartialOrd + private::Sealed {
             $(
                 $(#[$doc])+
@@ -67,23 +57,17 @@ macro_rules! gpu_float {
             )+
         }
 
-        impl GpuFloat for f32 {$(
+        gpu_float!(@impl f32: $($name($($argument: $type),*) -> $result: $gpu32;)+);
+        gpu_float!(@impl f64: $($name($($argument: $type),*) -> $result: $gpu64;)+);
+    };
+    (@impl $float:ident: $($name:ident($($argument:ident: $type:ty),*) -> $result:ty: $gpu:expr;)+) => {
+        impl GpuFloat for $float {$(
             #[inline(always)]
             fn $name(self $(, $argument: $type)*) -> $result {
                 #[cfg(target_arch = "nvptx64")]
-                return $gpu32(self $(, $argument)*);
+                return $gpu(self $(, $argument)*);
                 #[cfg(not(target_arch = "nvptx64"))]
-                f32::$name(self $(, $argument)*)
-            }
-        )+}
-
-        impl GpuFloat for f64 {$(
-            #[inline(always)]
-            fn $name(self $(, $argument: $type)*) -> $result {
-                #[cfg(target_arch = "nvptx64")]
-                return $gpu64(self $(, $argument)*);
-                #[cfg(not(target_arch = "nvptx64"))]
-                f64::$name(self $(, $argument)*)
+                $float::$name(self $(, $argument)*)
             }
         )+}
     };
@@ -112,9 +96,9 @@ gpu_float! {
     mul_add(a: Self, b: Self) -> Self: math32::mul_add, math64::mul_add;
     /// Returns the Euclidean quotient: the integer `n` for which `self - n * rhs` equals
     /// `self.rem_euclid(rhs)`.
-    div_euclid(rhs: Self) -> Self: own32::div, own64::div;
+    div_euclid(rhs: Self) -> Self: single::div_euclid, double::div_euclid;
     /// Returns the least non-negative remainder of a division by `rhs`.
-    rem_euclid(rhs: Self) -> Self: own32::rem, own64::rem;
+    rem_euclid(rhs: Self) -> Self: single::rem_euclid, double::rem_euclid;
     /// Raises the number to the integer power `n`.
     powi(n: i32) -> Self: powi::<f32>, powi::<f64>;
     /// Raises the number to the power `n`. A finite negative number gives NaN unless `n` is an
@@ -204,36 +188,6 @@ fn log<T: GpuFloat + core::ops::Div<Output = T>>(x: T, base: T) -> T {
     x.ln() / base.ln()
 }
 
-/// Defines the functions that `core` does not compute correctly on the GPU.
-macro_rules! own {
-    ($name:ident, $float:ident, $remainder:path) => {
-        #[cfg(any(target_arch = "nvptx64", test))]
-        mod $name {
-            /// Returns the Euclidean remainder. `core` computes the remainder with `%`, which LLVM
-            /// expands to a quotient and a product. The result is then wrong for a large quotient,
-            /// and `inf % inf` is `inf`. Ours is exact.
-            pub(super) fn rem(x: $float, y: $float) -> $float {
-                let remainder = $remainder(x, y);
-                if remainder < 0.0 { remainder + y.abs() } else { remainder }
-            }
-
-            pub(super) fn div(x: $float, y: $float) -> $float {
-                #[cfg(target_arch = "nvptx64")]
-                let quotient = core::$float::math::trunc(x / y);
-                #[cfg(not(target_arch = "nvptx64"))]
-                let quotient = (x / y).trunc();
-                match $remainder(x, y) < 0.0 {
-                    true if y > 0.0 => quotient - 1.0,
-                    true => quotient + 1.0,
-                    false => quotient,
-                }
-            }
-        }
-    };
-}
-own!(own32, f32, super::single::remainder);
-own!(own64, f64, super::double::remainder);
-
 #[cfg(test)]
 mod tests {
     use super::powi;
@@ -245,7 +199,7 @@ mod tests {
                 let values =
                     [0.0, -0.0, 1.5, -2.25, 1e30, -1e30, 3e-39, $float::INFINITY, $float::NAN];
                 for (x, y) in values.iter().flat_map(|&x| values.map(|y| (x, y))) {
-                    let found = [super::$ours::rem(x, y), super::$ours::div(x, y)];
+                    let found = [super::$ours::rem_euclid(x, y), super::$ours::div_euclid(x, y)];
                     for (found, expected) in found.iter().zip([x.rem_euclid(y), x.div_euclid(y)]) {
                         let same = *found == expected || found.is_nan() && expected.is_nan();
                         assert!(same, "{x} by {y}: {found} instead of {expected}");
@@ -253,8 +207,8 @@ mod tests {
                 }
             };
         }
-        compare!(f32, own32);
-        compare!(f64, own64);
+        compare!(f32, single);
+        compare!(f64, double);
     }
 
     #[test]

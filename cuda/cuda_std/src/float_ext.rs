@@ -81,7 +81,7 @@ float_ext! {
     /// Returns the natural logarithm of the absolute value of the gamma function.
     log_gamma() -> Self: libm::lgammaf, libm::lgamma;
     /// Returns the natural logarithm of 1 plus the number, as [`GpuFloat::ln_1p`] does.
-    log1p() -> Self: f32_ln_1p, f64_ln_1p;
+    log1p() -> Self: <f32 as GpuFloat>::ln_1p, <f64 as GpuFloat>::ln_1p;
     /// Returns the cumulative distribution function of the standard normal distribution.
     norm_cdf() -> Self: |x| norm_cdf(f64::from(x)) as f32, norm_cdf;
     /// Returns the inverse of [`norm_cdf`](Self::norm_cdf), for numbers in [0, 1].
@@ -90,7 +90,7 @@ float_ext! {
     rcbrt() -> Self: single::rcbrt, double::rcbrt;
     /// Clamps the number to [0, 1]. NaN gives 0. For an `f32`, the GPU clamps as part of the
     /// instruction that computes the number.
-    saturate() -> Self: saturate_f32, saturate_f64;
+    saturate() -> Self: hardware::saturate, |x: f64| if x > 0.0 { x.min(1.0) } else { 0.0 };
     /// Returns `self * 2^exp`, as [`ldexp`](Self::ldexp) does.
     scale_by_n(exp: i32) -> Self: libm::scalbnf, libm::scalbn;
     /// Returns the sine and the cosine of π times the number.
@@ -105,26 +105,6 @@ float_ext! {
     y1() -> Self: libm::y1f, libm::y1;
     /// Returns the Bessel function of the second kind, order `order`.
     yn(order: i32) -> Self: |x, order| libm::ynf(order, x), |x, order| libm::yn(order, x);
-}
-
-#[inline(always)]
-fn f32_ln_1p(x: f32) -> f32 {
-    GpuFloat::ln_1p(x)
-}
-
-#[inline(always)]
-fn f64_ln_1p(x: f64) -> f64 {
-    GpuFloat::ln_1p(x)
-}
-
-#[inline(always)]
-fn saturate_f32(x: f32) -> f32 {
-    hardware::saturate(x)
-}
-
-#[inline(always)]
-fn saturate_f64(x: f64) -> f64 {
-    if x > 0.0 { x.min(1.0) } else { 0.0 }
 }
 
 /// Defines `frexp` for one type. libm's version is recursive, so a GPU compiler cannot determine

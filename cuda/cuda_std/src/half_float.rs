@@ -9,17 +9,6 @@
 use half::{bf16, f16};
 
 /// Conversions between a 16-bit float and `f32`.
-///
-/// ```
-/// use cuda_std::{GpuHalf, bf16, f16};
-///
-/// let [low, high] = f16::narrow_pair(1.5, 65520.0);
-/// assert_eq!(low.widen(), 1.5);
-/// assert_eq!(high, f16::INFINITY, "65504 is the largest finite number");
-///
-/// let [third, _] = bf16::narrow_pair(1.0 / 3.0, 0.0);
-/// assert_eq!(third.widen(), 0.333_984_38);
-/// ```
 pub trait GpuHalf: Copy {
     /// Returns the same number as an `f32`.
     fn widen(self) -> f32;
@@ -70,24 +59,6 @@ pub trait HalfArithmetic: Copy {
     }
 }
 
-/// Runs one instruction on registers. The macro arguments are the PTX mnemonic, the register class,
-/// the type of the result and the operands.
-#[cfg(target_arch = "nvptx64")]
-macro_rules! instruction {
-    ($ptx:expr, $register:ident -> $type:ty, $($operand:expr),+) => {{
-        let result: $type;
-        // SAFETY: the instruction only operates on registers.
-        unsafe {
-            core::arch::asm!(concat!($ptx, instruction!(@operands $($operand),+)),
-                out($register) result, $(in($register) $operand),+,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-        result
-    }};
-    (@operands $a:expr, $b:expr) => { " {}, {}, {};" };
-    (@operands $a:expr, $b:expr, $c:expr) => { " {}, {}, {}, {};" };
-}
-
 impl GpuHalf for bf16 {
     #[inline(always)]
     fn widen(self) -> f32 {
@@ -100,7 +71,8 @@ impl GpuHalf for bf16 {
     #[inline(always)]
     fn narrow_pair(low: f32, high: f32) -> [Self; 2] {
         #[cfg(target_feature = "compute_80")]
-        return unpacked(narrow_both!("bf16x2", low, high)).map(Self::from_bits);
+        return unpacked(ptx!("cvt.rn.bf16x2.f32 {}, {}, {};" => reg32 u32, reg32 high, reg32 low))
+            .map(Self::from_bits);
         #[cfg(not(target_feature = "compute_80"))]
         [low, high].map(narrow_bf16)
     }
@@ -110,15 +82,7 @@ impl GpuHalf for f16 {
     #[inline(always)]
     fn widen(self) -> f32 {
         #[cfg(target_arch = "nvptx64")]
-        {
-            let wide: f32;
-            // SAFETY: the instruction only operates on registers.
-            unsafe {
-                core::arch::asm!("cvt.f32.f16 {}, {};", out(reg32) wide, in(reg16) self.to_bits(),
-                    options(pure, nomem, nostack, preserves_flags));
-            }
-            wide
-        }
+        return ptx!("cvt.f32.f16 {}, {};" => reg32 f32, reg16 self.to_bits());
         #[cfg(not(target_arch = "nvptx64"))]
         self.to_f32()
     }
@@ -126,28 +90,12 @@ impl GpuHalf for f16 {
     #[inline(always)]
     fn narrow_pair(low: f32, high: f32) -> [Self; 2] {
         #[cfg(target_feature = "compute_80")]
-        return unpacked(narrow_both!("f16x2", low, high)).map(Self::from_bits);
+        return unpacked(ptx!("cvt.rn.f16x2.f32 {}, {}, {};" => reg32 u32, reg32 high, reg32 low))
+            .map(Self::from_bits);
         #[cfg(not(target_feature = "compute_80"))]
         [low, high].map(narrow_f16)
     }
 }
-
-/// Converts two `f32` to a pair of 16-bit floats with one instruction.
-#[cfg(target_feature = "compute_80")]
-macro_rules! narrow_both {
-    ($type:literal, $low:expr, $high:expr) => {{
-        let pair: u32;
-        // SAFETY: the instruction only operates on registers.
-        unsafe {
-            core::arch::asm!(concat!("cvt.rn.", $type, ".f32 {}, {}, {};"),
-                out(reg32) pair, in(reg32) $high, in(reg32) $low,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-        pair
-    }};
-}
-#[cfg(target_feature = "compute_80")]
-use narrow_both;
 
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
@@ -171,15 +119,7 @@ fn narrow_bf16(value: f32) -> bf16 {
 #[inline(always)]
 fn narrow_f16(value: f32) -> f16 {
     #[cfg(target_arch = "nvptx64")]
-    {
-        let narrow: u16;
-        // SAFETY: the instruction only operates on registers.
-        unsafe {
-            core::arch::asm!("cvt.rn.f16.f32 {}, {};", out(reg16) narrow, in(reg32) value,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-        f16::from_bits(narrow)
-    }
+    return f16::from_bits(ptx!("cvt.rn.f16.f32 {}, {};" => reg16 u16, reg32 value));
     #[cfg(not(target_arch = "nvptx64"))]
     if value.is_nan() { f16::from_bits(0x7fff) } else { f16::from_f32(value) }
 }
@@ -217,24 +157,24 @@ macro_rules! arithmetic {
 arithmetic!(
     f16,
     0x3c00,
-    |a, b, c| Self::from_bits(
-        instruction!("fma.rn.f16", reg16 -> u16, a.to_bits(), b.to_bits(), c.to_bits())
-    ),
+    |a, b, c| Self::from_bits(ptx!("fma.rn.f16 {}, {}, {}, {};" => reg16 u16,
+            reg16 a.to_bits(), reg16 b.to_bits(), reg16 c.to_bits())),
     {
         let [a, b, c] = [a, b, c].map(|pair| packed(pair.map(f16::to_bits)));
-        unpacked(instruction!("fma.rn.f16x2", reg32 -> u32, a, b, c)).map(f16::from_bits)
+        unpacked(ptx!("fma.rn.f16x2 {}, {}, {}, {};" => reg32 u32, reg32 a, reg32 b, reg32 c))
+            .map(f16::from_bits)
     }
 );
 #[cfg(target_feature = "compute_80")]
 arithmetic!(
     bf16,
     0x3f80,
-    |a, b, c| Self::from_bits(
-        instruction!("fma.rn.bf16", reg16 -> u16, a.to_bits(), b.to_bits(), c.to_bits())
-    ),
+    |a, b, c| Self::from_bits(ptx!("fma.rn.bf16 {}, {}, {}, {};" => reg16 u16,
+            reg16 a.to_bits(), reg16 b.to_bits(), reg16 c.to_bits())),
     {
         let [a, b, c] = [a, b, c].map(|pair| packed(pair.map(bf16::to_bits)));
-        unpacked(instruction!("fma.rn.bf16x2", reg32 -> u32, a, b, c)).map(bf16::from_bits)
+        unpacked(ptx!("fma.rn.bf16x2 {}, {}, {}, {};" => reg32 u32, reg32 a, reg32 b, reg32 c))
+            .map(bf16::from_bits)
     }
 );
 #[cfg(not(target_arch = "nvptx64"))]

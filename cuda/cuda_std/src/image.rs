@@ -69,46 +69,6 @@ pub struct View<T> {
 }
 
 /// An image that a kernel writes and may read back.
-///
-/// ```
-/// use cuda_std::prelude::*;
-/// use cust::typed::{Device, Image, LaunchConfig};
-///
-/// /// Inverts an image in place.
-/// #[kernel(dims(2))]
-/// pub fn invert(image: ViewMut<u8>) {
-///     let at = thread::unique_2d();
-///     // `get` and `set` take only the thread's own index, so they are safe.
-///     if let Some(value) = image.get(at) {
-///         image.set(at, 255 - value);
-///     }
-/// }
-///
-/// /// Sets the first four elements of each row of an image whose rows are aligned to 4 bytes.
-/// #[kernel(dims(1))]
-/// pub unsafe fn mark(image: ViewMut<u8>) {
-///     let y = thread::index_1d();
-///     // SAFETY: the elements exist and are aligned, and no other thread accesses the row.
-///     unsafe {
-///         if y < image.height() && image.width() >= 4 && image.is_aligned(4) {
-///             image.store_wide(0, y, [9_u8; 4]);
-///             image.store(0, y, image.load(1, y) - 8);
-///         }
-///     }
-/// }
-///
-/// let device = Device::cpu();
-/// let stream = device.stream()?;
-/// let mut image = Image::from_slice(&stream, 5, 1, &[0, 1, 2, 3, 4])?;
-/// stream.launch(&LaunchConfig::cover(5, 1, [32, 8]), &Invert { image: image.view_mut() })?;
-/// assert_eq!(image.download(&stream)?, [255, 254, 253, 252, 251]);
-///
-/// let mark = Mark { image: image.view_mut() };
-/// // SAFETY: `mark` checks its indices, and each thread accesses only its own row.
-/// unsafe { stream.launch_unchecked(&LaunchConfig::for_1d(1, 32), &mark) }?;
-/// assert_eq!(image.download(&stream)?, [1, 9, 9, 9, 251]);
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 #[derive(Debug)]
 pub struct ViewMut<T> {
     pub(crate) data: *mut T,
@@ -122,14 +82,7 @@ pub struct ViewMut<T> {
 /// view, its pointer type and the host handle.
 macro_rules! view {
     ($view:ident, $pointer:ty, $device:ident) => {
-        impl<T> Clone for $view<T> {
-            #[inline(always)]
-            fn clone(&self) -> Self {
-                *self
-            }
-        }
-
-        impl<T> Copy for $view<T> {}
+        copy!([T] $view<T>);
 
         // SAFETY: a view is a pointer to plain data. The contracts of `load` and `store` rule out
         // conflicting accesses.
@@ -345,11 +298,7 @@ impl<T: Pod> ViewMut<T> {
     #[track_caller]
     pub unsafe fn load(&self, x: u32, y: u32) -> T {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let at = self.at(x, y, Access::Load);
-            memory::note(at, Access::Load);
-            *at
-        }
+        unsafe { memory::read(self.at(x, y, Access::Load)) }
     }
 
     /// Writes the element at column `x` of row `y`.
@@ -361,11 +310,7 @@ impl<T: Pod> ViewMut<T> {
     #[track_caller]
     pub unsafe fn store(&self, x: u32, y: u32, value: T) {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let at = self.at(x, y, Access::Store);
-            memory::note(at, Access::Store);
-            *at = value;
-        }
+        unsafe { memory::write(self.at(x, y, Access::Store), value) }
     }
 
     /// Writes adjacent elements, from `(x, y)` on, as one `W`, whose size is a multiple of `T`'s.
@@ -378,10 +323,6 @@ impl<T: Pod> ViewMut<T> {
     #[track_caller]
     pub unsafe fn store_wide<W: Pod>(&self, x: u32, y: u32, value: W) {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let at = self.at_wide::<W>(x, y, Access::Store).cast::<W>();
-            memory::note(at, Access::Store);
-            *at = value;
-        }
+        unsafe { memory::write(self.at_wide::<W>(x, y, Access::Store).cast::<W>(), value) }
     }
 }

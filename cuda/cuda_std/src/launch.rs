@@ -152,21 +152,6 @@ impl Default for Params<'_> {
 }
 
 /// The shape of a launch and the size of its dynamic shared memory.
-///
-/// ```
-/// use cuda_std::launch::LaunchConfig;
-///
-/// // One thread per pixel, in blocks of 32 × 8 threads.
-/// let config = LaunchConfig::cover(1920, 1080, [32, 8]);
-/// assert_eq!(config.grid, [60, 135, 1]);
-///
-/// // One thread per element. The last block has 24 threads without an element.
-/// assert_eq!(LaunchConfig::for_1d(1000, 256).grid, [4, 1, 1]);
-/// assert_eq!(LaunchConfig::for_3d([64, 64, 20], [8, 8, 8]).grid, [8, 8, 3]);
-///
-/// let config = LaunchConfig::for_1d(1000, 256).with_dynamic_shared(256 * 4);
-/// assert_eq!((config.block, config.dynamic_shared), ([256, 1, 1], 1024));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
     /// The number of blocks along x, y and z.

@@ -49,6 +49,35 @@
 
 extern crate self as cuda_std;
 
+/// Runs one instruction that only operates on registers, and returns its result. The macro arguments
+/// are the text, the register class and the type of the result, and those of the operands.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! ptx {
+    ($text:expr => $register:ident $type:ty $(, $class:ident $operand:expr)*) => {{
+        let result: $type;
+        // SAFETY: the instruction only operates on registers.
+        unsafe {
+            core::arch::asm!($text, out($register) result $(, in($class) $operand)*,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        result
+    }};
+}
+
+/// Implements `Copy` without the bounds on type parameters that `derive` adds.
+macro_rules! copy {
+    ([$($parameters:tt)*] $type:ty) => {
+        impl<$($parameters)*> Clone for $type {
+            #[inline(always)]
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<$($parameters)*> Copy for $type {}
+    };
+}
+
 #[cfg(feature = "alloc")]
 extern crate alloc;
 

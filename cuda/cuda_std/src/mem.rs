@@ -1,8 +1,8 @@
-//! The allocator of kernels, if the feature `alloc` is enabled. A kernel can use `Vec`, `Box`, `String` and the rest of the crate `alloc`. On
-//! the GPU, they allocate from the device's heap, which has 8 MB unless the host changes
-//! `MallocHeapSize`. Each allocation takes a lock, so use the heap only for data whose size is
-//! unknown before the launch. Memory that a kernel leaks stays allocated until the module is
-//! unloaded. On the CPU, kernels use the program's own allocator.
+//! The allocator of kernels, if the feature `alloc` is enabled. A kernel can use `Vec`, `Box`, `String`
+//! and the rest of the crate `alloc`. On the GPU, they allocate from the device's heap, which has 8 MB
+//! unless the host changes `MallocHeapSize`. Each allocation takes a lock, so use the heap only for
+//! data whose size is unknown before the launch. Memory that a kernel leaks stays allocated until the
+//! module is unloaded. On the CPU, kernels use the program's own allocator.
 //!
 //! ```
 //! # extern crate alloc;

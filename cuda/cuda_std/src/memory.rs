@@ -49,6 +49,37 @@ pub(crate) fn check(
     let _ = (inside, access, what, range);
 }
 
+/// On the CPU, ends the launch with an out-of-bounds fault unless `index` is less than `len`.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn check_index(index: u32, len: u32, access: Access, what: &'static str) {
+    check(index < len, access, what, || [Index::Linear(index.into()), Index::Linear(len.into())]);
+}
+
+/// Reads memory that kernels can write.
+///
+/// # Safety
+/// `at` must be valid for reads, and no other thread may write there without a barrier in between.
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn read<T: Copy>(at: *const T) -> T {
+    note(at, Access::Load);
+    // SAFETY: the caller upholds this function's safety contract.
+    unsafe { *at }
+}
+
+/// Writes memory.
+///
+/// # Safety
+/// `at` must be valid for writes, and no other thread may access it without a barrier in between.
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn write<T: Copy>(at: *mut T, value: T) {
+    note(at, Access::Store);
+    // SAFETY: the caller upholds this function's safety contract.
+    unsafe { *at = value }
+}
+
 /// On the CPU, ends the launch with a misalignment fault unless `at` is aligned for `T`. Does
 /// nothing on the GPU.
 #[inline(always)]
@@ -222,19 +253,8 @@ pub(crate) unsafe fn store_shared<T: Pod>(at: u64, value: T) {
     }
 }
 
-/// Loads memory that nothing writes during the launch.
-///
-/// # Safety
-/// - `at` must point to a `T` in host memory, aligned for `T`.
-/// - Nothing may write there during the launch.
 #[cfg(not(target_arch = "nvptx64"))]
-#[inline(always)]
-#[track_caller]
-pub(crate) unsafe fn load_read_only<T: Pod>(at: *const T) -> T {
-    note(at, Access::Load);
-    // SAFETY: the caller upholds this function's safety contract.
-    unsafe { *at }
-}
+pub(crate) use read as load_read_only;
 
 /// The size of an L2 cache line in bytes. A prefetch loads the line in which its element begins.
 pub const LINE_BYTES: usize = 128;

@@ -47,31 +47,6 @@ use crate::memory::{self, Access, Index};
 pub use statics::{SharedStatic, SharedVariable};
 
 /// An array in the block's shared memory. Its contents are undefined until written.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::{shared_array, thread};
-///
-/// launch(&Launch::new("count", [1, 1, 1], [64, 1, 1]), &|| {
-///     let counts = shared_array![u32; 4];
-///     let i = thread::rank();
-///     // SAFETY: the indices are less than 4, and barriers separate the accesses.
-///     unsafe {
-///         if i < counts.len() {
-///             counts.store(i, 0);
-///         }
-///         thread::sync_threads();
-///         counts.atomic_add(i % 4, 1);
-///         thread::sync_threads();
-///         assert_eq!(counts.load(i % 4), 16);
-///         assert_eq!(counts.tail(2).len(), 2);
-///         // As in rust-cuda, the array can be used like a pointer.
-///         assert_eq!(*counts.add(3), 16);
-///         assert!(counts.as_mut_ptr().is_aligned());
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[derive(Debug)]
 pub struct Shared<T> {
     #[cfg(target_arch = "nvptx64")]
@@ -85,14 +60,7 @@ pub struct Shared<T> {
     element: PhantomData<*mut T>,
 }
 
-impl<T> Clone for Shared<T> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Shared<T> {}
+copy!([T] Shared<T>);
 
 impl<T> Shared<T> {
     /// Creates an array at `base` in the shared space. `shared_array!` calls this.
@@ -169,9 +137,7 @@ impl<T> Shared<T> {
     #[inline(always)]
     #[track_caller]
     fn check(&self, i: u32, access: Access) {
-        memory::check(i < self.len, access, "Shared", || {
-            [Index::Linear(i.into()), Index::Linear(self.len.into())]
-        });
+        memory::check_index(i, self.len, access, "Shared");
     }
 
     /// Reports an access to element `i` to the race detector.
@@ -247,14 +213,6 @@ impl<T> Shared<T> {
         cuda_cpu::shared_access(&self.region, offset, [bytes, bytes], Access::Load);
     }
 
-    /// Returns the same memory as 16-bit integers. `T` must have 16 bits.
-    #[cfg(not(target_arch = "nvptx64"))]
-    pub(crate) fn as_bits(self) -> Shared<u16> {
-        const { assert!(size_of::<T>() == 2) };
-        let Self { region, first, len, .. } = self;
-        Shared { region, first, len, element: PhantomData }
-    }
-
     /// Returns all elements of the region that contains the array.
     #[cfg(not(target_arch = "nvptx64"))]
     pub(crate) fn whole(self) -> Self {
@@ -266,12 +224,7 @@ impl<T> Shared<T> {
     fn address(self, i: u32) -> *mut T {
         #[cfg(target_arch = "nvptx64")]
         {
-            let base: u64;
-            // SAFETY: the instruction only computes an address.
-            unsafe {
-                core::arch::asm!("cvta.shared.u64 {}, {};", out(reg64) base, in(reg64) self.base,
-                    options(pure, nomem, nostack, preserves_flags));
-            }
+            let base = ptx!("cvta.shared.u64 {}, {};" => reg64 u64, reg64 self.base);
             (base as *mut T).wrapping_add(i as usize)
         }
         #[cfg(not(target_arch = "nvptx64"))]
@@ -377,14 +330,8 @@ pub fn dynamic_shared_mem<T: Pod>() -> Shared<T> {
     const { assert!(align_of::<T>() <= 16) };
     #[cfg(target_arch = "nvptx64")]
     {
-        let (base, bytes): (u64, u32);
-        // SAFETY: the instructions only read an address and a special register.
-        unsafe {
-            core::arch::asm!("mov.u64 {}, cuda_std_dynamic_shared;", out(reg64) base,
-                options(pure, nomem, nostack, preserves_flags));
-            core::arch::asm!("mov.u32 {}, %dynamic_smem_size;", out(reg32) bytes,
-                options(pure, nomem, nostack, preserves_flags));
-        }
+        let base = ptx!("mov.u64 {}, cuda_std_dynamic_shared;" => reg64 u64);
+        let bytes = ptx!("mov.u32 {}, %dynamic_smem_size;" => reg32 u32);
         Shared { base, len: bytes / size_of::<T>() as u32, element: PhantomData }
     }
     #[cfg(not(target_arch = "nvptx64"))]

@@ -26,35 +26,6 @@ use crate::stamp::Stamp;
 use crate::{SliceIndex, Unique1d};
 
 /// A slice of elements that a kernel reads.
-///
-/// ```
-/// use cuda_std::prelude::*;
-/// use cust::typed::{Buffer, Device, LaunchConfig};
-///
-/// /// Averages each element and its successor.
-/// #[kernel(dims(1))]
-/// pub fn smooth(input: Slice<f32>, out: SliceMut<f32>) {
-///     let at = thread::unique_1d();
-///     let i = at.index();
-///     if i + 1 < input.len() {
-///         input.prefetch(i + 256);
-///         // SAFETY: `i` and `i + 1` are less than the length.
-///         let (own, next) = unsafe { (input.load(i), input.tail(i).load(1)) };
-///         out.set(at, (own + next) / 2.0);
-///     } else if let Some(last) = input.get(at) {
-///         out.set(at, last);
-///     }
-/// }
-///
-/// let device = Device::cpu();
-/// let stream = device.stream()?;
-/// let input = Buffer::from_slice(&stream, &[1.0, 2.0, 4.0])?;
-/// let mut out = Buffer::new(&device, 3)?;
-/// let smooth = Smooth { input: input.view(), out: out.view_mut() };
-/// stream.launch(&LaunchConfig::for_1d(3, 256), &smooth)?;
-/// assert_eq!(out.download(&stream)?, [1.5, 3.0, 4.0]);
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 #[derive(Debug)]
 pub struct Slice<T> {
     pub(crate) data: *const T,
@@ -63,40 +34,6 @@ pub struct Slice<T> {
 }
 
 /// A slice of elements that a kernel writes and may read back.
-///
-/// ```
-/// use cuda_std::prelude::*;
-/// use cust::typed::{Buffer, Device, LaunchConfig};
-///
-/// /// Doubles each element and counts those that are greater than `limit`.
-/// #[kernel(dims(1))]
-/// pub fn double(limit: u32, data: SliceMut<u32>, count: SliceMut<u32>) {
-///     let at = thread::unique_1d();
-///     // `get` and `set` take only the thread's own index, so they are safe.
-///     if let Some(value) = data.get(at) {
-///         data.set(at, 2 * value);
-///     }
-///     // SAFETY: the indices are in bounds, no other thread accesses the element, and all accesses
-///     // to `count` are atomic.
-///     unsafe {
-///         let i = at.index();
-///         if i < data.len() && data.load(i) > limit {
-///             data.store(i, limit);
-///             atomic::AtomicAdd::atomic_add(count.atomic(0), 1);
-///         }
-///     }
-/// }
-///
-/// let device = Device::cpu();
-/// let stream = device.stream()?;
-/// let mut data = Buffer::from_slice(&stream, &[1, 5, 9])?;
-/// let mut count = Buffer::new(&device, 1)?;
-/// let double = Double { limit: 9, data: data.view_mut(), count: count.view_mut() };
-/// stream.launch(&LaunchConfig::for_1d(3, 256), &double)?;
-/// assert_eq!(data.download(&stream)?, [2, 9, 9]);
-/// assert_eq!(count.download(&stream)?, [2]);
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 #[derive(Debug)]
 pub struct SliceMut<T> {
     pub(crate) data: *mut T,
@@ -109,14 +46,7 @@ pub struct SliceMut<T> {
 /// description.
 macro_rules! slice {
     ($slice:ident, $pointer:ty, $device:ident, $borrow:ident, $host:literal) => {
-        impl<T> Clone for $slice<T> {
-            #[inline(always)]
-            fn clone(&self) -> Self {
-                *self
-            }
-        }
-
-        impl<T> Copy for $slice<T> {}
+        copy!([T] $slice<T>);
 
         // SAFETY: a slice is a pointer to plain data. The requirements of `load` and `store`
         // prevent races on elements.
@@ -139,9 +69,7 @@ macro_rules! slice {
             #[inline(always)]
             #[track_caller]
             pub(crate) unsafe fn at(&self, i: u32, access: Access) -> $pointer {
-                memory::check(i < self.len, access, stringify!($slice), || {
-                    [Index::Linear(i.into()), Index::Linear(self.len.into())]
-                });
+                memory::check_index(i, self.len, access, stringify!($slice));
                 // SAFETY: the caller guarantees that `i` is less than `len`, so the element lies
                 // within the slice's memory.
                 unsafe { self.data.add(i as usize) }
@@ -281,14 +209,7 @@ slice!(Slice, *const T, DeviceSlice, SharedBorrow, "read-only elements");
 slice!(SliceMut, *mut T, DeviceSliceMut, ExclusiveBorrow, "writable elements");
 
 #[cfg(not(target_arch = "nvptx64"))]
-impl<T> Clone for DeviceSlice<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
-impl<T> Copy for DeviceSlice<'_, T> {}
+copy!([T] DeviceSlice<'_, T>);
 
 impl<T: Pod> Slice<T> {
     /// Returns the address that element `i` has or would have.
@@ -404,11 +325,7 @@ impl<T: Pod> SliceMut<T> {
     #[track_caller]
     pub unsafe fn load(&self, i: u32) -> T {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let at = self.at(i, Access::Load);
-            memory::note(at, Access::Load);
-            *at
-        }
+        unsafe { memory::read(self.at(i, Access::Load)) }
     }
 
     /// Writes element `i`.
@@ -420,11 +337,7 @@ impl<T: Pod> SliceMut<T> {
     #[track_caller]
     pub unsafe fn store(&self, i: u32, value: T) {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let at = self.at(i, Access::Store);
-            memory::note(at, Access::Store);
-            *at = value;
-        }
+        unsafe { memory::write(self.at(i, Access::Store), value) }
     }
 
     /// Writes adjacent elements, starting at `i`, as one `W`; see [`Slice::load_wide`].
@@ -437,11 +350,7 @@ impl<T: Pod> SliceMut<T> {
     #[track_caller]
     pub unsafe fn store_wide<W: Pod>(&self, i: u32, value: W) {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let at = self.at_wide::<W>(i, Access::Store).cast::<W>();
-            memory::note(at, Access::Store);
-            *at = value;
-        }
+        unsafe { memory::write(self.at_wide::<W>(i, Access::Store).cast::<W>(), value) }
     }
 
     /// Returns the address of element `i` for an atomic operation; see [`atomic`](crate::atomic).

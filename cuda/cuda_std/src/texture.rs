@@ -53,14 +53,7 @@ pub struct Texture2d<T> {
     value: PhantomData<T>,
 }
 
-impl<T> Clone for Texture2d<T> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Texture2d<T> {}
+copy!([T] Texture2d<T>);
 
 impl<T: TextureValue> Texture2d<T> {
     /// Reads the texture at `(x, y)`. Any coordinate is allowed. The edge mode determines the
@@ -144,14 +137,7 @@ pub struct DeviceTexture<'a, T> {
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-impl<T> Clone for DeviceTexture<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
-impl<T> Copy for DeviceTexture<'_, T> {}
+copy!([T] DeviceTexture<'_, T>);
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: TextureValue> DeviceTexture<'_, T> {

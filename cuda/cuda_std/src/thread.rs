@@ -103,18 +103,6 @@ pub fn index() -> u32 {
     block * (dim.x * dim.y * dim.z) + rank()
 }
 
-/// Returns true in the first thread of the first block, and false in all other threads.
-#[inline(always)]
-pub fn first() -> bool {
-    block_idx() == UVec3::ZERO && thread_idx() == UVec3::ZERO
-}
-
-/// Returns the number of threads per warp.
-#[inline(always)]
-pub fn warp_size() -> u32 {
-    crate::warp::WARP_SIZE
-}
-
 /// Returns an index along x that no other thread of the launch has.
 ///
 /// In a launch that extends along y or z, this call ends the launch with a fault.

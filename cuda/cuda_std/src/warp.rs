@@ -38,10 +38,10 @@ use half::{bf16, f16};
 #[cfg(not(target_arch = "nvptx64"))]
 use {core::panic::Location, cuda_cpu::WarpOp};
 
-pub use matching::{WarpMatchValue, warp_match_all, warp_match_any};
+pub use matching::{warp_match_all, warp_match_any};
 pub use reduce::{
-    WarpReduceValue, WarpReductionOp, warp_reduce, warp_reduce_add, warp_reduce_add_u32,
-    warp_reduce_by, warp_reduce_max, warp_reduce_min, warp_uniform,
+    WarpReduceValue, WarpReductionOp, warp_reduce, warp_reduce_add, warp_reduce_by,
+    warp_reduce_max, warp_reduce_min, warp_uniform,
 };
 pub use vote::{warp_vote_all, warp_vote_any, warp_vote_ballot};
 
@@ -72,24 +72,14 @@ unsafe extern "unadjusted" {
     #[link_name = "llvm.nvvm.activemask"]
     fn active_mask() -> u32;
     #[link_name = "llvm.nvvm.match.any.sync.i32"]
-    fn match_any_32(mask: u32, value: u32) -> u32;
-    #[link_name = "llvm.nvvm.match.any.sync.i64"]
-    fn match_any_64(mask: u32, value: u64) -> u32;
+    fn match_any(mask: u32, value: u32) -> u32;
 }
 
 /// Returns the lane of the thread in its warp, from 0 to 31.
 #[inline(always)]
 pub fn lane_id() -> u32 {
     #[cfg(target_arch = "nvptx64")]
-    {
-        let lane: u32;
-        // SAFETY: the instruction only reads a special register.
-        unsafe {
-            core::arch::asm!("mov.u32 {}, %laneid;", out(reg32) lane,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-        lane
-    }
+    return ptx!("mov.u32 {}, %laneid;" => reg32 u32);
     #[cfg(not(target_arch = "nvptx64"))]
     {
         cuda_cpu::thread_rank() % WARP_SIZE

@@ -76,11 +76,12 @@ use core::slice;
 use super::KernelArg;
 
 #[cfg(not(target_arch = "nvptx64"))]
-use super::HostArg;
-#[cfg(not(target_arch = "nvptx64"))]
-use crate::launch::{DevicePointer, Params};
-#[cfg(not(target_arch = "nvptx64"))]
 use crate::{DeviceSlice, DeviceSliceMut};
+#[cfg(not(target_arch = "nvptx64"))]
+use {
+    super::HostArg,
+    crate::launch::{DevicePointer, Params},
+};
 
 /// Defines an argument type. The macro arguments are the type of the kernel function's argument, the
 /// name, the parameters, the host's type and how it pushes the parameters, and the conversion of the
@@ -94,14 +95,7 @@ macro_rules! argument {
         #[derive(Debug)]
         pub struct $name<T>($params);
 
-        impl<T> Clone for $name<T> {
-            #[inline(always)]
-            fn clone(&self) -> Self {
-                *self
-            }
-        }
-
-        impl<T> Copy for $name<T> {}
+        copy!([T] $name<T>);
 
         impl<T> $name<T> {
             /// Converts the parameters to the type that the kernel function takes. The result cannot

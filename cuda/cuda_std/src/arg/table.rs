@@ -13,12 +13,13 @@ use core::mem::offset_of;
 
 use super::{KernelArg, ParamList};
 
-#[cfg(not(target_arch = "nvptx64"))]
-use super::HostArg;
-#[cfg(not(target_arch = "nvptx64"))]
-use crate::launch::{Params, Place};
 #[cfg(target_arch = "nvptx64")]
 use crate::memory;
+#[cfg(not(target_arch = "nvptx64"))]
+use {
+    super::HostArg,
+    crate::launch::{Params, Place},
+};
 
 /// Up to `N` kernel arguments of type `A` as one argument.
 ///
@@ -66,23 +67,9 @@ pub struct Entries<A: KernelArg, const N: usize> {
     len: u32,
 }
 
-impl<A: KernelArg, const N: usize> Clone for Table<A, N> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
+copy!([A: KernelArg, const N: usize] Table<A, N>);
 
-impl<A: KernelArg, const N: usize> Copy for Table<A, N> {}
-
-impl<A: KernelArg, const N: usize> Clone for Entries<A, N> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<A: KernelArg, const N: usize> Copy for Entries<A, N> {}
+copy!([A: KernelArg, const N: usize] Entries<A, N>);
 
 impl<A: KernelArg, const N: usize> fmt::Debug for Table<A, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

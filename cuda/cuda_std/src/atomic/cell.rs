@@ -15,28 +15,12 @@ use super::scoped::AtomicValue;
 /// A `T` that the threads of scope `S` share. It has the layout of `T`.
 ///
 /// ```
-/// use cuda_std::atomic::{AtomicF32, AtomicU32, BlockAtomicU32, Ordering::Relaxed};
+/// use cuda_std::atomic::{AtomicU32, BlockAtomicU32, Ordering::Relaxed};
 ///
-/// let mut cell = AtomicU32::new(6);
+/// let cell = AtomicU32::new(6);
 /// assert_eq!(cell.fetch_add(4, Relaxed), 6);
-/// assert_eq!(cell.fetch_sub(1, Relaxed), 10);
-/// assert_eq!(cell.fetch_and(0b1100, Relaxed), 9);
-/// assert_eq!(cell.fetch_or(0b0011, Relaxed), 8);
-/// assert_eq!(cell.fetch_xor(0b0001, Relaxed), 11);
-/// assert_eq!(cell.fetch_min(5, Relaxed), 10);
-/// assert_eq!(cell.fetch_max(9, Relaxed), 5);
-/// assert_eq!(cell.swap(1, Relaxed), 9);
-/// assert_eq!(cell.compare_exchange(1, 2, Relaxed, Relaxed), Ok(1));
-/// assert_eq!(cell.compare_exchange_weak(1, 3, Relaxed, Relaxed), Err(2));
-/// cell.store(8, Relaxed);
-/// assert_eq!(cell.load(Relaxed), 8);
-/// *cell.get_mut() = 20;
-/// assert_eq!(cell.into_inner(), 20);
-///
-/// // Multiplies a float, for which there is no instruction.
-/// let scale = AtomicF32::new(1.5);
-/// let before = scale.fetch_update(Relaxed, Relaxed, |value| Some(2.0 * value));
-/// assert_eq!((before, scale.load(Relaxed)), (Ok(1.5), 3.0));
+/// assert_eq!(cell.compare_exchange(10, 2, Relaxed, Relaxed), Ok(10));
+/// assert_eq!(cell.into_inner(), 2);
 ///
 /// // Any memory can become a cell.
 /// let mut word = 5;
@@ -148,58 +132,11 @@ impl<T: AtomicValue, S: Scope> Atomic<T, S> {
         // SAFETY: this is the cell's own value, and all accesses to it are atomic.
         unsafe { T::compare_exchange::<S>(self.as_ptr(), current, new, success, failure) }
     }
-
-    /// Does the same as [`compare_exchange`](Self::compare_exchange), because a GPU's exchange never
-    /// fails spuriously.
-    ///
-    /// # Errors
-    /// The errors are those of [`compare_exchange`](Self::compare_exchange).
-    #[inline(always)]
-    #[track_caller]
-    pub fn compare_exchange_weak(
-        &self,
-        current: T,
-        new: T,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<T, T> {
-        self.compare_exchange(current, new, success, failure)
-    }
-
-    /// Replaces the value with the result of `next` and returns the previous value. Calls `next`
-    /// again if another thread has changed the value in the meantime. `set` is the ordering of the
-    /// replacement, and `fetch` the ordering of reads without a replacement.
-    ///
-    /// # Errors
-    /// Returns the value for which `next` returned `None`.
-    #[inline(always)]
-    #[track_caller]
-    pub fn fetch_update(
-        &self,
-        set: Ordering,
-        fetch: Ordering,
-        mut next: impl FnMut(T) -> Option<T>,
-    ) -> Result<T, T> {
-        let mut old = self.load(fetch);
-        while let Some(new) = next(old) {
-            match self.compare_exchange(old, new, set, fetch) {
-                Ok(old) => return Ok(old),
-                Err(now) => old = now,
-            }
-        }
-        Err(old)
-    }
 }
 
 impl<T: AtomicValue + Default, S: Scope> Default for Atomic<T, S> {
     fn default() -> Self {
         Self::new(T::default())
-    }
-}
-
-impl<T: AtomicValue, S: Scope> From<T> for Atomic<T, S> {
-    fn from(value: T) -> Self {
-        Self::new(value)
     }
 }
 
@@ -210,29 +147,15 @@ impl<T: AtomicValue + fmt::Debug, S: Scope> fmt::Debug for Atomic<T, S> {
 }
 
 macro_rules! names {
-    ($($name:ident $type:ident $scope:ident $threads:literal;)+) => {$(
+    ($scope:ident $threads:literal: $($name:ident $type:ident),+) => {$(
         #[doc = concat!("An atomic `", stringify!($type), "` for ", $threads, ".")]
         pub type $name = Atomic<$type, $scope>;
     )+};
 }
 
-names! {
-    AtomicF32 f32 Device "the threads of one GPU";
-    AtomicF64 f64 Device "the threads of one GPU";
-    AtomicI32 i32 Device "the threads of one GPU";
-    AtomicI64 i64 Device "the threads of one GPU";
-    AtomicU32 u32 Device "the threads of one GPU";
-    AtomicU64 u64 Device "the threads of one GPU";
-    BlockAtomicF32 f32 Block "the threads of one block";
-    BlockAtomicF64 f64 Block "the threads of one block";
-    BlockAtomicI32 i32 Block "the threads of one block";
-    BlockAtomicI64 i64 Block "the threads of one block";
-    BlockAtomicU32 u32 Block "the threads of one block";
-    BlockAtomicU64 u64 Block "the threads of one block";
-    SystemAtomicF32 f32 System "all threads of all GPUs and the host";
-    SystemAtomicF64 f64 System "all threads of all GPUs and the host";
-    SystemAtomicI32 i32 System "all threads of all GPUs and the host";
-    SystemAtomicI64 i64 System "all threads of all GPUs and the host";
-    SystemAtomicU32 u32 System "all threads of all GPUs and the host";
-    SystemAtomicU64 u64 System "all threads of all GPUs and the host";
-}
+names!(Device "the threads of one GPU": AtomicF32 f32, AtomicF64 f64, AtomicI32 i32, AtomicI64 i64,
+    AtomicU32 u32, AtomicU64 u64);
+names!(Block "the threads of one block": BlockAtomicF32 f32, BlockAtomicF64 f64, BlockAtomicI32 i32,
+    BlockAtomicI64 i64, BlockAtomicU32 u32, BlockAtomicU64 u64);
+names!(System "all threads of all GPUs and the host": SystemAtomicF32 f32, SystemAtomicF64 f64,
+    SystemAtomicI32 i32, SystemAtomicI64 i64, SystemAtomicU32 u32, SystemAtomicU64 u64);

@@ -13,16 +13,6 @@ use core::sync::atomic::Ordering;
 
 use super::scope::Scope;
 
-mod sealed {
-    pub trait Value {}
-    impl Value for u32 {}
-    impl Value for i32 {}
-    impl Value for u64 {}
-    impl Value for i64 {}
-    impl Value for f32 {}
-    impl Value for f64 {}
-}
-
 /// Declares functions that replace `*at`.
 macro_rules! read_modify_write {
     ($($name:ident $new:literal;)+) => {$(
@@ -38,7 +28,7 @@ macro_rules! read_modify_write {
 /// as [`f32::min`] does. On the GPU, an `f32` addition in global memory treats subnormals as zero.
 ///
 /// # Safety
-/// All functions of this trait have the same requirements:
+/// Implementations must be atomic. All functions of this trait have the same requirements:
 /// - `at` must be aligned and valid for reads and writes, in global or shared memory.
 /// - All concurrent accesses to `*at` must be atomic, of this size, and from threads of the scope
 ///   `S`.
@@ -47,7 +37,7 @@ macro_rules! read_modify_write {
 /// A load and a failed exchange panic if their ordering is `Release` or `AcqRel`, and a store panics
 /// if it is `Acquire` or `AcqRel`.
 #[allow(clippy::missing_safety_doc, reason = "the trait states the requirements")]
-pub trait AtomicValue: Copy + PartialEq + sealed::Value {
+pub unsafe trait AtomicValue: Copy + PartialEq {
     /// Reads `*at`.
     unsafe fn load<S: Scope>(at: *const Self, order: Ordering) -> Self;
 
@@ -211,7 +201,8 @@ macro_rules! integer_rmw {
 /// type for signed integers, too.
 macro_rules! integer {
     ($type:ty, $register:ident, $atomic:ident, $bits:literal, $sum:literal, $compared:literal) => {
-        impl AtomicValue for $type {
+        // SAFETY: all operations are atomic.
+        unsafe impl AtomicValue for $type {
             integer_rmw!(exchange = swap, concat!("exch.", $bits), $register, $atomic);
             integer_rmw!(fetch_add = fetch_add, concat!("add.", $sum), $register, $atomic);
             integer_rmw!(fetch_and = fetch_and, concat!("and.", $bits), $register, $atomic);
@@ -303,7 +294,8 @@ integer!(i64, reg64, AtomicI64, "b64", "u64", "s64");
 /// with compare-exchange loops.
 macro_rules! float {
     ($type:ident, $bits:ident, $register:ident) => {
-        impl AtomicValue for $type {
+        // SAFETY: all operations are atomic.
+        unsafe impl AtomicValue for $type {
             float!(@bits $bits exchange fetch_and fetch_or fetch_xor);
             float!(@update fetch_min $type::min);
             float!(@update fetch_max $type::max);

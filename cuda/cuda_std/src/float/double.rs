@@ -9,28 +9,8 @@
     allow(dead_code, unused_imports, reason = "on the CPU, `GpuFloat` calls the standard library")
 )]
 
-// The parts that are the same for both types: compiled for `Float`.
-#[path = "common/arithmetic.rs"]
-mod arithmetic;
-#[path = "common/error.rs"]
-mod error;
-#[path = "common/hyperbolic.rs"]
-mod hyperbolic;
-#[path = "common/hypot.rs"]
-mod hypot;
-#[path = "common/inverse.rs"]
-mod inverse;
-#[path = "common/log_sum.rs"]
-mod log_sum;
-#[path = "common/pow.rs"]
-mod pow;
-#[path = "common/reduce.rs"]
-mod reduce;
-#[path = "common/remainder.rs"]
-mod remainder;
-#[path = "common/trig.rs"]
-mod trig;
-
+#[path = "common/mod.rs"]
+mod common;
 mod exp;
 mod log;
 mod reduce_large;
@@ -41,21 +21,14 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use error::{erf, erfc};
+pub(crate) use common::*;
 pub(crate) use exp::{exp, exp_m1, exp2};
-pub(crate) use hyperbolic::{acosh, asinh, tanh};
-pub(crate) use hypot::hypot;
-pub(crate) use inverse::{acos, asin, atan, atan2};
 pub(crate) use log::{ln, ln_1p, log2, log10};
-pub(crate) use pow::powf;
-pub(crate) use remainder::remainder;
 pub(crate) use root::{cbrt, rcbrt};
 pub(crate) use sinh::{atanh, cosh, sinh};
-pub(crate) use trig::{cos, cospi, sin, sin_cos, sincospi, sinpi, tan};
 
 use super::GpuFloat;
 use super::hardware::{product_f64 as product, reciprocal_f64, reciprocal_sqrt_f64};
-use arithmetic::{fma, polynomial, times_power};
 use core::f64::consts;
 
 /// The type of the functions.

@@ -70,11 +70,6 @@ gpu_power! {
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 fn saturating(x: f32) -> u8 {
-    let level: u32;
-    // SAFETY: the instruction only operates on registers. `cvt` to u8 saturates and turns NaN into 0.
-    unsafe {
-        core::arch::asm!("cvt.rni.sat.u8.f32 {}, {};", out(reg32) level, in(reg32) x,
-            options(pure, nomem, nostack, preserves_flags));
-    }
-    level as u8
+    // `cvt` to u8 saturates and turns NaN into 0.
+    ptx!("cvt.rni.sat.u8.f32 {}, {};" => reg32 u32, reg32 x) as u8
 }

@@ -110,10 +110,4 @@ macro_rules! handle {
 handle!(View, *const T, DeviceView, SharedBorrow, "a read-only image");
 handle!(ViewMut, *mut T, DeviceViewMut, ExclusiveBorrow, "a writable image");
 
-impl<T> Clone for DeviceView<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for DeviceView<'_, T> {}
+copy!([T] DeviceView<'_, T>);

@@ -113,13 +113,7 @@ impl<T> From<*mut T> for DevicePointer<T> {
     }
 }
 
-impl<T> Clone for DevicePointer<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for DevicePointer<T> {}
+copy!([T] DevicePointer<T>);
 
 impl<T> PartialEq for DevicePointer<T> {
     fn eq(&self, other: &Self) -> bool {

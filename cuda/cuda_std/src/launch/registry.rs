@@ -53,11 +53,8 @@ pub struct KernelEntry {
     pub threads: unsafe fn(*const *const c_void, &mut cuda_cpu::Threads<'_>),
     /// Computes a whole launch with the function of the kernel's option `cpu`, and returns true. The
     /// function returns false and does nothing if it leaves this launch to the simulator.
-    ///
-    /// The simulator runs a kernel thread by thread and checks its accesses, which costs most of the
-    /// time. A program that must also be fast without a GPU can give a kernel a second
-    /// implementation that uses vector instructions and all cores. A test should compare both: `cust`
-    /// calls this function for a launch on `Device::cpu()`, but not on `Device::simulator()`.
+    /// `cust` calls it for a launch on `Device::cpu()`, but not on `Device::simulator()`, so that a test
+    /// can compare both.
     ///
     /// # Safety
     /// - The requirements of [`simulate`](Self::simulate) apply, and [`LaunchConfig::check_entry`](super::LaunchConfig::check_entry) must

@@ -65,9 +65,8 @@
 //! }
 //! ```
 
-use core::marker::PhantomData;
+use half::bf16;
 
-use super::TensorElement;
 use crate::{Shared, thread};
 
 /// The number of elements in a panel.
@@ -97,22 +96,21 @@ pub fn fence() {
 
 /// The sums of a warpgroup for a part of the result with 64 rows and 256 columns.
 #[derive(Debug)]
-pub struct Product<T> {
+pub struct Product {
     /// Element `4 j + 2 h + e` belongs to row `16 w + l / 4 + 8 h` and column `8 j + l % 4 · 2 + e`,
     /// for lane `l` of warp `w` of the warpgroup.
     sums: [f32; 128],
     #[cfg(not(target_arch = "nvptx64"))]
     in_flight: std::collections::VecDeque<cpu::Operands>,
-    element: PhantomData<T>,
 }
 
-impl<T: TensorElement> Default for Product<T> {
+impl Default for Product {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: TensorElement> Product<T> {
+impl Product {
     /// Creates sums of zero.
     #[inline(always)]
     pub fn new() -> Self {
@@ -120,7 +118,6 @@ impl<T: TensorElement> Product<T> {
             sums: [0.0; 128],
             #[cfg(not(target_arch = "nvptx64"))]
             in_flight: std::collections::VecDeque::new(),
-            element: PhantomData,
         }
     }
 
@@ -136,7 +133,7 @@ impl<T: TensorElement> Product<T> {
     ///   After earlier writes, there must be a [`fence`] and a barrier.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn add(&mut self, a: Shared<T>, b: Shared<T>) {
+    pub unsafe fn add(&mut self, a: Shared<bf16>, b: Shared<bf16>) {
         const {
             let has_it = cfg!(any(target_feature = "compute_90a", not(target_arch = "nvptx64")));
             assert!(has_it, "warpgroups need sm_90a: select it with `CudaBuilder::arch`");
@@ -146,7 +143,7 @@ impl<T: TensorElement> Product<T> {
         // `finish` waits before it reads them.
         unsafe {
             let (a, b) = (a.shared_address(0), b.shared_address(0));
-            T::multiply_panels(&mut self.sums, a, b);
+            gpu::multiply(&mut self.sums, a, b);
         }
         #[cfg(not(target_arch = "nvptx64"))]
         self.in_flight.push_back(cpu::Operands::new(a, b));
@@ -169,7 +166,7 @@ impl<T: TensorElement> Product<T> {
         #[cfg(not(target_arch = "nvptx64"))]
         while self.in_flight.len() > N as usize {
             if let Some(operands) = self.in_flight.pop_front() {
-                operands.multiply(&mut self.sums, T::widen);
+                operands.multiply(&mut self.sums);
             }
         }
     }
@@ -203,7 +200,7 @@ impl<T: TensorElement> Product<T> {
 }
 
 #[cfg(target_arch = "nvptx64")]
-pub(super) mod gpu;
+mod gpu;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod cpu;

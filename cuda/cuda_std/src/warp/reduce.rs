@@ -27,75 +27,63 @@ pub enum WarpReductionOp {
 
 /// An integer that [`warp_reduce`] can reduce.
 pub trait WarpReduceValue: WarpShuffleValue {
+    /// Applies `op` to two values.
+    #[doc(hidden)]
+    fn combine(op: WarpReductionOp, a: Self, b: Self) -> Self;
+
     /// Combines the values of the lanes of `mask` with `op` and returns the result in all of them.
     ///
     /// # Safety
     /// The requirements are those of [`warp_reduce`].
     #[doc(hidden)]
-    unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self;
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { reduce_lanes(mask, value, |a, b| Self::combine(op, a, b)) }
+    }
 }
 
-/// Expands to a closure that applies a [`WarpReductionOp`] to two values of one type.
-macro_rules! combine {
-    ($type:ty, $op:expr) => {
-        |a: $type, b: $type| match $op {
-            WarpReductionOp::Add => a.wrapping_add(b),
-            WarpReductionOp::Min => a.min(b),
-            WarpReductionOp::Max => a.max(b),
-            WarpReductionOp::And => a & b,
-            WarpReductionOp::Or => a | b,
-            WarpReductionOp::Xor => a ^ b,
-        }
-    };
-}
-
-/// Implements [`WarpReduceValue`] with shuffles.
-macro_rules! reduce_by_shuffles {
-    ($($type:ty),+) => {$(
+/// Implements [`WarpReduceValue`]: for 32-bit integers with one instruction from `sm_80` on, whose
+/// minimum and maximum are named, and otherwise with shuffles.
+macro_rules! reduce_value {
+    ($($type:ty $(: $min:ident $max:ident)?),+) => {$(
         impl WarpReduceValue for $type {
             #[inline(always)]
-            #[track_caller]
-            unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
-                // SAFETY: the caller upholds this function's safety contract.
-                unsafe { reduce_lanes(mask, value, combine!($type, op)) }
+            fn combine(op: WarpReductionOp, a: Self, b: Self) -> Self {
+                match op {
+                    WarpReductionOp::Add => a.wrapping_add(b),
+                    WarpReductionOp::Min => a.min(b),
+                    WarpReductionOp::Max => a.max(b),
+                    WarpReductionOp::And => a & b,
+                    WarpReductionOp::Or => a | b,
+                    WarpReductionOp::Xor => a ^ b,
+                }
             }
-        }
-    )+};
-}
-reduce_by_shuffles!(i8, u8, i16, u16, i64, u64, i128, u128);
 
-/// Implements [`WarpReduceValue`] with one instruction from `sm_80` on, and with shuffles
-/// otherwise.
-macro_rules! reduce_by_instruction {
-    ($($type:ty, $min:ident, $max:ident);+) => {$(
-        impl WarpReduceValue for $type {
-            #[inline(always)]
-            #[track_caller]
-            unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
+            $(
                 #[cfg(target_feature = "compute_80")]
-                // SAFETY: the caller upholds this function's safety contract.
-                unsafe {
+                #[inline(always)]
+                unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
                     let value = value as u32;
-                    let reduced = match op {
-                        WarpReductionOp::Add => redux::add(value, mask),
-                        WarpReductionOp::Min => redux::$min(value, mask),
-                        WarpReductionOp::Max => redux::$max(value, mask),
-                        WarpReductionOp::And => redux::and(value, mask),
-                        WarpReductionOp::Or => redux::or(value, mask),
-                        WarpReductionOp::Xor => redux::xor(value, mask),
+                    // SAFETY: the caller upholds this function's safety contract.
+                    let reduced = unsafe {
+                        match op {
+                            WarpReductionOp::Add => redux::add(value, mask),
+                            WarpReductionOp::Min => redux::$min(value, mask),
+                            WarpReductionOp::Max => redux::$max(value, mask),
+                            WarpReductionOp::And => redux::and(value, mask),
+                            WarpReductionOp::Or => redux::or(value, mask),
+                            WarpReductionOp::Xor => redux::xor(value, mask),
+                        }
                     };
                     reduced as $type
                 }
-                #[cfg(not(target_feature = "compute_80"))]
-                // SAFETY: the caller upholds this function's safety contract.
-                unsafe {
-                    reduce_lanes(mask, value, combine!($type, op))
-                }
-            }
+            )?
         }
     )+};
 }
-reduce_by_instruction!(i32, min, max; u32, umin, umax);
+reduce_value!(i8, u8, i16, u16, i32: min max, u32: umin umax, i64, u64, i128, u128);
 
 #[cfg(target_feature = "compute_80")]
 mod redux {
@@ -185,17 +173,6 @@ pub unsafe fn warp_reduce_by<T: WarpShuffleValue>(value: T, combine: impl Fn(T, 
 pub unsafe fn warp_reduce_add<T: WarpShuffleValue + core::ops::Add<Output = T>>(value: T) -> T {
     // SAFETY: the caller upholds this function's safety contract.
     unsafe { warp_reduce_by(value, |a, b| a + b) }
-}
-
-/// Returns the sum of the values of all 32 lanes, modulo 2³², in every lane.
-///
-/// # Safety
-/// All lanes of the warp must make the same call.
-#[inline(always)]
-#[track_caller]
-pub unsafe fn warp_reduce_add_u32(value: u32) -> u32 {
-    // SAFETY: the caller upholds this function's safety contract.
-    unsafe { warp_reduce(FULL_MASK, value, WarpReductionOp::Add) }
 }
 
 /// Returns the minimum of the values of all 32 lanes, in every lane.

@@ -7,7 +7,7 @@ use super::{Float, fma, scale, upper};
 /// Returns ln(1 + `x` + `small`) + `twice` · ln 2, for a sum over −1. `small` is at most a few
 /// rounding errors of `x`.
 #[inline(always)]
-pub(super) fn ln_1p_sum(x: Float, small: Float, twice: Float) -> Float {
+pub(in crate::float) fn ln_1p_sum(x: Float, small: Float, twice: Float) -> Float {
     let e = exponent_bits(upper(1.0 + x));
     // 4·2^−e is a normal number for every e.
     let four = scale(4.0, e.wrapping_neg());

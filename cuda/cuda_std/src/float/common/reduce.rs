@@ -7,10 +7,10 @@ use super::{Float, consts, fma, nearest, product};
 /// An angle: `quarter_turns` times π/2, plus the sum of `hi` and `lo`, which is in ±π/4 or slightly
 /// beyond. Only the last two bits of `quarter_turns` are significant.
 #[derive(Clone, Copy)]
-pub(super) struct Reduced {
-    pub(super) quarter_turns: u32,
-    pub(super) hi: Float,
-    pub(super) lo: Float,
+pub(in crate::float) struct Reduced {
+    pub(in crate::float) quarter_turns: u32,
+    pub(in crate::float) hi: Float,
+    pub(in crate::float) lo: Float,
 }
 
 /// Reduces the angle `x`, which is not negative. Infinity and NaN give NaN.

@@ -38,3 +38,20 @@ pub(crate) fn remainder(x: Float, y: Float) -> Float {
     }
     GpuFloat::copysign(times_power(rest, scale), x)
 }
+
+/// Returns the Euclidean remainder. `core` computes it with `%`, which LLVM expands to a quotient and a
+/// product. The result is then wrong for a large quotient, and `inf % inf` is `inf`. Ours is exact.
+pub(crate) fn rem_euclid(x: Float, y: Float) -> Float {
+    let remainder = remainder(x, y);
+    if remainder < 0.0 { remainder + y.abs() } else { remainder }
+}
+
+/// Returns the Euclidean quotient.
+pub(crate) fn div_euclid(x: Float, y: Float) -> Float {
+    let quotient = GpuFloat::trunc(x / y);
+    match remainder(x, y) < 0.0 {
+        true if y > 0.0 => quotient - 1.0,
+        true => quotient + 1.0,
+        false => quotient,
+    }
+}

@@ -1,8 +1,7 @@
 //! Logarithms.
 
 use super::exp::LN_2;
-use super::log_sum::ln_1p_sum;
-use super::{fma, polynomial, product, reciprocal, scale, upper};
+use super::{fma, ln_1p_sum, polynomial, product, reciprocal, scale, upper};
 
 /// ln((1 + s)/(1 − s)) = 2s + s³·P(s²) for |s| ≤ 3 − √8, from `minimax.py log_f64`.
 const LOG: [f64; 7] = [

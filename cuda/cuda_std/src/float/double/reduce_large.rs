@@ -1,7 +1,6 @@
 //! Reduction of a large angle to the nearest multiple of π/2.
 
-use super::reduce::Reduced;
-use super::{fma, product};
+use super::{Reduced, fma, product};
 
 /// π/2 · 2⁻¹²⁸ as a sum of two f64.
 const SCALED: (f64, f64) = (4.616_155_521_099_502e-39, 1.799_456_742_687_888e-55);

@@ -1,9 +1,8 @@
 //! The hyperbolic sine and cosine, and the inverse hyperbolic tangent.
 
 use super::exp::exp_scaled;
-use super::log_sum::ln_1p_sum;
 use super::terms::SINH;
-use super::{fma, polynomial, quotient, reciprocal, with_sign};
+use super::{fma, ln_1p_sum, polynomial, quotient, reciprocal, with_sign};
 
 /// Returns the hyperbolic sine of `x`.
 #[inline(always)]

@@ -1,7 +1,6 @@
 //! Logarithms.
 
-use super::log_sum::ln_1p_sum;
-use super::{fma, polynomial};
+use super::{fma, ln_1p_sum, polynomial};
 
 /// ln(1 + x) = x + x²·P(x) for |x| ≤ 1/3, from `minimax.py log`.
 const LOG: [f32; 9] = [

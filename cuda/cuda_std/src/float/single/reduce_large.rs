@@ -1,7 +1,6 @@
 //! Reduction of a large angle to the nearest multiple of π/2.
 
-use super::reduce::Reduced;
-use super::{fma, product};
+use super::{Reduced, fma, product};
 
 /// π/2 · 2⁻⁶⁴ as a sum of two f32.
 const SCALED: (f32, f32) = (8.515_304e-20, -2.369_599e-27);

@@ -1,9 +1,8 @@
 //! The hyperbolic sine and cosine, and the inverse hyperbolic tangent.
 
 use super::exp::quarter_exp;
-use super::log_sum::ln_1p_sum;
 use super::terms::SINH;
-use super::{fma, polynomial, product, reciprocal, with_sign};
+use super::{fma, ln_1p_sum, polynomial, product, reciprocal, with_sign};
 
 /// Returns the hyperbolic sine of `x`.
 #[inline(always)]
