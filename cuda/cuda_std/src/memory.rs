@@ -5,9 +5,7 @@
 //! accesses.
 
 #[cfg(target_arch = "nvptx64")]
-use core::arch::asm;
-
-use bytemuck::Pod;
+use {bytemuck::Pod, core::arch::asm};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use cuda_cpu::{AccessKind as Access, Index};

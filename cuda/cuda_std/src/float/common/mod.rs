@@ -16,6 +16,7 @@ pub(crate) use error::{erf, erfc};
 pub(crate) use hyperbolic::{acosh, asinh, tanh};
 pub(crate) use hypot::hypot;
 pub(crate) use inverse::{acos, asin, atan, atan2};
+#[allow(unused_imports, reason = "only `single` needs `positive_powf`")]
 pub(crate) use pow::{positive_powf, powf};
 pub(crate) use remainder::{div_euclid, rem_euclid, remainder};
 pub(crate) use trig::{cos, cospi, sin, sin_cos, sincospi, sinpi, tan};
