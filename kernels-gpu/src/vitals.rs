@@ -146,7 +146,7 @@ unsafe fn over_block(sums: [u32; 3]) -> [u32; 3] {
     // the warp's elements, and others read them after the barrier.
     unsafe {
         unroll!(3, |i| {
-            let sum = warp::warp_reduce_add_u32(sums[i]);
+            let sum = warp::warp_reduce(warp::FULL_MASK, sums[i], warp::WarpReductionOp::Add);
             if lane == 0 {
                 warps.store(i as u32 * WARPS + warp, sum);
             }
@@ -154,7 +154,8 @@ unsafe fn over_block(sums: [u32; 3]) -> [u32; 3] {
         thread::sync_threads();
         if warp == 0 {
             unroll!(3, |i| {
-                totals[i] = warp::warp_reduce_add_u32(warps.load(i as u32 * WARPS + lane));
+                let sum = warps.load(i as u32 * WARPS + lane);
+                totals[i] = warp::warp_reduce(warp::FULL_MASK, sum, warp::WarpReductionOp::Add);
             });
         }
     }

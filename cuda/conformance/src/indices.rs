@@ -47,7 +47,7 @@ pub fn indices(out: SliceMut<ThreadPlace>) {
             index_2d: thread::index_2d().to_array(),
             index_3d: thread::index_3d().to_array(),
             index: thread::index(),
-            first: thread::first().into(),
+            first: (thread::index() == 0).into(),
             rank: thread::rank(),
             lane: warp::lane_id(),
         };

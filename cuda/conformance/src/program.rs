@@ -64,7 +64,9 @@ pub fn program(code: Slice<u32>, seed: u32, sums: SliceMut<u32>, out: SliceMut<[
                 x
             }
             // SAFETY: the reason is the same as for the shuffle.
-            10 => x.wrapping_add(unsafe { warp::warp_reduce_add_u32(y) }),
+            10 => x.wrapping_add(unsafe {
+                warp::warp_reduce(warp::FULL_MASK, y, warp::WarpReductionOp::Add)
+            }),
             11 => (0..x & 7).fold(y, |sum, turn| sum.wrapping_mul(5).wrapping_add(number ^ turn)),
             12 => ((u64::from(x) * u64::from(y)) >> 32) as u32,
             13 => y.count_ones() + y.leading_zeros() + number,

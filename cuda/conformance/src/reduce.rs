@@ -48,7 +48,7 @@ pub fn reduce_words(a: Slice<u32>, b: Slice<u32>, c: Slice<u32>, out: SliceMut<[
     }
     let (a, b, c) = (load_or_zero(a, at), load_or_zero(b, at), load_or_zero(c, at));
     // SAFETY: every warp has 32 lanes, which reach this call together.
-    let sum = unsafe { warp::warp_reduce_add_u32(a) };
+    let sum = unsafe { warp::warp_reduce(warp::FULL_MASK, a, warp::WarpReductionOp::Add) };
     if at < out.len() {
         // SAFETY: `at` is in bounds (checked above). Each thread writes its own element.
         unsafe { out.store(at, [sum, dp4a(a, b, c)]) };

@@ -53,18 +53,6 @@ pub use table::Table;
 pub use table::DeviceTable;
 
 /// The maximum number of PTX parameters that one kernel argument can take.
-///
-/// ```
-/// // Each of these views takes four parameters, so there is no room for another field.
-/// #[derive(Clone, Copy, Debug, cuda_std::KernelArg)]
-/// pub struct Cameras {
-///     left: cuda_std::View<f32>,
-///     middle: cuda_std::View<f32>,
-///     right: cuda_std::View<f32>,
-///     rear: cuda_std::View<f32>,
-/// }
-/// assert_eq!(cuda_std::arg::SLOTS, 4 * 4);
-/// ```
 pub const SLOTS: usize = 16;
 
 /// A type that can be a kernel argument.
@@ -72,33 +60,6 @@ pub const SLOTS: usize = 16;
 /// Every [`DeviceCopy`] type is a kernel argument that is passed by value. To pass your own struct
 /// of plain data, derive `DeviceCopy` for it. To pass a struct of views, slices, textures and
 /// values, derive `KernelArg`.
-///
-/// ```
-/// use cuda_std::arg::HostArg;
-/// use cuda_std::prelude::*;
-/// use cuda_std::DeviceSlice;
-/// use cuda_std::launch::{Params, Place};
-///
-/// /// Two arguments in one. `DevicePair` is its host type.
-/// #[derive(Clone, Copy, Debug, KernelArg)]
-/// pub struct Pair {
-///     samples: Slice<f32>,
-///     scale: f32,
-/// }
-///
-/// let samples = [1.0, 2.0];
-/// // SAFETY: `samples` is host memory that outlives the handle, and nothing writes it.
-/// let samples = unsafe { DeviceSlice::new(Place::Cpu, samples.as_ptr(), 2) };
-/// let pair = DevicePair { samples, scale: 0.5 };
-/// let mut params = Params::default();
-/// pair.push(&mut params);
-/// assert!(params.places().eq([Place::Cpu]));
-///
-/// // The kernel's entry point calls this function. A pair takes three parameters.
-/// // SAFETY: the parameters are a valid pointer, the number of its elements, and the scale.
-/// let pair = unsafe { Pair::from_params(([1.0_f32, 2.0].as_ptr(), (2, (0.5, ())))) };
-/// assert_eq!((pair.samples.len(), pair.scale), (2, 0.5));
-/// ```
 ///
 /// # Safety
 /// - The elements of `Params` must have the same layout on host and device, aligned to at most 16
@@ -141,33 +102,6 @@ pub unsafe trait KernelArg: Copy {
 /// An image argument that can share its size and pitch with another image. Images that are
 /// [alike](crate::DeviceView::is_like) pass their common size and pitch once, and one address per
 /// image. `#[derive(KernelArg)]` uses this trait for fields marked `#[kernel_arg(like = FIELD)]`.
-///
-/// ```
-/// use cuda_std::arg::Alike;
-/// use cuda_std::prelude::*;
-/// use cuda_std::{DeviceView, launch::Place};
-///
-/// /// Two planes of one size and pitch, as five parameters instead of eight.
-/// #[derive(Clone, Copy, Debug, KernelArg)]
-/// pub struct Planes {
-///     x: View<f32>,
-///     #[kernel_arg(like = x)]
-///     y: View<f32>,
-/// }
-///
-/// let rows = [0.0; 12];
-/// // SAFETY: `rows` has `height` rows of 4 floats, outlives the handle, and nothing writes it.
-/// let view = |height| unsafe { DeviceView::new(Place::Cpu, rows.as_ptr(), 4, height, 16) };
-/// assert!(DevicePlanes::new(view(3), view(3)).is_some());
-/// assert!(DevicePlanes::new(view(3), view(2)).is_none());
-///
-/// let (x, y) = ([1.0_f32, 2.0], [3.0_f32, 4.0]);
-/// // SAFETY: both arrays are one row of two floats.
-/// unsafe {
-///     let x = View::from_params((x.as_ptr(), (2, (1, (8, ())))));
-///     assert_eq!(x.with_address(y.as_ptr()).load(1, 0), 4.0);
-/// }
-/// ```
 pub trait Alike: KernelArg {
     /// The pointer type of the image.
     type Address: Copy;
@@ -176,23 +110,10 @@ pub trait Alike: KernelArg {
     ///
     /// # Safety
     /// There must be an image of this size and pitch at `address`.
-    #[must_use]
     unsafe fn with_address(&self, address: Self::Address) -> Self;
 }
 
 /// A list of parameters: `()`, or a pair of the first parameter and the list of the others.
-///
-/// ```
-/// use cuda_std::arg::ParamList;
-///
-/// type Head = (u64, (u32, ()));
-/// type Both = <Head as ParamList>::Append<(f32, ())>;
-///
-/// let both: Both = (7, (3, (0.5, ())));
-/// let (head, rest) = Head::split::<(f32, ())>(both);
-/// assert_eq!(head, (7, (3, ())));
-/// assert_eq!(rest, (0.5, ()));
-/// ```
 ///
 /// # Safety
 /// Only this module may implement the trait.
@@ -329,44 +250,10 @@ unsafe impl<P: Copy, L: ParamList> ParamList for (P, L) {
 }
 
 /// The value that the host passes for a kernel argument of type `Device`.
-///
-/// ```
-/// use cuda_std::arg::HostArg;
-/// use cuda_std::launch::Params;
-///
-/// let scale = 1.5_f32;
-/// let mut params = Params::default();
-/// scale.push(&mut params);
-/// assert_eq!(params.pointers().len(), 1);
-/// // A plain value is on no device.
-/// assert_eq!(params.places().count(), 0);
-/// ```
 #[cfg(not(target_arch = "nvptx64"))]
 pub trait HostArg<Device> {
     /// Appends pointers to the argument's parameters to `params`, and records the device of its memory.
     fn push<'a>(&'a self, params: &mut Params<'a>);
-}
-
-/// Returns the layouts of an argument's parameters.
-#[doc(hidden)]
-#[cfg(not(target_arch = "nvptx64"))]
-#[must_use]
-pub const fn layouts<T: KernelArg>() -> list::Layouts {
-    T::Params::LAYOUTS
-}
-
-/// Reads an argument through the pointers at `from`, one for each parameter that is not zero-sized.
-/// Advances `from` past these pointers.
-///
-/// # Safety
-/// Each of these pointers must point to a valid value of its parameter.
-#[doc(hidden)]
-#[cfg(not(target_arch = "nvptx64"))]
-#[must_use]
-pub unsafe fn read<T: KernelArg>(from: &mut *const *const core::ffi::c_void) -> T {
-    // SAFETY: the caller guarantees that each pointer at `from` points to a valid value of its
-    // parameter.
-    unsafe { T::from_params(T::Params::read(from)) }
 }
 
 /// A marker with which a read-only host handle borrows its memory for `'a`.
@@ -397,56 +284,4 @@ impl<T: DeviceCopy> HostArg<T> for T {
     fn push<'a>(&'a self, params: &mut Params<'a>) {
         params.push(self);
     }
-}
-
-/// Implements [`KernelArg`] for a type that is passed by value. `#[derive(KernelArg)]` calls this
-/// macro for a `#[repr(C)]` struct.
-///
-/// ```
-/// use bytemuck::{Pod, Zeroable};
-///
-/// #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-/// #[repr(C)]
-/// pub struct Gain {
-///     red: f32,
-///     blue: f32,
-/// }
-///
-/// cuda_std::kernel_arg_by_value!(Gain);
-///
-/// #[cuda_std::kernel(dims(1))]
-/// pub fn grade(gain: Gain, out: cuda_std::SliceMut<f32>) {
-///     out.set(cuda_std::thread::unique_1d(), gain.red / gain.blue);
-/// }
-/// ```
-#[macro_export]
-macro_rules! kernel_arg_by_value {
-    ($($type:ty),+ $(,)?) => {$(
-        // SAFETY: the type is one parameter, passed unchanged. `Pod` rules out hidden padding and
-        // pointers.
-        unsafe impl $crate::KernelArg for $type {
-            type Params = (Self, ());
-            #[cfg(not(target_arch = "nvptx64"))]
-            type Host<'a> = Self;
-
-            #[inline(always)]
-            unsafe fn from_params((value, ()): Self::Params) -> Self {
-                value
-            }
-        }
-
-        #[cfg(not(target_arch = "nvptx64"))]
-        impl $crate::arg::HostArg<$type> for $type {
-            fn push<'a>(&'a self, params: &mut $crate::launch::Params<'a>) {
-                params.push(self);
-            }
-        }
-
-        const _: () = {
-            const fn is_pod<T: $crate::__private::bytemuck::Pod>() {}
-            is_pod::<$type>();
-            // A by-value parameter aligned to more than 16 bytes crashes the compiler.
-            assert!(align_of::<$type>() <= 16);
-        };
-    )+};
 }

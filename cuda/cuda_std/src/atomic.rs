@@ -4,9 +4,8 @@
 //!   same orderings, for the threads of one GPU. `Block…` cells are for the threads of one block,
 //!   and `System…` cells for the threads of all GPUs and of the host.
 //! - [`AtomicValue`] has the same operations on pointers, with the scope as a type parameter.
-//! - [`AtomicAdd`], [`AtomicMinMax`], [`AtomicBits`] and [`AtomicExchange`] have shorter calls for
-//!   pointers to global memory, always with device scope and relaxed ordering. These operations do
-//!   not order other memory accesses.
+//! - [`AtomicAdd`] and [`AtomicMinMax`] have shorter calls for pointers to global memory, always with
+//!   device scope and relaxed ordering. These operations do not order other memory accesses.
 //!
 //! Use these instead of `core::sync::atomic` on the GPU. LLVM 22 drops the ordering of `fetch_add`
 //! and most other read-modify-writes on this target.
@@ -42,35 +41,10 @@ pub use cell::{
     SystemAtomicU64,
 };
 pub use core::sync::atomic::Ordering;
-pub use scope::{Block, Device, Scope, System, fence};
+pub use scope::{Block, Device, Scope, System};
 pub use scoped::AtomicValue;
 
 /// A type with atomic addition.
-///
-/// ```
-/// use cuda_std::prelude::*;
-/// use cust::typed::{Buffer, Device, LaunchConfig};
-/// use cuda_std::atomic::AtomicAdd;
-///
-/// /// Counts how often each byte value occurs.
-/// #[kernel(dims(1))]
-/// pub fn histogram(bytes: Slice<u8>, counts: SliceMut<u32>) {
-///     if let Some(byte) = bytes.get(thread::index_1d()) {
-///         // SAFETY: `counts` has 256 elements, and all accesses to them are atomic.
-///         unsafe { AtomicAdd::atomic_add(counts.atomic(byte.into()), 1) };
-///     }
-/// }
-///
-/// let device = Device::cpu();
-/// let stream = device.stream()?;
-/// let bytes = Buffer::from_slice(&stream, b"abracadabra")?;
-/// let mut counts = Buffer::<u32>::new(&device, 256)?;
-/// let histogram = Histogram { bytes: bytes.view(), counts: counts.view_mut() };
-/// stream.launch(&LaunchConfig::for_1d(bytes.len(), 256), &histogram)?;
-/// let counts = counts.download(&stream)?;
-/// assert_eq!((counts[usize::from(b'a')], counts[usize::from(b'b')]), (5, 2));
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 pub trait AtomicAdd: Copy {
     /// Adds `value` to `*at` and returns the previous value. Integers wrap.
     ///
@@ -81,20 +55,6 @@ pub trait AtomicAdd: Copy {
 }
 
 /// A type with atomic minimum and maximum.
-///
-/// ```
-/// use cuda_std::atomic::AtomicMinMax;
-///
-/// let [mut least, mut greatest] = [f32::INFINITY, f32::NEG_INFINITY];
-/// for value in [2.5, -1.0, 7.0] {
-///     // SAFETY: the pointers are valid, and no other thread has them.
-///     unsafe {
-///         AtomicMinMax::atomic_min(&raw mut least, value);
-///         AtomicMinMax::atomic_max(&raw mut greatest, value);
-///     }
-/// }
-/// assert_eq!((least, greatest), (-1.0, 7.0));
-/// ```
 pub trait AtomicMinMax: Copy {
     /// Stores the smaller of `*at` and `value` in `*at` and returns the previous value.
     ///
@@ -109,186 +69,45 @@ pub trait AtomicMinMax: Copy {
     unsafe fn atomic_max(at: *mut Self, value: Self) -> Self;
 }
 
-/// A type with atomic bitwise operations.
-///
-/// ```
-/// use cuda_std::atomic::AtomicBits;
-///
-/// let mut flags = 0b0110_u32;
-/// // SAFETY: the pointer is valid, and no other thread has it.
-/// unsafe {
-///     assert_eq!(AtomicBits::atomic_or(&raw mut flags, 0b0001), 0b0110);
-///     assert_eq!(AtomicBits::atomic_and(&raw mut flags, 0b0011), 0b0111);
-///     assert_eq!(AtomicBits::atomic_xor(&raw mut flags, 0b1111), 0b0011);
-/// }
-/// assert_eq!(flags, 0b1100);
-/// ```
-pub trait AtomicBits: Copy {
-    /// Stores the bitwise "and" of `*at` and `value` in `*at` and returns the previous value.
-    ///
-    /// # Safety
-    /// See [`AtomicAdd::atomic_add`].
-    unsafe fn atomic_and(at: *mut Self, value: Self) -> Self;
-
-    /// Stores the bitwise "or" of `*at` and `value` in `*at` and returns the previous value.
-    ///
-    /// # Safety
-    /// See [`AtomicAdd::atomic_add`].
-    unsafe fn atomic_or(at: *mut Self, value: Self) -> Self;
-
-    /// Stores the bitwise "exclusive or" of `*at` and `value` in `*at` and returns the previous
-    /// value.
-    ///
-    /// # Safety
-    /// See [`AtomicAdd::atomic_add`].
-    unsafe fn atomic_xor(at: *mut Self, value: Self) -> Self;
-}
-
-/// A type that can be exchanged atomically.
-///
-/// ```
-/// use cuda_std::atomic::AtomicExchange;
-///
-/// let mut owner = 0_u32;
-/// // SAFETY: the pointer is valid, and no other thread has it.
-/// unsafe {
-///     // The first exchange finds the 0 and stores the 7. The second finds the 7.
-///     assert_eq!(AtomicExchange::atomic_cas(&raw mut owner, 0, 7), 0);
-///     assert_eq!(AtomicExchange::atomic_cas(&raw mut owner, 0, 8), 7);
-///     assert_eq!(AtomicExchange::atomic_exchange(&raw mut owner, 0), 7);
-/// }
-/// assert_eq!(owner, 0);
-/// ```
-pub trait AtomicExchange: Copy {
-    /// Stores `value` in `*at` and returns the previous value.
-    ///
-    /// # Safety
-    /// See [`AtomicAdd::atomic_add`].
-    unsafe fn atomic_exchange(at: *mut Self, value: Self) -> Self;
-
-    /// Stores `new` in `*at` if `*at` has the bits of `current`. Returns the previous value in both
-    /// cases.
-    ///
-    /// # Safety
-    /// See [`AtomicAdd::atomic_add`].
-    unsafe fn atomic_cas(at: *mut Self, current: Self, new: Self) -> Self;
-}
-
-/// Defines a method that is one `atom.global` instruction on the GPU, and a call of the standard
-/// library's atomic on the CPU.
-macro_rules! operation {
-    ($name:ident, $type:ty, $ptx:literal, $register:ident, $atomic:ident :: $method:ident) => {
-        #[inline(always)]
-        #[track_caller]
-        unsafe fn $name(at: *mut Self, value: Self) -> Self {
-            #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the caller upholds this function's safety contract.
-            unsafe {
-                let old: $type;
-                core::arch::asm!(concat!("atom.global.", $ptx, " {}, [{}], {};"),
-                    out($register) old, in(reg64) at, in($register) value, options(nostack));
-                old
-            }
-            #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the caller upholds this function's safety contract.
-            unsafe {
-                use core::sync::atomic::{$atomic, Ordering::Relaxed};
-                scoped::noted::<Self>(at, false, Relaxed);
-                $atomic::from_ptr(at).$method(value, Relaxed)
-            }
-        }
-    };
-}
-
-/// Implements addition, minimum and maximum for an integer type. PTX has no `add.s64`, but
-/// `add.u64` wraps to the same bits.
-macro_rules! integer {
-    ($type:ty, $add:literal, $min:literal, $max:literal, $register:ident, $atomic:ident) => {
-        impl AtomicAdd for $type {
-            operation!(atomic_add, $type, $add, $register, $atomic::fetch_add);
-        }
-
-        impl AtomicMinMax for $type {
-            operation!(atomic_min, $type, $min, $register, $atomic::fetch_min);
-            operation!(atomic_max, $type, $max, $register, $atomic::fetch_max);
-        }
-    };
-}
-
-integer!(u32, "add.u32", "min.u32", "max.u32", reg32, AtomicU32);
-integer!(i32, "add.s32", "min.s32", "max.s32", reg32, AtomicI32);
-integer!(u64, "add.u64", "min.u64", "max.u64", reg64, AtomicU64);
-integer!(i64, "add.u64", "min.s64", "max.s64", reg64, AtomicI64);
-
-/// Implements a trait's methods with the [`AtomicValue`] methods of the given names, at device
-/// scope and with relaxed ordering.
-macro_rules! relaxed {
-    ($trait:ident for $type:ty: $($name:ident = $method:ident),+) => {
+/// Implements a trait. Each method is one `atom.global` instruction on the GPU. The CPU calls a method
+/// of [`AtomicValue`].
+macro_rules! global {
+    ($trait:ident for $type:ty, $register:ident: $($name:ident = $method:ident $ptx:literal),+) => {
         impl $trait for $type {$(
             #[inline(always)]
             #[track_caller]
             unsafe fn $name(at: *mut Self, value: Self) -> Self {
-                // SAFETY: the caller upholds this function's safety contract.
-                unsafe { <$type as AtomicValue>::$method::<Device>(at, value, Ordering::Relaxed) }
-            }
-        )+}
-    };
-    ($($type:ty),+) => {$(
-        relaxed!(AtomicBits for $type: atomic_and = fetch_and, atomic_or = fetch_or,
-            atomic_xor = fetch_xor);
-    )+};
-}
-
-relaxed!(u32, i32, u64, i64);
-relaxed!(AtomicMinMax for f32: atomic_min = fetch_min, atomic_max = fetch_max);
-relaxed!(AtomicMinMax for f64: atomic_min = fetch_min, atomic_max = fetch_max);
-
-impl<T: AtomicValue> AtomicExchange for T {
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn atomic_exchange(at: *mut Self, value: Self) -> Self {
-        // SAFETY: the caller upholds this function's safety contract.
-        unsafe { Self::exchange::<Device>(at, value, Ordering::Relaxed) }
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn atomic_cas(at: *mut Self, current: Self, new: Self) -> Self {
-        let relaxed = Ordering::Relaxed;
-        // SAFETY: the caller upholds this function's safety contract.
-        let old = unsafe { Self::compare_exchange::<Device>(at, current, new, relaxed, relaxed) };
-        match old {
-            Ok(old) | Err(old) => old,
-        }
-    }
-}
-
-/// Implements [`AtomicAdd`] for a float type.
-macro_rules! float_add {
-    ($type:ident, $ptx:literal, $register:ident) => {
-        impl AtomicAdd for $type {
-            /// Adds `value` to `*at` and returns the previous value. The order of additions by
-            /// several threads, and therefore the rounding, differs from run to run.
-            #[inline(always)]
-            #[track_caller]
-            unsafe fn atomic_add(at: *mut Self, value: Self) -> Self {
                 #[cfg(target_arch = "nvptx64")]
                 // SAFETY: the caller upholds this function's safety contract.
                 unsafe {
                     let old: Self;
-                    core::arch::asm!(concat!("atom.global.add.", $ptx, " {}, [{}], {};"),
+                    core::arch::asm!(concat!("atom.global.", $ptx, " {}, [{}], {};"),
                         out($register) old, in(reg64) at, in($register) value, options(nostack));
                     old
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
                 // SAFETY: the caller upholds this function's safety contract.
                 unsafe {
-                    Self::fetch_add::<Device>(at, value, Ordering::Relaxed)
+                    Self::$method::<Device>(at, value, Ordering::Relaxed)
                 }
             }
-        }
+        )+}
     };
 }
 
-float_add!(f32, "f32", reg32);
-float_add!(f64, "f64", reg64);
+// PTX has no `add.s64`, but `add.u64` wraps to the same bits. The order of additions by several threads,
+// and therefore the rounding of floats, differs from run to run.
+global!(AtomicAdd for u32, reg32: atomic_add = fetch_add "add.u32");
+global!(AtomicAdd for i32, reg32: atomic_add = fetch_add "add.s32");
+global!(AtomicAdd for u64, reg64: atomic_add = fetch_add "add.u64");
+global!(AtomicAdd for i64, reg64: atomic_add = fetch_add "add.u64");
+global!(AtomicAdd for f32, reg32: atomic_add = fetch_add "add.f32");
+global!(AtomicAdd for f64, reg64: atomic_add = fetch_add "add.f64");
+global!(AtomicMinMax for u32, reg32:
+    atomic_min = fetch_min "min.u32", atomic_max = fetch_max "max.u32");
+global!(AtomicMinMax for i32, reg32:
+    atomic_min = fetch_min "min.s32", atomic_max = fetch_max "max.s32");
+global!(AtomicMinMax for u64, reg64:
+    atomic_min = fetch_min "min.u64", atomic_max = fetch_max "max.u64");
+global!(AtomicMinMax for i64, reg64:
+    atomic_min = fetch_min "min.s64", atomic_max = fetch_max "max.s64");

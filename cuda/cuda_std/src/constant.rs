@@ -5,20 +5,9 @@
 
 use bytemuck::Pod;
 
-use crate::memory::{self, Access, Index};
+use crate::memory::{self, Access};
 
 /// An array in constant memory, declared by [`constant!`](crate::constant).
-///
-/// ```
-/// use cuda_std::prelude::*;
-///
-/// constant! {
-///     /// The taps of a filter.
-///     pub static TAPS: [f32; 3];
-/// }
-///
-/// assert_eq!((TAPS::LEN, TAPS::SYMBOL), (3, "TAPS"));
-/// ```
 ///
 /// # Safety
 /// `SYMBOL` must name `LEN` elements in constant memory at `address`, aligned to 16 bytes.
@@ -41,11 +30,8 @@ pub unsafe trait ConstantArray {
     /// `i` must be less than `LEN`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     unsafe fn load(i: u32) -> Self::Element {
-        memory::check(i < Self::LEN, Access::Load, "constant", || {
-            [Index::Linear(i.into()), Index::Linear(Self::LEN.into())]
-        });
+        memory::check_index(i, Self::LEN, Access::Load, "constant");
         let offset = i as usize * size_of::<Self::Element>();
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the caller guarantees that `i` is less than `LEN`.

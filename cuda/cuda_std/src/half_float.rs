@@ -9,78 +9,54 @@
 use half::{bf16, f16};
 
 /// Conversions between a 16-bit float and `f32`.
-///
-/// ```
-/// use cuda_std::{GpuHalf, bf16, f16};
-///
-/// let [low, high] = f16::narrow_pair(1.5, 65520.0);
-/// assert_eq!(low.widen(), 1.5);
-/// assert_eq!(high, f16::INFINITY, "65504 is the largest finite number");
-///
-/// let [third, _] = bf16::narrow_pair(1.0 / 3.0, 0.0);
-/// assert_eq!(third.widen(), 0.333_984_38);
-/// ```
 pub trait GpuHalf: Copy {
     /// Returns the same number as an `f32`.
-    #[must_use]
     fn widen(self) -> f32;
 
     /// Converts two numbers at once, rounding to nearest with ties to even. A NaN becomes `0x7fff`.
-    #[must_use]
     fn narrow_pair(low: f32, high: f32) -> [Self; 2];
 }
 
 /// Arithmetic on a 16-bit float or a pair of them, with one GPU instruction per operation.
 ///
 /// Every operation rounds once, to nearest with ties to even. Subnormals are not flushed to zero. A
-/// NaN result is `0x7fff`.
+/// NaN result is `0x7fff`. All operations are `a * b + c`, because GPUs before `sm_90` have no other
+/// arithmetic instruction for [`bf16`]: `a * 1 + b` is `a + b`, and `a * b + (-0)` is `a * b`,
+/// including the sign of zero.
 ///
 /// ```
 /// use cuda_std::{HalfArithmetic, f16};
 ///
 /// let [a, b, c] = [1.5, 2.0, 0.25].map(f16::from_f32);
-/// assert_eq!(HalfArithmetic::add(a, b), f16::from_f32(3.5));
-/// assert_eq!(HalfArithmetic::sub(a, b), f16::from_f32(-0.5));
-/// assert_eq!(HalfArithmetic::mul(a, b), f16::from_f32(3.0));
 /// assert_eq!(HalfArithmetic::mul_add(a, b, c), f16::from_f32(3.25));
-///
 /// // One instruction computes both elements of a pair.
 /// assert_eq!(HalfArithmetic::add([a, b], [c, c]), [1.75, 2.25].map(f16::from_f32));
 /// ```
 pub trait HalfArithmetic: Copy {
-    /// Returns `self + other`.
-    #[must_use]
-    fn add(self, other: Self) -> Self;
-
-    /// Returns `self - other`.
-    #[must_use]
-    fn sub(self, other: Self) -> Self;
-
-    /// Returns `self * other`.
-    #[must_use]
-    fn mul(self, other: Self) -> Self;
+    /// 1, −1 and −0.
+    #[doc(hidden)]
+    const FACTORS: [Self; 3];
 
     /// Returns `self * a + b`.
-    #[must_use]
     fn mul_add(self, a: Self, b: Self) -> Self;
-}
 
-/// Runs one instruction on registers. The macro arguments are the PTX mnemonic, the register class,
-/// the type of the result and the operands.
-#[cfg(target_arch = "nvptx64")]
-macro_rules! instruction {
-    ($ptx:expr, $register:ident -> $type:ty, $($operand:expr),+) => {{
-        let result: $type;
-        // SAFETY: the instruction only operates on registers.
-        unsafe {
-            core::arch::asm!(concat!($ptx, instruction!(@operands $($operand),+)),
-                out($register) result, $(in($register) $operand),+,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-        result
-    }};
-    (@operands $a:expr, $b:expr) => { " {}, {}, {};" };
-    (@operands $a:expr, $b:expr, $c:expr) => { " {}, {}, {}, {};" };
+    /// Returns `self + other`.
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self.mul_add(Self::FACTORS[0], other)
+    }
+
+    /// Returns `self - other`.
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        other.mul_add(Self::FACTORS[1], self)
+    }
+
+    /// Returns `self * other`.
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        self.mul_add(other, Self::FACTORS[2])
+    }
 }
 
 impl GpuHalf for bf16 {
@@ -95,7 +71,8 @@ impl GpuHalf for bf16 {
     #[inline(always)]
     fn narrow_pair(low: f32, high: f32) -> [Self; 2] {
         #[cfg(target_feature = "compute_80")]
-        return unpacked(narrow_both!("bf16x2", low, high)).map(Self::from_bits);
+        return unpacked(ptx!("cvt.rn.bf16x2.f32 {}, {}, {};" => reg32 u32, reg32 high, reg32 low))
+            .map(Self::from_bits);
         #[cfg(not(target_feature = "compute_80"))]
         [low, high].map(narrow_bf16)
     }
@@ -105,15 +82,7 @@ impl GpuHalf for f16 {
     #[inline(always)]
     fn widen(self) -> f32 {
         #[cfg(target_arch = "nvptx64")]
-        {
-            let wide: f32;
-            // SAFETY: the instruction only operates on registers.
-            unsafe {
-                core::arch::asm!("cvt.f32.f16 {}, {};", out(reg32) wide, in(reg16) self.to_bits(),
-                    options(pure, nomem, nostack, preserves_flags));
-            }
-            wide
-        }
+        return ptx!("cvt.f32.f16 {}, {};" => reg32 f32, reg16 self.to_bits());
         #[cfg(not(target_arch = "nvptx64"))]
         self.to_f32()
     }
@@ -121,28 +90,12 @@ impl GpuHalf for f16 {
     #[inline(always)]
     fn narrow_pair(low: f32, high: f32) -> [Self; 2] {
         #[cfg(target_feature = "compute_80")]
-        return unpacked(narrow_both!("f16x2", low, high)).map(Self::from_bits);
+        return unpacked(ptx!("cvt.rn.f16x2.f32 {}, {}, {};" => reg32 u32, reg32 high, reg32 low))
+            .map(Self::from_bits);
         #[cfg(not(target_feature = "compute_80"))]
         [low, high].map(narrow_f16)
     }
 }
-
-/// Converts two `f32` to a pair of 16-bit floats with one instruction.
-#[cfg(target_feature = "compute_80")]
-macro_rules! narrow_both {
-    ($type:literal, $low:expr, $high:expr) => {{
-        let pair: u32;
-        // SAFETY: the instruction only operates on registers.
-        unsafe {
-            core::arch::asm!(concat!("cvt.rn.", $type, ".f32 {}, {}, {};"),
-                out(reg32) pair, in(reg32) $high, in(reg32) $low,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-        pair
-    }};
-}
-#[cfg(target_feature = "compute_80")]
-use narrow_both;
 
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
@@ -166,40 +119,17 @@ fn narrow_bf16(value: f32) -> bf16 {
 #[inline(always)]
 fn narrow_f16(value: f32) -> f16 {
     #[cfg(target_arch = "nvptx64")]
-    {
-        let narrow: u16;
-        // SAFETY: the instruction only operates on registers.
-        unsafe {
-            core::arch::asm!("cvt.rn.f16.f32 {}, {};", out(reg16) narrow, in(reg32) value,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-        f16::from_bits(narrow)
-    }
+    return f16::from_bits(ptx!("cvt.rn.f16.f32 {}, {};" => reg16 u16, reg32 value));
     #[cfg(not(target_arch = "nvptx64"))]
     if value.is_nan() { f16::from_bits(0x7fff) } else { f16::from_f32(value) }
 }
 
-/// Implements arithmetic on a type and on its pairs with one operation, `a * b + c`.
-///
-/// `a * 1 + b` is `a + b`, and `a * b + (-0)` is `a * b`, including the sign of zero. Before
-/// `sm_90`, GPUs have no other arithmetic instruction for [`bf16`].
+/// Implements arithmetic on a type and on its pairs with the operation `a * b + c`.
 macro_rules! arithmetic {
     ($half:ident, $one:literal, |$a:ident, $b:ident, $c:ident| $mul_add:expr, $mul_add_pair:expr) => {
         impl HalfArithmetic for $half {
-            #[inline(always)]
-            fn add(self, other: Self) -> Self {
-                self.mul_add(Self::from_bits($one), other)
-            }
-
-            #[inline(always)]
-            fn sub(self, other: Self) -> Self {
-                other.mul_add(Self::from_bits($one | 0x8000), self)
-            }
-
-            #[inline(always)]
-            fn mul(self, other: Self) -> Self {
-                self.mul_add(other, Self::from_bits(0x8000))
-            }
+            const FACTORS: [Self; 3] =
+                [Self::from_bits($one), Self::from_bits($one | 0x8000), Self::from_bits(0x8000)];
 
             #[inline(always)]
             fn mul_add(self, a: Self, b: Self) -> Self {
@@ -209,20 +139,10 @@ macro_rules! arithmetic {
         }
 
         impl HalfArithmetic for [$half; 2] {
-            #[inline(always)]
-            fn add(self, other: Self) -> Self {
-                self.mul_add([$half::from_bits($one); 2], other)
-            }
-
-            #[inline(always)]
-            fn sub(self, other: Self) -> Self {
-                other.mul_add([$half::from_bits($one | 0x8000); 2], self)
-            }
-
-            #[inline(always)]
-            fn mul(self, other: Self) -> Self {
-                self.mul_add(other, [$half::from_bits(0x8000); 2])
-            }
+            const FACTORS: [Self; 3] = {
+                let [one, minus_one, minus_zero] = <$half as HalfArithmetic>::FACTORS;
+                [[one; 2], [minus_one; 2], [minus_zero; 2]]
+            };
 
             #[inline(always)]
             fn mul_add(self, a: Self, b: Self) -> Self {
@@ -237,24 +157,24 @@ macro_rules! arithmetic {
 arithmetic!(
     f16,
     0x3c00,
-    |a, b, c| Self::from_bits(
-        instruction!("fma.rn.f16", reg16 -> u16, a.to_bits(), b.to_bits(), c.to_bits())
-    ),
+    |a, b, c| Self::from_bits(ptx!("fma.rn.f16 {}, {}, {}, {};" => reg16 u16,
+            reg16 a.to_bits(), reg16 b.to_bits(), reg16 c.to_bits())),
     {
         let [a, b, c] = [a, b, c].map(|pair| packed(pair.map(f16::to_bits)));
-        unpacked(instruction!("fma.rn.f16x2", reg32 -> u32, a, b, c)).map(f16::from_bits)
+        unpacked(ptx!("fma.rn.f16x2 {}, {}, {}, {};" => reg32 u32, reg32 a, reg32 b, reg32 c))
+            .map(f16::from_bits)
     }
 );
 #[cfg(target_feature = "compute_80")]
 arithmetic!(
     bf16,
     0x3f80,
-    |a, b, c| Self::from_bits(
-        instruction!("fma.rn.bf16", reg16 -> u16, a.to_bits(), b.to_bits(), c.to_bits())
-    ),
+    |a, b, c| Self::from_bits(ptx!("fma.rn.bf16 {}, {}, {}, {};" => reg16 u16,
+            reg16 a.to_bits(), reg16 b.to_bits(), reg16 c.to_bits())),
     {
         let [a, b, c] = [a, b, c].map(|pair| packed(pair.map(bf16::to_bits)));
-        unpacked(instruction!("fma.rn.bf16x2", reg32 -> u32, a, b, c)).map(bf16::from_bits)
+        unpacked(ptx!("fma.rn.bf16x2 {}, {}, {}, {};" => reg32 u32, reg32 a, reg32 b, reg32 c))
+            .map(bf16::from_bits)
     }
 );
 #[cfg(not(target_arch = "nvptx64"))]

@@ -15,7 +15,6 @@ impl<T: Pod> Slice<T> {
     ///
     /// # Safety
     /// The elements must be valid host memory that nothing writes during `'a`.
-    #[must_use]
     pub unsafe fn as_host_slice<'a>(self) -> &'a [T] {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe { slice::from_raw_parts(self.data, self.len as usize) }
@@ -27,7 +26,6 @@ impl<T: Pod> SliceMut<T> {
     ///
     /// # Safety
     /// The elements must be valid host memory that nothing else accesses during `'a`.
-    #[must_use]
     pub unsafe fn as_host_slice<'a>(self) -> &'a mut [T] {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe { slice::from_raw_parts_mut(self.data, self.len as usize) }
@@ -37,32 +35,8 @@ impl<T: Pod> SliceMut<T> {
 impl<T: Pod> View<T> {
     /// Returns row `y` on the CPU.
     ///
-    /// ```
-    /// use cuda_std::KernelArg;
-    /// use cuda_std::cpu::texture::{Address, Channel, Filter, Format, Texture};
-    /// use cuda_std::glam::Vec4;
-    /// use cuda_std::{Slice, Texture2d, View};
-    ///
-    /// let rows = [1_u8, 2, 3, 4];
-    /// let format = Format { channel: Channel::U8, channels: 1 };
-    /// // SAFETY: there are two rows of two bytes, and nothing writes them.
-    /// unsafe {
-    ///     let image = View::<u8>::from_params((rows.as_ptr(), (2, (2, (2, ())))));
-    ///     assert_eq!(image.host_row(1), [3, 4]);
-    ///     assert_eq!((image.host_address(), image.host_pitch()), (rows.as_ptr(), 2));
-    ///     let all = Slice::<u8>::from_params((rows.as_ptr(), (4, ())));
-    ///     assert_eq!(all.as_host_slice(), rows);
-    ///     let (filter, address) = (Filter::Linear, Address::Clamp);
-    ///     let texture = Texture::new(rows.as_ptr(), [2, 2], 2, format, filter, address);
-    ///     let handle = (&raw const texture).expose_provenance() as u64;
-    ///     let handle = Texture2d::<Vec4>::from_params((handle, ()));
-    ///     assert_eq!(handle.host_texture().size(), [2, 2]);
-    /// }
-    /// ```
-    ///
     /// # Safety
     /// `y` must be less than `height`. The row must be valid host memory that nothing writes during `'a`.
-    #[must_use]
     pub unsafe fn host_row<'a>(self, y: u32) -> &'a [T] {
         debug_assert!(y < self.height);
         let start = self.data.wrapping_byte_add(y as usize * self.pitch as usize);
@@ -71,13 +45,11 @@ impl<T: Pod> View<T> {
     }
 
     /// Returns the address of the first row on the CPU.
-    #[must_use]
     pub fn host_address(self) -> *const T {
         self.data
     }
 
     /// Returns the distance in bytes from a row to the next.
-    #[must_use]
     pub fn host_pitch(self) -> u32 {
         self.pitch
     }
@@ -88,7 +60,6 @@ impl<T: Pod> ViewMut<T> {
     ///
     /// # Safety
     /// `y` must be less than `height`. The row must be valid host memory that nothing else accesses during `'a`.
-    #[must_use]
     pub unsafe fn host_row<'a>(self, y: u32) -> &'a mut [T] {
         debug_assert!(y < self.height);
         let start = self.data.wrapping_byte_add(y as usize * self.pitch as usize);
@@ -99,7 +70,6 @@ impl<T: Pod> ViewMut<T> {
 
 impl<T: Pod> ViewMut<T> {
     /// Returns the address of row `y` on the CPU, for code in which several cores write parts of a row.
-    #[must_use]
     pub fn host_address(self, y: u32) -> *mut T {
         debug_assert!(y < self.height);
         self.data.wrapping_byte_add(y as usize * self.pitch as usize)
@@ -111,7 +81,6 @@ impl<T> Texture2d<T> {
     ///
     /// # Safety
     /// The handle must belong to a texture of the CPU that lives during `'a`.
-    #[must_use]
     pub unsafe fn host_texture<'a>(self) -> &'a Texture {
         // SAFETY: on the CPU, the handle is the exposed address of a texture object, which the caller keeps alive.
         unsafe { &*core::ptr::with_exposed_provenance::<Texture>(self.handle as usize) }

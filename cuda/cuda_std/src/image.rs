@@ -69,46 +69,6 @@ pub struct View<T> {
 }
 
 /// An image that a kernel writes and may read back.
-///
-/// ```
-/// use cuda_std::prelude::*;
-/// use cust::typed::{Device, Image, LaunchConfig};
-///
-/// /// Inverts an image in place.
-/// #[kernel(dims(2))]
-/// pub fn invert(image: ViewMut<u8>) {
-///     let at = thread::unique_2d();
-///     // `get` and `set` take only the thread's own index, so they are safe.
-///     if let Some(value) = image.get(at) {
-///         image.set(at, 255 - value);
-///     }
-/// }
-///
-/// /// Sets the first four elements of each row of an image whose rows are aligned to 4 bytes.
-/// #[kernel(dims(1))]
-/// pub unsafe fn mark(image: ViewMut<u8>) {
-///     let y = thread::index_1d();
-///     // SAFETY: the elements exist and are aligned, and no other thread accesses the row.
-///     unsafe {
-///         if y < image.height() && image.width() >= 4 && image.is_aligned(4) {
-///             image.store_wide(0, y, [9_u8; 4]);
-///             image.store(0, y, image.load(1, y) - 8);
-///         }
-///     }
-/// }
-///
-/// let device = Device::cpu();
-/// let stream = device.stream()?;
-/// let mut image = Image::from_slice(&stream, 5, 1, &[0, 1, 2, 3, 4])?;
-/// stream.launch(&LaunchConfig::cover(5, 1, [32, 8]), &Invert { image: image.view_mut() })?;
-/// assert_eq!(image.download(&stream)?, [255, 254, 253, 252, 251]);
-///
-/// let mark = Mark { image: image.view_mut() };
-/// // SAFETY: `mark` checks its indices, and each thread accesses only its own row.
-/// unsafe { stream.launch_unchecked(&LaunchConfig::for_1d(1, 32), &mark) }?;
-/// assert_eq!(image.download(&stream)?, [1, 9, 9, 9, 251]);
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 #[derive(Debug)]
 pub struct ViewMut<T> {
     pub(crate) data: *mut T,
@@ -122,14 +82,7 @@ pub struct ViewMut<T> {
 /// view, its pointer type and the host handle.
 macro_rules! view {
     ($view:ident, $pointer:ty, $device:ident) => {
-        impl<T> Clone for $view<T> {
-            #[inline(always)]
-            fn clone(&self) -> Self {
-                *self
-            }
-        }
-
-        impl<T> Copy for $view<T> {}
+        copy!([T] $view<T>);
 
         // SAFETY: a view is a pointer to plain data. The contracts of `load` and `store` rule out
         // conflicting accesses.
@@ -140,35 +93,30 @@ macro_rules! view {
         impl<T: Pod> $view<T> {
             /// Returns the number of columns.
             #[inline(always)]
-            #[must_use]
             pub fn width(&self) -> u32 {
                 self.width
             }
 
             /// Returns the number of rows.
             #[inline(always)]
-            #[must_use]
             pub fn height(&self) -> u32 {
                 self.height
             }
 
             /// Returns whether column `x` of row `y` exists.
             #[inline(always)]
-            #[must_use]
             pub fn contains(&self, x: u32, y: u32) -> bool {
                 x < self.width && y < self.height
             }
 
             /// Returns whether the addresses of all rows are multiples of `bytes`, a power of two.
             #[inline(always)]
-            #[must_use]
             pub fn is_aligned(&self, bytes: u32) -> bool {
                 (self.data.addr() as u32 | self.pitch) & (bytes - 1) == 0
             }
 
             /// Returns whether rows follow each other without padding.
             #[inline(always)]
-            #[must_use]
             pub fn is_tight(&self) -> bool {
                 u64::from(self.width) * size_of::<T>() as u64 == u64::from(self.pitch)
             }
@@ -249,7 +197,6 @@ impl<T: Pod> View<T> {
     /// Returns the element at column `x` of row `y`, if it exists.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub fn get(&self, x: u32, y: u32) -> Option<T> {
         self.stamp.check("View");
         if self.contains(x, y) {
@@ -266,7 +213,6 @@ impl<T: Pod> View<T> {
     /// `x` must be less than `width`, and `y` less than `height`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load(&self, x: u32, y: u32) -> T {
         // SAFETY: the caller guarantees that the element exists. Nothing writes a `View`'s memory
         // during a launch.
@@ -293,7 +239,6 @@ impl<T: Pod> View<T> {
     /// - Rows must be [aligned](Self::is_aligned) for `W`, and so must column `x` within its row.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load_wide<W: Pod>(&self, x: u32, y: u32) -> W {
         // SAFETY: the caller guarantees that the elements exist and are aligned. Nothing writes a
         // `View`'s memory during a launch.
@@ -306,7 +251,6 @@ impl<T: Pod> View<T> {
     /// `x` must be less than `width`, and `y` less than `height`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn column(&self, x: u32, y: u32) -> ColumnView<T> {
         // SAFETY: the caller upholds this function's safety contract.
         let first = unsafe { self.at(x, y, Access::Load) };
@@ -318,7 +262,6 @@ impl<T: Pod> ViewMut<T> {
     /// Reads the element at the thread's own index `at`, if it exists.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub fn get(&self, at: Unique2d) -> Option<T> {
         let (x, y) = at.access();
         self.stamp.check("ViewMut");
@@ -353,14 +296,9 @@ impl<T: Pod> ViewMut<T> {
     /// - No other thread may write the element without a barrier in between.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load(&self, x: u32, y: u32) -> T {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let at = self.at(x, y, Access::Load);
-            memory::note(at, Access::Load);
-            *at
-        }
+        unsafe { memory::read(self.at(x, y, Access::Load)) }
     }
 
     /// Writes the element at column `x` of row `y`.
@@ -372,11 +310,7 @@ impl<T: Pod> ViewMut<T> {
     #[track_caller]
     pub unsafe fn store(&self, x: u32, y: u32, value: T) {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let at = self.at(x, y, Access::Store);
-            memory::note(at, Access::Store);
-            *at = value;
-        }
+        unsafe { memory::write(self.at(x, y, Access::Store), value) }
     }
 
     /// Writes adjacent elements, from `(x, y)` on, as one `W`, whose size is a multiple of `T`'s.
@@ -389,10 +323,6 @@ impl<T: Pod> ViewMut<T> {
     #[track_caller]
     pub unsafe fn store_wide<W: Pod>(&self, x: u32, y: u32, value: W) {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let at = self.at_wide::<W>(x, y, Access::Store).cast::<W>();
-            memory::note(at, Access::Store);
-            *at = value;
-        }
+        unsafe { memory::write(self.at_wide::<W>(x, y, Access::Store).cast::<W>(), value) }
     }
 }

@@ -31,12 +31,6 @@ use core::{
 };
 
 /// The maximum number of bytes that are printed in one piece.
-///
-/// ```
-/// // Other threads may print between the pieces of this line.
-/// let line = "x".repeat(600);
-/// assert_eq!(line.len().div_ceil(cuda_std::io::PIECE), 2);
-/// ```
 pub const PIECE: usize = 511;
 
 #[cfg(target_arch = "nvptx64")]

@@ -6,7 +6,7 @@
 //! every kernel that is linked into the program. The host crate performs the launch itself.
 //!
 //! ```
-//! use cuda_std::launch::{Kernel, LaunchConfig, LaunchError};
+//! use cuda_std::launch::{Kernel, LaunchConfig};
 //! use cuda_std::prelude::*;
 //!
 //! #[kernel(launch_bounds(256), dims(1))]
@@ -17,8 +17,8 @@
 //! let entry = Fill::ENTRY;
 //! assert_eq!((entry.name, entry.bounds.max_threads, entry.dims), ("fill", 256, 1));
 //! assert_eq!(LaunchConfig::for_1d(1000, 256).check::<Fill>(), Ok(()));
-//! let too_large = LaunchConfig::for_1d(1000, 512).check::<Fill>();
-//! assert!(matches!(too_large, Err(LaunchError::BlockTooLarge { limit: 256, .. })));
+//! let error = LaunchConfig::for_1d(1000, 512).check::<Fill>().unwrap_err();
+//! assert!(error.to_string().contains("over the kernel's launch bound of 256 threads"));
 //! ```
 
 mod pointer;
@@ -35,34 +35,6 @@ pub use pointer::DevicePointer;
 pub use registry::{KERNELS, KernelEntry, ParamLayout};
 
 /// A kernel together with its arguments, one field each. `#[kernel]` implements this trait.
-///
-/// ```
-/// use cuda_std::cpu::Launch;
-/// use cuda_std::launch::{Kernel, Place};
-/// use cuda_std::prelude::*;
-/// use cuda_std::DeviceSliceMut;
-///
-/// #[kernel(dims(1))]
-/// pub fn fill(value: u32, out: SliceMut<u32>) {
-///     out.set(thread::unique_1d(), value);
-/// }
-///
-/// let mut memory = [0; 4];
-/// // SAFETY: only the kernel accesses the memory while the handle exists.
-/// let out = unsafe { DeviceSliceMut::new(Place::Cpu, memory.as_mut_ptr(), 4) };
-/// let fill = Fill { value: 7, out };
-/// assert!(fill.params().places().eq([Place::Cpu]));
-/// let mut params = fill.params();
-/// // The value, and the pointer and the length of the slice.
-/// assert_eq!(params.pointers().len(), 3);
-///
-/// // `cust` does this for a launch on the CPU.
-/// let launch = Launch::new(Fill::ENTRY.name, [1, 1, 1], [4, 1, 1]);
-/// // SAFETY: the memory is valid host memory, and the kernel is safe.
-/// unsafe { Fill::ENTRY.simulate(&launch, params.pointers()) }?;
-/// assert_eq!(memory, [7; 4]);
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 ///
 /// # Safety
 /// - `ENTRY` must describe the kernel's entry in the PTX.
@@ -81,19 +53,6 @@ pub unsafe trait Kernel {
 /// kernel stays within the memory of its arguments and its threads do not race. `#[kernel]` implements
 /// the trait.
 ///
-/// ```
-/// use cuda_std::launch::SafeKernel;
-/// use cuda_std::prelude::*;
-///
-/// #[kernel(dims(1))]
-/// pub fn fill(out: SliceMut<u32>) {
-///     out.set(thread::unique_1d(), 1);
-/// }
-///
-/// fn launches_safely<K: SafeKernel>() {}
-/// launches_safely::<Fill>();
-/// ```
-///
 /// # Safety
 /// The thread function must have no safety requirements, and all arguments must be copies or checked
 /// handles such as `Slice`.
@@ -105,17 +64,6 @@ pub unsafe trait Kernel {
 pub unsafe trait SafeKernel: Kernel {}
 
 /// The launch bounds that a kernel was compiled for.
-///
-/// ```
-/// use cuda_std::launch::{Kernel, LaunchBounds};
-/// use cuda_std::prelude::*;
-///
-/// #[kernel(launch_bounds(128, 4), block_multiple(32))]
-/// pub fn work(input: Slice<f32>) {}
-///
-/// let expected = LaunchBounds { max_threads: 128, min_blocks: 4, block_multiple: 32 };
-/// assert_eq!(Work::ENTRY.bounds, expected);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchBounds {
     /// The maximum number of threads per block.
@@ -128,13 +76,6 @@ pub struct LaunchBounds {
 }
 
 /// The device that holds an argument's memory or runs a stream.
-///
-/// ```
-/// use cuda_std::launch::Place;
-///
-/// assert_eq!(Place::Cpu.to_string(), "cpu");
-/// assert_eq!(Place::Cuda(1).to_string(), "cuda:1");
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// The CPU device, which uses host memory.
@@ -157,34 +98,12 @@ impl fmt::Display for Place {
 const MAX_DYNAMIC_SHARED: u32 = 227 << 10;
 
 /// The maximum number of parameters of a kernel; `#[kernel]` rejects more.
-///
-/// ```
-/// use cuda_std::launch::{MAX_PARAMS, Params};
-///
-/// let values = [0_u32; MAX_PARAMS];
-/// let mut params = Params::default();
-/// values.iter().for_each(|value| params.push(value));
-/// assert_eq!(params.pointers().len(), 128);
-/// ```
 pub const MAX_PARAMS: usize = 128;
 
 /// Kernel parameters in the form that the driver expects: a pointer to each.
 ///
 /// The pointers point into the struct of the kernel's arguments. The driver reads the parameters
 /// during the launch call, so the struct must not move before the call has returned.
-///
-/// ```
-/// use cuda_std::launch::Params;
-///
-/// let (scale, count) = (0.5_f32, 7_u32);
-/// let mut params = Params::default();
-/// params.push(&scale);
-/// params.push(&());
-/// params.push(&count);
-/// // The empty value in the middle is not a parameter.
-/// assert_eq!(params.pointers().len(), 2);
-/// assert_eq!(params.pointers()[0].cast_const(), (&raw const scale).cast());
-/// ```
 #[derive(Debug)]
 pub struct Params<'a> {
     pointers: [*mut c_void; MAX_PARAMS],
@@ -205,16 +124,6 @@ impl<'a> Params<'a> {
     }
 
     /// Records that a parameter refers to memory on `place`.
-    ///
-    /// ```
-    /// use cuda_std::launch::{Params, Place};
-    ///
-    /// let mut params = Params::default();
-    /// params.refer_to(Place::Cpu);
-    /// params.refer_to(Place::Cuda(0));
-    /// params.refer_to(Place::Cpu);
-    /// assert!(params.places().eq([Place::Cpu, Place::Cuda(0)]));
-    /// ```
     pub fn refer_to(&mut self, place: Place) {
         match &mut self.places {
             [first @ None, _] => *first = Some(place),
@@ -243,21 +152,6 @@ impl Default for Params<'_> {
 }
 
 /// The shape of a launch and the size of its dynamic shared memory.
-///
-/// ```
-/// use cuda_std::launch::LaunchConfig;
-///
-/// // One thread per pixel, in blocks of 32 × 8 threads.
-/// let config = LaunchConfig::cover(1920, 1080, [32, 8]);
-/// assert_eq!(config.grid, [60, 135, 1]);
-///
-/// // One thread per element. The last block has 24 threads without an element.
-/// assert_eq!(LaunchConfig::for_1d(1000, 256).grid, [4, 1, 1]);
-/// assert_eq!(LaunchConfig::for_3d([64, 64, 20], [8, 8, 8]).grid, [8, 8, 3]);
-///
-/// let config = LaunchConfig::for_1d(1000, 256).with_dynamic_shared(256 * 4);
-/// assert_eq!((config.block, config.dynamic_shared), ([256, 1, 1], 1024));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
     /// The number of blocks along x, y and z.
@@ -274,13 +168,11 @@ impl LaunchConfig {
     ///
     /// If `width`, `height` or a number in `block` is 0, the grid is empty, and
     /// [`check`](Self::check) rejects it.
-    #[must_use]
     pub const fn cover(width: u32, height: u32, block: [u32; 2]) -> Self {
         Self::for_3d([width, height, 1], [block[0], block[1], 1])
     }
 
     /// Returns a grid of blocks of `block` threads that covers `len` elements, one per thread.
-    #[must_use]
     pub const fn for_1d(len: u32, block: u32) -> Self {
         Self::for_3d([len, 1, 1], [block, 1, 1])
     }
@@ -290,7 +182,6 @@ impl LaunchConfig {
     ///
     /// If a number in `size` or `block` is 0, the grid is empty, and [`check`](Self::check) rejects
     /// it.
-    #[must_use]
     pub const fn for_3d(size: [u32; 3], block: [u32; 3]) -> Self {
         let mut grid = [0; 3];
         let mut axis = 0;
@@ -302,7 +193,6 @@ impl LaunchConfig {
     }
 
     /// Returns the same shape with `bytes` of dynamic shared memory.
-    #[must_use]
     pub const fn with_dynamic_shared(self, bytes: u32) -> Self {
         Self { dynamic_shared: bytes, ..self }
     }
@@ -310,173 +200,71 @@ impl LaunchConfig {
     /// Checks the shape against the launch bounds that `K` was compiled for and against CUDA's own
     /// limits.
     ///
-    /// ```
-    /// use cuda_std::launch::LaunchConfig;
-    ///
-    /// #[cuda_std::kernel(block_multiple(32))]
-    /// pub fn by_warps(input: cuda_std::Slice<f32>) {}
-    ///
-    /// assert!(LaunchConfig::for_1d(100, 64).check::<ByWarps>().is_ok());
-    /// assert!(LaunchConfig::for_1d(100, 50).check::<ByWarps>().is_err());
-    /// ```
-    ///
     /// # Errors
-    /// Returns any [`LaunchError`] except [`LaunchError::WrongDevice`].
+    /// Returns the first limit that the shape exceeds.
     pub fn check<K: Kernel>(&self) -> Result<(), LaunchError> {
         self.check_entry(K::ENTRY)
     }
 
     /// Checks the shape like [`check`](Self::check), for a kernel found by name.
     ///
-    /// ```
-    /// use cuda_std::launch::{KERNELS, LaunchConfig};
-    ///
-    /// #[cuda_std::kernel(launch_bounds(64))]
-    /// pub fn small(input: cuda_std::Slice<f32>) {}
-    ///
-    /// let small = KERNELS.iter().find(|kernel| kernel.name == "small").unwrap();
-    /// assert!(LaunchConfig::for_1d(100, 64).check_entry(small).is_ok());
-    /// assert!(LaunchConfig::for_1d(100, 65).check_entry(small).is_err());
-    /// ```
-    ///
     /// # Errors
     /// Returns the errors of [`check`](Self::check).
     pub fn check_entry(&self, entry: &KernelEntry) -> Result<(), LaunchError> {
-        let KernelEntry { name: kernel, bounds, dims, .. } = *entry;
+        let KernelEntry { name, bounds, dims, .. } = *entry;
         let Self { grid, block, .. } = *self;
+        let refuse = |reason: String| Err(LaunchError(format!("kernel `{name}`{reason}")));
         if grid.contains(&0) || block.contains(&0) {
-            return Err(LaunchError::EmptyLaunch { kernel, grid, block });
+            return refuse(format!(
+                ": grid {grid:?} of blocks {block:?} has no threads; check the output size"
+            ));
         }
         let threads = block.into_iter().fold(1, u32::saturating_mul);
         let limit = bounds.max_threads;
         if threads > limit || block[2] > 64 {
-            return Err(LaunchError::BlockTooLarge { kernel, block, limit });
+            return refuse(format!(
+                ": a block of {block:?} threads is over the kernel's launch bound of {limit} threads, or over CUDA's limit of 64 along z; use a smaller block"
+            ));
         }
         let multiple = bounds.block_multiple;
         if !threads.is_multiple_of(multiple) {
-            return Err(LaunchError::BlockNotMultiple { kernel, block, threads, multiple });
+            return refuse(format!(
+                ": a block of {block:?} has {threads} threads, but the kernel needs a multiple of {multiple}; round the block size up"
+            ));
         }
         // Indices along an axis must not wrap, because two threads would then have the same index.
         let wraps = (0..3).any(|axis| grid[axis].checked_mul(block[axis]).is_none());
         if wraps || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
-            return Err(LaunchError::GridTooLarge { kernel, grid });
+            return refuse(format!(
+                ": a grid of {grid:?} blocks is over CUDA's limit of [2147483647, 65535, 65535], or has 2³² or more threads along an axis; split the work into several launches"
+            ));
         }
+        // Threads that differ only along an axis whose index the kernel does not read would race.
         if (dims as usize..3).any(|axis| grid[axis] > 1 || block[axis] > 1) {
-            return Err(LaunchError::TooManyDimensions { kernel, grid, block, dims });
+            return refuse(format!(
+                " works in {dims} dimensions, but grid {grid:?} of blocks {block:?} has more; set the grid and block sizes along the other axes to 1"
+            ));
         }
-        let bytes = self.dynamic_shared;
-        if bytes > MAX_DYNAMIC_SHARED {
-            return Err(LaunchError::SharedTooLarge { kernel, bytes, limit: MAX_DYNAMIC_SHARED });
+        let (bytes, limit) = (self.dynamic_shared, MAX_DYNAMIC_SHARED);
+        if bytes > limit {
+            return refuse(format!(
+                ": {bytes} bytes of dynamic shared memory are over the limit of {limit}; request less"
+            ));
         }
         Ok(())
     }
 }
 
 /// The reason why a launch was rejected before it reached the driver.
-///
-/// ```
-/// use cuda_std::launch::{LaunchConfig, LaunchError, Place};
-/// use cuda_std::prelude::*;
-///
-/// #[kernel(dims(1))]
-/// pub fn read(data: Slice<u32>) {}
-///
-/// let error = LaunchConfig::for_1d(0, 256).check::<Read>().unwrap_err();
-/// assert!(error.to_string().starts_with("kernel `read`: grid [0, 1, 1] of blocks [256, 1, 1]"));
-///
-/// let (found, wanted) = (Place::Cpu, Place::Cuda(0));
-/// let error = LaunchError::WrongDevice { kernel: "read", found, wanted };
-/// assert!(error.to_string().starts_with("kernel `read`"));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum LaunchError {
-    /// The grid or the block is empty along an axis.
-    #[error(
-        "kernel `{kernel}`: grid {grid:?} of blocks {block:?} has no threads; check the output size"
-    )]
-    EmptyLaunch {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The requested number of blocks.
-        grid: [u32; 3],
-        /// The requested number of threads per block.
-        block: [u32; 3],
-    },
-    /// A block has more threads than the kernel was compiled for, or more along z than CUDA allows.
-    #[error(
-        "kernel `{kernel}`: a block of {block:?} threads is over the kernel's launch bound of {limit} threads, or over CUDA's limit of 64 along z; use a smaller block"
-    )]
-    BlockTooLarge {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The requested number of threads per block.
-        block: [u32; 3],
-        /// The kernel's maximum number of threads per block.
-        limit: u32,
-    },
-    /// The number of threads per block is not a multiple of [`LaunchBounds::block_multiple`].
-    #[error(
-        "kernel `{kernel}`: a block of {block:?} has {threads} threads, but the kernel needs a multiple of {multiple}; round the block size up"
-    )]
-    BlockNotMultiple {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The requested number of threads per block.
-        block: [u32; 3],
-        /// The total number of threads per block.
-        threads: u32,
-        /// The required divisor of `threads`.
-        multiple: u32,
-    },
-    /// The grid has more blocks than CUDA allows, or so many threads along an axis that their
-    /// indices would overflow a `u32`.
-    #[error(
-        "kernel `{kernel}`: a grid of {grid:?} blocks is over CUDA's limit of [2147483647, 65535, 65535], or has 2³² or more threads along an axis; split the work into several launches"
-    )]
-    GridTooLarge {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The requested number of blocks.
-        grid: [u32; 3],
-    },
-    /// The grid or block extends along an axis whose index the kernel does not read. Several
-    /// threads would do the same work and race.
-    #[error(
-        "kernel `{kernel}` works in {dims} dimensions, but grid {grid:?} of blocks {block:?} has more; set the grid and block sizes along the other axes to 1"
-    )]
-    TooManyDimensions {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The requested number of blocks.
-        grid: [u32; 3],
-        /// The requested number of threads per block.
-        block: [u32; 3],
-        /// The number of axes along which a launch of the kernel may extend.
-        dims: u32,
-    },
-    /// The launch requests more dynamic shared memory than any GPU has.
-    #[error(
-        "kernel `{kernel}`: {bytes} bytes of dynamic shared memory are over the limit of {limit}; request less"
-    )]
-    SharedTooLarge {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The requested size in bytes.
-        bytes: u32,
-        /// The largest size in bytes that a block can have on any GPU.
-        limit: u32,
-    },
-    /// An argument is on a different device than the stream.
-    #[error(
-        "kernel `{kernel}`: an argument is on {found}, but the stream runs on {wanted}; copy the argument to {wanted} first"
-    )]
-    WrongDevice {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The device of the argument.
-        found: Place,
-        /// The device of the stream.
-        wanted: Place,
-    },
+#[error("{0}")]
+pub struct LaunchError(String);
+
+impl LaunchError {
+    /// Returns the error of a launch on `wanted` whose argument is on the device `found`.
+    pub fn wrong_device(kernel: &str, found: Place, wanted: Place) -> Self {
+        Self(format!(
+            "kernel `{kernel}`: an argument is on {found}, but the stream runs on {wanted}; copy the argument to {wanted} first"
+        ))
+    }
 }

@@ -49,6 +49,35 @@
 
 extern crate self as cuda_std;
 
+/// Runs one instruction that only operates on registers, and returns its result. The macro arguments
+/// are the text, the register class and the type of the result, and those of the operands.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! ptx {
+    ($text:expr => $register:ident $type:ty $(, $class:ident $operand:expr)*) => {{
+        let result: $type;
+        // SAFETY: the instruction only operates on registers.
+        unsafe {
+            core::arch::asm!($text, out($register) result $(, in($class) $operand)*,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        result
+    }};
+}
+
+/// Implements `Copy` without the bounds on type parameters that `derive` adds.
+macro_rules! copy {
+    ([$($parameters:tt)*] $type:ty) => {
+        impl<$($parameters)*> Clone for $type {
+            #[inline(always)]
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<$($parameters)*> Copy for $type {}
+    };
+}
+
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
@@ -56,7 +85,6 @@ pub mod arg;
 pub mod atomic;
 #[cfg(target_arch = "nvptx64")]
 mod bytes;
-pub mod cfg;
 mod constant;
 mod dot;
 pub mod float;
@@ -72,7 +100,6 @@ pub mod mem;
 mod memory;
 pub mod misc;
 pub mod pipeline;
-pub mod ptr;
 pub mod shared;
 mod slice;
 mod stamp;
@@ -117,16 +144,6 @@ pub use {
 };
 
 /// The items that most kernels use, for import with `use cuda_std::prelude::*`.
-///
-/// ```
-/// use cuda_std::prelude::*;
-///
-/// #[kernel(dims(1))]
-/// pub fn ramp(out: SliceMut<u32>) {
-///     let i = thread::unique_1d();
-///     out.set(i, i.index());
-/// }
-/// ```
 pub mod prelude {
     pub use crate::{
         ConstantArray, FloatExt, GpuFloat, GpuPower, KernelArg, Shared, Slice, SliceMut, Table,
@@ -148,13 +165,6 @@ pub mod prelude {
 
 /// Stops the kernel. On the GPU, the launch fails with a driver error. On the CPU, the launch
 /// returns a [`FaultKind::Trap`](cuda_cpu::FaultKind::Trap) fault.
-///
-/// ```
-/// use cuda_std::cpu::{FaultKind, Launch, launch};
-///
-/// let fault = launch(&Launch::new("stop", [1, 1, 1], [1, 1, 1]), &|| cuda_std::trap());
-/// assert!(matches!(fault.unwrap_err().kind, FaultKind::Trap { .. }));
-/// ```
 #[inline]
 #[track_caller]
 pub fn trap() -> ! {
@@ -182,6 +192,7 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
 #[doc(hidden)]
 pub mod __private {
     pub use bytemuck;
+    pub use cust_core::DeviceCopy;
     #[cfg(not(target_arch = "nvptx64"))]
     pub use linkme;
     #[cfg(target_arch = "nvptx64")]

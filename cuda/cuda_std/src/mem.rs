@@ -1,90 +1,21 @@
-//! Sizes of shared memory, and an allocator if the feature `alloc` is enabled.
-//!
-//! With this feature, a kernel can use `Vec`, `Box`, `String` and the rest of the crate `alloc`. On
-//! the GPU, they allocate from the device's heap, which has 8 MB unless the host changes
-//! `MallocHeapSize`. Each allocation takes a lock, so use the heap only for data whose size is
-//! unknown before the launch. Memory that a kernel leaks stays allocated until the module is
-//! unloaded. On the CPU, kernels use the program's own allocator.
+//! The allocator of kernels, if the feature `alloc` is enabled. A kernel can use `Vec`, `Box`, `String`
+//! and the rest of the crate `alloc`. On the GPU, they allocate from the device's heap, which has 8 MB
+//! unless the host changes `MallocHeapSize`. Each allocation takes a lock, so use the heap only for
+//! data whose size is unknown before the launch. Memory that a kernel leaks stays allocated until the
+//! module is unloaded. On the CPU, kernels use the program's own allocator.
 //!
 //! ```
-//! use cuda_std::cpu::{Launch, launch};
-//! use cuda_std::mem;
+//! # extern crate alloc;
+//! use alloc::vec::Vec;
+//! use cuda_std::prelude::*;
 //!
-//! let config = Launch { dynamic_shared: 1000, ..Launch::new("sizes", [1, 1, 1], [1, 1, 1]) };
-//! launch(&config, &|| {
-//!     assert_eq!(mem::dynamic_smem_size(), 1000);
-//!     assert_eq!(mem::total_smem_size(), 1024);
-//! })?;
-//! # Ok::<(), cuda_std::cpu::Fault>(())
+//! #[kernel(dims(1))]
+//! pub fn sums(out: SliceMut<u32>) {
+//!     let i = thread::unique_1d();
+//!     let below: Vec<u32> = (0..i.index()).collect();
+//!     out.set(i, below.iter().sum());
+//! }
 //! ```
-
-/// Returns the size of a block's dynamic shared memory in bytes, as set by the launch.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::mem::dynamic_smem_size;
-///
-/// let config = Launch { dynamic_shared: 256, ..Launch::new("size", [1, 1, 1], [32, 1, 1]) };
-/// launch(&config, &|| assert_eq!(dynamic_smem_size(), 256))?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-#[inline(always)]
-#[must_use]
-pub fn dynamic_smem_size() -> u32 {
-    #[cfg(target_arch = "nvptx64")]
-    {
-        let bytes: u32;
-        // SAFETY: the instruction only reads a special register.
-        unsafe {
-            core::arch::asm!("mov.u32 {}, %dynamic_smem_size;", out(reg32) bytes,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-        bytes
-    }
-    #[cfg(not(target_arch = "nvptx64"))]
-    {
-        cuda_cpu::shared_dynamic().bytes as u32
-    }
-}
-
-/// Returns the size of a block's static and dynamic shared memory in bytes, rounded up to the GPU's
-/// allocation unit.
-///
-/// The CPU rounds up to 128 bytes. It counts a static array only after a thread of the block has
-/// reached the array's declaration.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::mem::total_smem_size;
-/// use cuda_std::shared_array;
-///
-/// let config = Launch { dynamic_shared: 256, ..Launch::new("size", [1, 1, 1], [1, 1, 1]) };
-/// launch(&config, &|| {
-///     let tile = shared_array![f32; 60];
-///     assert_eq!(tile.len(), 60);
-///     // 256 + 60 · 4 = 496 bytes, rounded up.
-///     assert_eq!(total_smem_size(), 512);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-#[inline(always)]
-#[must_use]
-pub fn total_smem_size() -> u32 {
-    #[cfg(target_arch = "nvptx64")]
-    {
-        let bytes: u32;
-        // SAFETY: the instruction only reads a special register.
-        unsafe {
-            core::arch::asm!("mov.u32 {}, %total_smem_size;", out(reg32) bytes,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-        bytes
-    }
-    #[cfg(not(target_arch = "nvptx64"))]
-    {
-        cuda_cpu::shared_bytes().next_multiple_of(128) as u32
-    }
-}
 
 #[cfg(all(target_arch = "nvptx64", feature = "alloc"))]
 pub use heap::{CUDAAllocator, GLOBAL_ALLOCATOR, free, malloc};

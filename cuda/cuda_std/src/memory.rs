@@ -5,9 +5,7 @@
 //! accesses.
 
 #[cfg(target_arch = "nvptx64")]
-use core::arch::asm;
-
-use bytemuck::Pod;
+use {bytemuck::Pod, core::arch::asm};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use cuda_cpu::{AccessKind as Access, Index};
@@ -47,6 +45,37 @@ pub(crate) fn check(
     }
     #[cfg(target_arch = "nvptx64")]
     let _ = (inside, access, what, range);
+}
+
+/// On the CPU, ends the launch with an out-of-bounds fault unless `index` is less than `len`.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn check_index(index: u32, len: u32, access: Access, what: &'static str) {
+    check(index < len, access, what, || [Index::Linear(index.into()), Index::Linear(len.into())]);
+}
+
+/// Reads memory that kernels can write.
+///
+/// # Safety
+/// `at` must be valid for reads, and no other thread may write there without a barrier in between.
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn read<T: Copy>(at: *const T) -> T {
+    note(at, Access::Load);
+    // SAFETY: the caller upholds this function's safety contract.
+    unsafe { *at }
+}
+
+/// Writes memory.
+///
+/// # Safety
+/// `at` must be valid for writes, and no other thread may access it without a barrier in between.
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn write<T: Copy>(at: *mut T, value: T) {
+    note(at, Access::Store);
+    // SAFETY: the caller upholds this function's safety contract.
+    unsafe { *at = value }
 }
 
 /// On the CPU, ends the launch with a misalignment fault unless `at` is aligned for `T`. Does
@@ -222,26 +251,10 @@ pub(crate) unsafe fn store_shared<T: Pod>(at: u64, value: T) {
     }
 }
 
-/// Loads memory that nothing writes during the launch.
-///
-/// # Safety
-/// - `at` must point to a `T` in host memory, aligned for `T`.
-/// - Nothing may write there during the launch.
 #[cfg(not(target_arch = "nvptx64"))]
-#[inline(always)]
-#[track_caller]
-pub(crate) unsafe fn load_read_only<T: Pod>(at: *const T) -> T {
-    note(at, Access::Load);
-    // SAFETY: the caller upholds this function's safety contract.
-    unsafe { *at }
-}
+pub(crate) use read as load_read_only;
 
 /// The size of an L2 cache line in bytes. A prefetch loads the line in which its element begins.
-///
-/// ```
-/// // A cache line holds 32 floats.
-/// assert_eq!(cuda_std::LINE_BYTES / size_of::<f32>(), 32);
-/// ```
 pub const LINE_BYTES: usize = 128;
 
 /// Prefetches the cache line that contains `at` into the L2 cache. Does nothing on the CPU.

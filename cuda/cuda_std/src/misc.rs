@@ -1,4 +1,4 @@
-//! Functions for the debugger and the profiler, and the clock.
+//! A function for the debugger, and the clock.
 //!
 //! ```
 //! use cuda_std::cpu::{Launch, launch};
@@ -6,26 +6,12 @@
 //!
 //! launch(&Launch::new("timed", [1, 1, 1], [1, 1, 1]), &|| {
 //!     let start = misc::clock();
-//!     misc::profiler_counter(0);
 //!     assert!(misc::clock() >= start);
 //! })?;
 //! # Ok::<(), cuda_std::cpu::Fault>(())
 //! ```
 
 /// Stops at this call if the kernel runs in a debugger. Does nothing on the CPU.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::{misc, thread};
-///
-/// launch(&Launch::new("debugged", [4, 1, 1], [32, 1, 1]), &|| {
-///     // Stop in one thread only.
-///     if thread::first() {
-///         misc::breakpoint();
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
 pub fn breakpoint() {
     #[cfg(target_arch = "nvptx64")]
@@ -36,62 +22,11 @@ pub fn breakpoint() {
     }
 }
 
-/// Adds one event to the profiler counter `counter` for the warp. Does nothing on the CPU.
-///
-/// ```
-/// use cuda_std::cpu::{FaultKind, Launch, launch};
-/// use cuda_std::misc::profiler_counter;
-///
-/// let config = Launch::new("counted", [1, 1, 1], [1, 1, 1]);
-/// launch(&config, &|| profiler_counter(7))?;
-/// let fault = launch(&config, &|| profiler_counter(8)).unwrap_err();
-/// assert!(matches!(fault.kind, FaultKind::Panic { .. }));
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
-/// # Panics
-/// Panics if `counter` is greater than 7.
-#[inline(always)]
-pub fn profiler_counter(counter: u32) {
-    assert!(counter <= 7, "a profiler counter must be in 0..=7");
-    #[cfg(target_arch = "nvptx64")]
-    {
-        // The instruction takes only a constant operand, so each counter needs its own instruction.
-        macro_rules! count {
-            ($($number:literal)+) => {
-                match counter {
-                    $(
-                        // SAFETY: the instruction only triggers a profiler event.
-                        $number => unsafe {
-                            core::arch::asm!(concat!("pmevent ", $number, ";"), options(nostack));
-                        },
-                    )+
-                    _ => {}
-                }
-            };
-        }
-        count!(0 1 2 3 4 5 6 7);
-    }
-}
-
 /// Returns the multiprocessor's clock cycles since an unspecified start, or nanoseconds on the CPU.
 ///
 /// The difference of two readings by one thread is the time between them, including any time in
 /// which the thread waited for other threads.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::misc::clock;
-///
-/// launch(&Launch::new("timed", [1, 1, 1], [1, 1, 1]), &|| {
-///     let start = clock();
-///     let sum: u64 = (0..1000).sum();
-///     assert!(clock() - start < 1_000_000_000, "{sum}");
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
-#[must_use]
 pub fn clock() -> u64 {
     #[cfg(target_arch = "nvptx64")]
     {

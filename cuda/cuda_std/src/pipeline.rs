@@ -59,22 +59,6 @@ use crate::{Shared, Slice, View};
 
 /// Combines the copies that the thread has started since the last call into a group. A group may be
 /// empty.
-///
-/// ```
-/// use cuda_std::{Shared, Slice, pipeline, thread};
-///
-/// /// Copies one element per thread, and waits for it.
-/// ///
-/// /// # Safety
-/// /// Both arrays must have an element for each thread of the block. No other thread may access
-/// /// the element in `to` without a barrier in between.
-/// unsafe fn copy(from: Slice<f32>, to: Shared<f32>) {
-///     let i = thread::rank();
-///     unsafe { from.memcpy_async::<4>(i, to, i) };
-///     pipeline::commit();
-///     pipeline::wait_prior::<0>();
-/// }
-/// ```
 #[inline(always)]
 pub fn commit() {
     #[cfg(target_feature = "compute_80")]
@@ -88,19 +72,6 @@ pub fn commit() {
 
 /// Waits until at most `N` of the thread's latest groups are in flight. The thread can then read
 /// the copies of all earlier groups. Other threads can read them after a barrier.
-///
-/// # Example
-/// The [module](self#example) keeps one group in flight.
-///
-/// ```
-/// use cuda_std::{pipeline, thread};
-///
-/// /// Waits until all threads of the block can read the copies of all threads.
-/// fn wait_for_all_copies() {
-///     pipeline::wait_prior::<0>();
-///     thread::sync_threads();
-/// }
-/// ```
 #[inline(always)]
 pub fn wait_prior<const N: usize>() {
     #[cfg(target_feature = "compute_80")]
@@ -116,9 +87,6 @@ impl<T: Pod> Slice<T> {
     /// Starts an asynchronous copy of `BYTES` bytes, 4, 8 or 16, from the elements from `i` on to
     /// the elements of `to` from `first` on; see [`pipeline`](crate::pipeline). A copy of 16 bytes
     /// bypasses the L1 cache.
-    ///
-    /// # Example
-    /// See [`pipeline`](crate::pipeline#example).
     ///
     /// # Safety
     /// - All elements must exist in both memories. The addresses of the first ones must be
@@ -139,19 +107,6 @@ impl<T: Pod> Slice<T> {
 
     /// Starts a copy like [`memcpy_async`](Self::memcpy_async), but copies only the first `count`
     /// elements and sets the others to zero.
-    ///
-    /// ```
-    /// use cuda_std::{Shared, Slice};
-    ///
-    /// /// Copies four elements from `i` on. Elements beyond the slice become zero.
-    /// ///
-    /// /// # Safety
-    /// /// `i` must be a multiple of 4, and `tile` have four elements that no other thread accesses.
-    /// unsafe fn fetch(values: Slice<f32>, i: u32, tile: Shared<f32>) {
-    ///     let count = values.len().saturating_sub(i).min(4);
-    ///     unsafe { values.memcpy_async_or_zero::<16>(i, count, tile, 0) };
-    /// }
-    /// ```
     ///
     /// # Safety
     /// The requirements are those of [`memcpy_async`](Self::memcpy_async), but only `count` elements
@@ -180,22 +135,6 @@ impl<T: Pod> View<T> {
     /// column `x` on to the elements of `to` from `first` on; see [`pipeline`](crate::pipeline). A
     /// copy of 16 bytes bypasses the L1 cache.
     ///
-    /// ```
-    /// use cuda_std::{Shared, View, pipeline, thread};
-    ///
-    /// /// Copies 32 rows of 128 elements, from column 0 of row `y` on, with 1024 threads.
-    /// ///
-    /// /// # Safety
-    /// /// The rows and `tile` must have these elements, and rows be aligned to 16 bytes. A barrier
-    /// /// must separate this call from accesses to `tile` by other threads.
-    /// unsafe fn fetch(image: View<f32>, y: u32, tile: Shared<f32>) {
-    ///     let t = thread::thread_idx_x();
-    ///     let (x, row) = (t % 32 * 4, t / 32);
-    ///     unsafe { image.memcpy_async::<16>(x, y + row, tile, row * 128 + x) };
-    ///     pipeline::commit();
-    /// }
-    /// ```
-    ///
     /// # Safety
     /// The requirements are those of [`Slice::memcpy_async`]. The source is aligned if rows are
     /// [aligned](View::is_aligned) to `BYTES` and column `x` is a multiple of the number of elements
@@ -219,21 +158,6 @@ impl<T: Pod> View<T> {
 
     /// Starts a copy like [`memcpy_async`](Self::memcpy_async), but copies only the first `count`
     /// elements and sets the others to zero.
-    ///
-    /// ```
-    /// use cuda_std::{Shared, View};
-    ///
-    /// /// Copies four elements of row `y` from column `x` on. Elements beyond the image become zero.
-    /// ///
-    /// /// # Safety
-    /// /// `x` must be a multiple of 4, rows be aligned to 16 bytes, and `tile` have four elements
-    /// /// that no other thread accesses.
-    /// unsafe fn fetch(image: View<f32>, x: u32, y: u32, tile: Shared<f32>) {
-    ///     let rest = image.width().saturating_sub(x).min(4);
-    ///     let count = if y < image.height() { rest } else { 0 };
-    ///     unsafe { image.memcpy_async_or_zero::<16>(x, y, count, tile, 0) };
-    /// }
-    /// ```
     ///
     /// # Safety
     /// The requirements are those of [`Slice::memcpy_async_or_zero`].

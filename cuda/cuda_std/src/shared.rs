@@ -6,8 +6,8 @@
 //! an address in the shared space, and an access is one instruction.
 //!
 //! [`Shared::add`] and statics with `#[address_space(shared)]` support kernels written for
-//! rust-cuda. They access elements through references. On the GPU, a reference is a generic
-//! address, which takes more registers than an address in the shared space.
+//! rust-cuda. The race detector does not see their accesses. On the GPU, they use generic addresses,
+//! which take more registers than addresses in the shared space.
 //!
 //! ```
 //! use cuda_std::prelude::*;
@@ -35,7 +35,6 @@
 //! # Ok::<(), cust::typed::DeviceError>(())
 //! ```
 
-mod place;
 mod statics;
 
 use core::marker::PhantomData;
@@ -44,36 +43,10 @@ use bytemuck::Pod;
 
 use crate::memory::{self, Access, Index};
 
-pub use place::SharedPlace;
 #[doc(hidden)]
-pub use statics::{Row, Rows, Scalar, SharedStatic, SharedVariable};
+pub use statics::{SharedStatic, SharedVariable};
 
 /// An array in the block's shared memory. Its contents are undefined until written.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::{shared_array, thread};
-///
-/// launch(&Launch::new("count", [1, 1, 1], [64, 1, 1]), &|| {
-///     let counts = shared_array![u32; 4];
-///     let i = thread::rank();
-///     // SAFETY: the indices are less than 4, and barriers separate the accesses.
-///     unsafe {
-///         if i < counts.len() {
-///             counts.store(i, 0);
-///         }
-///         thread::sync_threads();
-///         counts.atomic_add(i % 4, 1);
-///         thread::sync_threads();
-///         assert_eq!(counts.load(i % 4), 16);
-///         assert_eq!(counts.tail(2).len(), 2);
-///         // As in rust-cuda, the array can be used like a pointer.
-///         assert_eq!(*counts.add(3), 16);
-///         assert!(counts.as_mut_ptr().is_aligned());
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[derive(Debug)]
 pub struct Shared<T> {
     #[cfg(target_arch = "nvptx64")]
@@ -87,14 +60,7 @@ pub struct Shared<T> {
     element: PhantomData<*mut T>,
 }
 
-impl<T> Clone for Shared<T> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Shared<T> {}
+copy!([T] Shared<T>);
 
 impl<T> Shared<T> {
     /// Creates an array at `base` in the shared space. `shared_array!` calls this.
@@ -105,7 +71,6 @@ impl<T> Shared<T> {
     #[doc(hidden)]
     #[cfg(target_arch = "nvptx64")]
     #[inline(always)]
-    #[must_use]
     pub unsafe fn from_address(base: u64, len: u32) -> Self {
         Self { base, len, element: PhantomData }
     }
@@ -113,7 +78,6 @@ impl<T> Shared<T> {
     /// Returns the block's array that was declared as `name`. `shared_array!` calls this.
     #[doc(hidden)]
     #[cfg(not(target_arch = "nvptx64"))]
-    #[must_use]
     pub fn declared(name: &'static str, len: u32) -> Self {
         // `name` starts with a module path that depends on where the array is used. The array's
         // identity must not depend on this path.
@@ -124,7 +88,6 @@ impl<T> Shared<T> {
 
     /// Returns the number of elements.
     #[inline(always)]
-    #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "no kernel needs it")]
     pub fn len(&self) -> u32 {
         self.len
@@ -137,7 +100,6 @@ impl<T> Shared<T> {
     /// `first` must be at most `len`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn tail(&self, first: u32) -> Self {
         memory::check(first <= self.len, Access::Load, "Shared", || {
             [Index::Linear(first.into()), Index::Linear(self.len.into())]
@@ -157,17 +119,7 @@ impl<T> Shared<T> {
     ///
     /// `BYTES` must be a power of two and at least the size of `T`, and the size of `T` must be its
     /// alignment, so that an element starts at this address. Otherwise, the call does not compile.
-    ///
-    /// ```
-    /// use cuda_std::prelude::*;
-    ///
-    /// #[kernel(dims(1))]
-    /// pub fn kernel() {
-    ///     let array = shared::dynamic_shared_mem::<f32>().aligned::<1024>();
-    /// }
-    /// ```
     #[inline(always)]
-    #[must_use]
     pub fn aligned<const BYTES: u32>(self) -> Self {
         const {
             assert!(BYTES.is_power_of_two() && BYTES as usize >= size_of::<T>());
@@ -185,9 +137,7 @@ impl<T> Shared<T> {
     #[inline(always)]
     #[track_caller]
     fn check(&self, i: u32, access: Access) {
-        memory::check(i < self.len, access, "Shared", || {
-            [Index::Linear(i.into()), Index::Linear(self.len.into())]
-        });
+        memory::check_index(i, self.len, access, "Shared");
     }
 
     /// Reports an access to element `i` to the race detector.
@@ -210,26 +160,21 @@ impl<T> Shared<T> {
         self.address(i)
     }
 
-    /// Returns a value that dereferences to element `i`. Use the value like the result of
-    /// `pointer::add`: `*tile.add(i) = 1.0`.
+    /// Returns the address of element `i`, like `pointer::add`: `*tile.add(i) = 1.0`. The race detector
+    /// does not check accesses through this pointer.
     ///
     /// # Safety
-    /// - `i` must be less than `len`.
-    /// - No other thread may write the element, or read it if this thread writes it, without a
-    ///   barrier in between.
+    /// `i` must be less than `len`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
-    pub unsafe fn add(self, i: usize) -> SharedPlace<T> {
-        let at = u32::try_from(i).unwrap_or(u32::MAX);
-        self.check(at, Access::Load);
-        SharedPlace::new(self, at)
+    pub unsafe fn add(self, i: usize) -> *mut T {
+        self.check(u32::try_from(i).unwrap_or(u32::MAX), Access::Load);
+        self.as_mut_ptr().wrapping_add(i)
     }
 
     /// Returns the first element's address, for code that takes a raw pointer. The race detector
     /// does not check accesses through this pointer.
     #[inline(always)]
-    #[must_use]
     pub fn as_mut_ptr(self) -> *mut T {
         #[cfg(not(target_arch = "nvptx64"))]
         cuda_cpu::shared_untracked(self.address(0).addr());
@@ -268,14 +213,6 @@ impl<T> Shared<T> {
         cuda_cpu::shared_access(&self.region, offset, [bytes, bytes], Access::Load);
     }
 
-    /// Returns the same memory as 16-bit integers. `T` must have 16 bits.
-    #[cfg(not(target_arch = "nvptx64"))]
-    pub(crate) fn as_bits(self) -> Shared<u16> {
-        const { assert!(size_of::<T>() == 2) };
-        let Self { region, first, len, .. } = self;
-        Shared { region, first, len, element: PhantomData }
-    }
-
     /// Returns all elements of the region that contains the array.
     #[cfg(not(target_arch = "nvptx64"))]
     pub(crate) fn whole(self) -> Self {
@@ -287,12 +224,7 @@ impl<T> Shared<T> {
     fn address(self, i: u32) -> *mut T {
         #[cfg(target_arch = "nvptx64")]
         {
-            let base: u64;
-            // SAFETY: the instruction only computes an address.
-            unsafe {
-                core::arch::asm!("cvta.shared.u64 {}, {};", out(reg64) base, in(reg64) self.base,
-                    options(pure, nomem, nostack, preserves_flags));
-            }
+            let base = ptx!("cvta.shared.u64 {}, {};" => reg64 u64, reg64 self.base);
             (base as *mut T).wrapping_add(i as usize)
         }
         #[cfg(not(target_arch = "nvptx64"))]
@@ -310,7 +242,6 @@ impl<T: Pod> Shared<T> {
     /// - No other thread may write the element without a barrier in between.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the caller guarantees that the element exists, and `base` is aligned for it.
@@ -351,7 +282,6 @@ impl<T: Pod> Shared<T> {
 /// function its own array.
 #[doc(hidden)]
 #[cfg(target_arch = "nvptx64")]
-#[must_use]
 pub const fn type_tag<T>() -> u32 {
     let name = core::any::type_name::<T>().as_bytes();
     // The FNV-1a hash.
@@ -395,40 +325,13 @@ impl Shared<u32> {
 /// Bytes at the end that do not make a whole element are not part of the array.
 ///
 /// Every call returns the same memory, aligned to 16 bytes.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::shared::dynamic_shared_mem;
-/// use cuda_std::thread;
-///
-/// let config = Launch { dynamic_shared: 64 * 4, ..Launch::new("turn", [1, 1, 1], [64, 1, 1]) };
-/// launch(&config, &|| {
-///     let tile = dynamic_shared_mem::<f32>();
-///     assert_eq!(tile.len(), 64);
-///     let i = thread::rank();
-///     // SAFETY: the indices are less than 64, and the barrier separates the accesses.
-///     unsafe {
-///         tile.store(i, i as f32);
-///         thread::sync_threads();
-///         assert_eq!(tile.load(63 - i), (63 - i) as f32);
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
-#[must_use]
 pub fn dynamic_shared_mem<T: Pod>() -> Shared<T> {
     const { assert!(align_of::<T>() <= 16) };
     #[cfg(target_arch = "nvptx64")]
     {
-        let (base, bytes): (u64, u32);
-        // SAFETY: the instructions only read an address and a special register.
-        unsafe {
-            core::arch::asm!("mov.u64 {}, cuda_std_dynamic_shared;", out(reg64) base,
-                options(pure, nomem, nostack, preserves_flags));
-            core::arch::asm!("mov.u32 {}, %dynamic_smem_size;", out(reg32) bytes,
-                options(pure, nomem, nostack, preserves_flags));
-        }
+        let base = ptx!("mov.u64 {}, cuda_std_dynamic_shared;" => reg64 u64);
+        let bytes = ptx!("mov.u32 {}, %dynamic_smem_size;" => reg32 u32);
         Shared { base, len: bytes / size_of::<T>() as u32, element: PhantomData }
     }
     #[cfg(not(target_arch = "nvptx64"))]

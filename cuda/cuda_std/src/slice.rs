@@ -26,35 +26,6 @@ use crate::stamp::Stamp;
 use crate::{SliceIndex, Unique1d};
 
 /// A slice of elements that a kernel reads.
-///
-/// ```
-/// use cuda_std::prelude::*;
-/// use cust::typed::{Buffer, Device, LaunchConfig};
-///
-/// /// Averages each element and its successor.
-/// #[kernel(dims(1))]
-/// pub fn smooth(input: Slice<f32>, out: SliceMut<f32>) {
-///     let at = thread::unique_1d();
-///     let i = at.index();
-///     if i + 1 < input.len() {
-///         input.prefetch(i + 256);
-///         // SAFETY: `i` and `i + 1` are less than the length.
-///         let (own, next) = unsafe { (input.load(i), input.tail(i).load(1)) };
-///         out.set(at, (own + next) / 2.0);
-///     } else if let Some(last) = input.get(at) {
-///         out.set(at, last);
-///     }
-/// }
-///
-/// let device = Device::cpu();
-/// let stream = device.stream()?;
-/// let input = Buffer::from_slice(&stream, &[1.0, 2.0, 4.0])?;
-/// let mut out = Buffer::new(&device, 3)?;
-/// let smooth = Smooth { input: input.view(), out: out.view_mut() };
-/// stream.launch(&LaunchConfig::for_1d(3, 256), &smooth)?;
-/// assert_eq!(out.download(&stream)?, [1.5, 3.0, 4.0]);
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 #[derive(Debug)]
 pub struct Slice<T> {
     pub(crate) data: *const T,
@@ -63,40 +34,6 @@ pub struct Slice<T> {
 }
 
 /// A slice of elements that a kernel writes and may read back.
-///
-/// ```
-/// use cuda_std::prelude::*;
-/// use cust::typed::{Buffer, Device, LaunchConfig};
-///
-/// /// Doubles each element and counts those that are greater than `limit`.
-/// #[kernel(dims(1))]
-/// pub fn double(limit: u32, data: SliceMut<u32>, count: SliceMut<u32>) {
-///     let at = thread::unique_1d();
-///     // `get` and `set` take only the thread's own index, so they are safe.
-///     if let Some(value) = data.get(at) {
-///         data.set(at, 2 * value);
-///     }
-///     // SAFETY: the indices are in bounds, no other thread accesses the element, and all accesses
-///     // to `count` are atomic.
-///     unsafe {
-///         let i = at.index();
-///         if i < data.len() && data.load(i) > limit {
-///             data.store(i, limit);
-///             atomic::AtomicAdd::atomic_add(count.atomic(0), 1);
-///         }
-///     }
-/// }
-///
-/// let device = Device::cpu();
-/// let stream = device.stream()?;
-/// let mut data = Buffer::from_slice(&stream, &[1, 5, 9])?;
-/// let mut count = Buffer::new(&device, 1)?;
-/// let double = Double { limit: 9, data: data.view_mut(), count: count.view_mut() };
-/// stream.launch(&LaunchConfig::for_1d(3, 256), &double)?;
-/// assert_eq!(data.download(&stream)?, [2, 9, 9]);
-/// assert_eq!(count.download(&stream)?, [2]);
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 #[derive(Debug)]
 pub struct SliceMut<T> {
     pub(crate) data: *mut T,
@@ -109,14 +46,7 @@ pub struct SliceMut<T> {
 /// description.
 macro_rules! slice {
     ($slice:ident, $pointer:ty, $device:ident, $borrow:ident, $host:literal) => {
-        impl<T> Clone for $slice<T> {
-            #[inline(always)]
-            fn clone(&self) -> Self {
-                *self
-            }
-        }
-
-        impl<T> Copy for $slice<T> {}
+        copy!([T] $slice<T>);
 
         // SAFETY: a slice is a pointer to plain data. The requirements of `load` and `store`
         // prevent races on elements.
@@ -127,7 +57,6 @@ macro_rules! slice {
         impl<T: Pod> $slice<T> {
             /// Returns the number of elements.
             #[inline(always)]
-            #[must_use]
             #[expect(clippy::len_without_is_empty, reason = "no kernel needs it")]
             pub fn len(&self) -> u32 {
                 self.len
@@ -140,9 +69,7 @@ macro_rules! slice {
             #[inline(always)]
             #[track_caller]
             pub(crate) unsafe fn at(&self, i: u32, access: Access) -> $pointer {
-                memory::check(i < self.len, access, stringify!($slice), || {
-                    [Index::Linear(i.into()), Index::Linear(self.len.into())]
-                });
+                memory::check_index(i, self.len, access, stringify!($slice));
                 // SAFETY: the caller guarantees that `i` is less than `len`, so the element lies
                 // within the slice's memory.
                 unsafe { self.data.add(i as usize) }
@@ -151,7 +78,6 @@ macro_rules! slice {
             /// Returns whether the address of the first element is a multiple of `bytes`, a power of
             /// two.
             #[inline(always)]
-            #[must_use]
             pub fn is_aligned(&self, bytes: u32) -> bool {
                 self.data.addr() as u32 & (bytes - 1) == 0
             }
@@ -189,22 +115,6 @@ macro_rules! slice {
         }
 
         #[doc = concat!("The host's handle for a [`", stringify!($slice), "`]: ", $host, " on a device.")]
-        ///
-        /// ```
-        #[doc = concat!("use cuda_std::", stringify!($device), ";")]
-        /// use cuda_std::launch::Place;
-        ///
-        /// let mut values = [1.0, 2.0, 3.0];
-        /// // SAFETY: the values are host memory that only the handle accesses.
-        #[doc = concat!("let slice = unsafe { ",stringify!($device), "::new(Place::Cpu, values.as_mut_ptr(), 3) };")]
-        /// assert_eq!(slice.place(), Place::Cpu);
-        /// assert_eq!(slice.as_device_ptr().as_ptr(), values.as_ptr());
-        ///
-        /// // SAFETY: the values are host memory that only the new handle accesses from here on.
-        /// let slice = unsafe {
-        #[doc = concat!("    ", stringify!($device), "::from_raw_parts(Place::Cpu, values.as_mut_ptr(), values.len())")]
-        /// };
-        /// ```
         #[cfg(not(target_arch = "nvptx64"))]
         #[derive(Debug)]
         pub struct $device<'a, T> {
@@ -225,20 +135,17 @@ macro_rules! slice {
             /// - `data` must be aligned for `T`.
             /// - As long as the elements must be valid, nothing else may write them. If the handle
             ///   is writable, nothing else may access them at all.
-            #[must_use]
             pub unsafe fn new(place: crate::launch::Place, data: $pointer, len: u32) -> Self {
                 // SAFETY: the caller upholds this function's safety contract.
                 unsafe { Self::from_raw_parts(place, data, len as usize) }
             }
 
             /// Creates a handle like [`new`](Self::new), for any number of elements.
-            ///
             #[doc = concat!("A kernel that takes a [`", stringify!($slice), "`] gets the first 2³² − 1 elements.")]
             /// A kernel that takes a Rust slice gets all of them.
             ///
             /// # Safety
             /// The requirements are those of [`new`](Self::new).
-            #[must_use]
             pub unsafe fn from_raw_parts(
                 place: crate::launch::Place,
                 data: $pointer,
@@ -251,19 +158,18 @@ macro_rules! slice {
             }
 
             /// Returns the device that holds the elements.
-            #[must_use]
             pub fn place(&self) -> crate::launch::Place {
                 self.place
             }
 
             /// Returns the address of the first element, for a kernel that takes a raw pointer.
-            #[must_use]
             pub fn as_device_ptr(&self) -> crate::launch::DevicePointer<T> {
                 crate::launch::DevicePointer::from(self.slice.data)
             }
 
             /// Appends the pointer and the full length to the parameters.
             pub(crate) fn push_whole<'a>(&'a self, params: &mut crate::launch::Params<'a>) {
+                params.refer_to(self.place);
                 params.push(&self.slice.data);
                 params.push(&self.len);
             }
@@ -276,7 +182,6 @@ macro_rules! slice {
             ///
             /// Returns `None` if the memory is not a whole number of `W`, or if its address is not
             /// aligned for `W`.
-            #[must_use]
             pub fn cast<W: Pod>(self) -> Option<$device<'a, W>> {
                 let (data, bytes) = (self.slice.data.cast::<W>(), self.len * size_of::<T>());
                 if !data.is_aligned() || bytes.checked_rem(size_of::<W>()) != Some(0) {
@@ -304,14 +209,7 @@ slice!(Slice, *const T, DeviceSlice, SharedBorrow, "read-only elements");
 slice!(SliceMut, *mut T, DeviceSliceMut, ExclusiveBorrow, "writable elements");
 
 #[cfg(not(target_arch = "nvptx64"))]
-impl<T> Clone for DeviceSlice<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
-impl<T> Copy for DeviceSlice<'_, T> {}
+copy!([T] DeviceSlice<'_, T>);
 
 impl<T: Pod> Slice<T> {
     /// Returns the address that element `i` has or would have.
@@ -323,7 +221,6 @@ impl<T: Pod> Slice<T> {
     /// Reads the element at `at`, if it exists.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub fn get(&self, at: impl SliceIndex) -> Option<T> {
         let i = at.index();
         self.stamp.check("Slice");
@@ -341,7 +238,6 @@ impl<T: Pod> Slice<T> {
     /// `i` must be less than `len`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
         // SAFETY: the caller guarantees that the element exists. Nothing writes a `Slice`'s memory
         // during a launch.
@@ -351,32 +247,11 @@ impl<T: Pod> Slice<T> {
     /// Reads adjacent elements, starting at `i`, as one `W`, with one instruction if `W` has at most
     /// 16 bytes and is aligned to its size.
     ///
-    /// ```
-    /// # use cuda_std::prelude::*;
-    /// # use cust::typed::{Buffer, Device, LaunchConfig};
-    /// #[kernel(dims(1))]
-    /// pub fn copy_pairs(input: Slice<u32>, out: SliceMut<u32>) {
-    ///     let i = 2 * thread::index_1d();
-    ///     if i + 2 <= input.len().min(out.len()) && input.is_aligned(8) && out.is_aligned(8) {
-    ///         // SAFETY: both elements exist and are aligned. Only this thread writes them.
-    ///         unsafe { out.store_wide(i, input.load_wide::<u64>(i)) };
-    ///     }
-    /// }
-    /// # let stream = Device::cpu().stream()?;
-    /// let input = Buffer::from_slice(&stream, &[1, 2, 3, 4])?;
-    /// let mut pairs = Buffer::<u64>::new(stream.device(), 2)?;
-    /// let out = pairs.view_mut().cast().expect("four elements");
-    /// stream.launch(&LaunchConfig::for_1d(2, 32), &CopyPairs { input: input.view(), out })?;
-    /// assert_eq!(pairs.download(&stream)?, [1 | 2 << 32, 3 | 4 << 32]);
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
-    ///
     /// # Safety
     /// All these elements must exist, and the address of element `i` must be aligned for `W`; see
     /// [`is_aligned`](Self::is_aligned).
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load_wide<W: Pod>(&self, i: u32) -> W {
         // SAFETY: the caller guarantees that the elements exist and are aligned. Nothing writes a
         // `Slice`'s memory during a launch.
@@ -389,7 +264,6 @@ impl<T: Pod> Slice<T> {
     /// `first` must be at most `len`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn tail(&self, first: u32) -> Self {
         memory::check(first <= self.len, Access::Load, "Slice", || {
             [Index::Linear(first.into()), Index::Linear(self.len.into())]
@@ -415,7 +289,6 @@ impl<T: Pod> SliceMut<T> {
     /// Reads the element at the thread's own index `at`, if it exists.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub fn get(&self, at: Unique1d) -> Option<T> {
         let i = at.access();
         self.stamp.check("SliceMut");
@@ -450,14 +323,9 @@ impl<T: Pod> SliceMut<T> {
     /// - No other thread may write the element without a barrier in between.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn load(&self, i: u32) -> T {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let at = self.at(i, Access::Load);
-            memory::note(at, Access::Load);
-            *at
-        }
+        unsafe { memory::read(self.at(i, Access::Load)) }
     }
 
     /// Writes element `i`.
@@ -469,11 +337,7 @@ impl<T: Pod> SliceMut<T> {
     #[track_caller]
     pub unsafe fn store(&self, i: u32, value: T) {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let at = self.at(i, Access::Store);
-            memory::note(at, Access::Store);
-            *at = value;
-        }
+        unsafe { memory::write(self.at(i, Access::Store), value) }
     }
 
     /// Writes adjacent elements, starting at `i`, as one `W`; see [`Slice::load_wide`].
@@ -486,11 +350,7 @@ impl<T: Pod> SliceMut<T> {
     #[track_caller]
     pub unsafe fn store_wide<W: Pod>(&self, i: u32, value: W) {
         // SAFETY: the caller upholds this function's safety contract.
-        unsafe {
-            let at = self.at_wide::<W>(i, Access::Store).cast::<W>();
-            memory::note(at, Access::Store);
-            *at = value;
-        }
+        unsafe { memory::write(self.at_wide::<W>(i, Access::Store).cast::<W>(), value) }
     }
 
     /// Returns the address of element `i` for an atomic operation; see [`atomic`](crate::atomic).
@@ -499,7 +359,6 @@ impl<T: Pod> SliceMut<T> {
     /// `i` must be less than `len`.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub unsafe fn atomic(&self, i: u32) -> *mut T {
         // SAFETY: the caller upholds this function's safety contract.
         unsafe { self.at(i, Access::Atomic) }

@@ -61,13 +61,6 @@ use half::bf16;
 use crate::Shared;
 
 /// Two adjacent 16-bit elements of a matrix in one register.
-///
-/// ```
-/// use cuda_std::{bf16, tensor::Pair};
-///
-/// let pair = Pair::new([bf16::ONE, bf16::ZERO]);
-/// assert_eq!(pair.get(), [bf16::ONE, bf16::ZERO]);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Pair<T> {
@@ -78,7 +71,6 @@ pub struct Pair<T> {
 impl<T: Pod> Pair<T> {
     /// Packs two elements.
     #[inline(always)]
-    #[must_use]
     pub fn new(elements: [T; 2]) -> Self {
         const { assert!(size_of::<T>() == 2, "an element must have 16 bits") };
         Self::from_bits(bytemuck::cast(elements))
@@ -86,7 +78,6 @@ impl<T: Pod> Pair<T> {
 
     /// Returns the two elements.
     #[inline(always)]
-    #[must_use]
     pub fn get(self) -> [T; 2] {
         const { assert!(size_of::<T>() == 2, "an element must have 16 bits") };
         bytemuck::cast(self.bits)
@@ -100,57 +91,18 @@ impl<T> Pair<T> {
     }
 }
 
-/// A number that tensor cores multiply: [`bf16`].
-///
-/// The intrinsic for `f16` takes vectors of two halves, which rustc does not pass to functions on
-/// this target.
-///
-/// ```
-/// use cuda_std::tensor::{self, Pair, TensorElement};
-///
-/// /// Returns the lane's elements of a product, for any type that tensor cores multiply.
-/// ///
-/// /// # Safety
-/// /// All lanes of the warp must make the same call.
-/// unsafe fn product<T: TensorElement>(a: [Pair<T>; 4], b: [Pair<T>; 2]) -> [f32; 4] {
-///     unsafe { tensor::mma_m16n8k16(a, b, [0.0; 4]) }
-/// }
-/// ```
-pub trait TensorElement: Pod + sealed::Multiply {}
-impl TensorElement for bf16 {}
-
 /// Returns `a · b + c`, where `a` has 16×16, `b` has 16×8, and `c` has 16×8 elements; see
-/// [layout](self#layout). The GPU must be `sm_80` or later.
+/// [layout](self#layout). The GPU must be `sm_80` or later. The intrinsic for `f16` takes vectors of
+/// two halves, which rustc does not pass to functions on this target.
 ///
 /// Products are exact. The order and the rounding of the sums are those of the hardware, so a GPU
 /// and the CPU may differ in the last bits. The CPU rounds once.
-///
-/// # Example
-/// The [module](self#example) has a whole kernel.
-///
-/// ```
-/// use cuda_std::bf16;
-/// use cuda_std::tensor::{self, Pair};
-///
-/// /// Adds a product to the sums of the warp.
-/// ///
-/// /// # Safety
-/// /// All lanes of the warp must make the same call.
-/// unsafe fn accumulate(a: [Pair<bf16>; 4], b: [Pair<bf16>; 2], sums: &mut [f32; 4]) {
-///     *sums = unsafe { tensor::mma_m16n8k16(a, b, *sums) };
-/// }
-/// ```
 ///
 /// # Safety
 /// All lanes of the warp must make the same call.
 #[inline(always)]
 #[track_caller]
-#[must_use]
-pub unsafe fn mma_m16n8k16<T: TensorElement>(
-    a: [Pair<T>; 4],
-    b: [Pair<T>; 2],
-    c: [f32; 4],
-) -> [f32; 4] {
+pub unsafe fn mma_m16n8k16(a: [Pair<bf16>; 4], b: [Pair<bf16>; 2], c: [f32; 4]) -> [f32; 4] {
     const {
         let has_it = cfg!(any(target_feature = "compute_80", not(target_arch = "nvptx64")));
         assert!(
@@ -158,8 +110,12 @@ pub unsafe fn mma_m16n8k16<T: TensorElement>(
             "tensor cores for this shape need sm_80: select it with `CudaBuilder::arch`"
         );
     }
+    let (a, b) = (a.map(|pair| pair.bits), b.map(|pair| pair.bits));
+    #[cfg(target_arch = "nvptx64")]
     // SAFETY: the caller upholds this function's safety contract.
-    unsafe { T::multiply(a.map(|pair| pair.bits), b.map(|pair| pair.bits), c) }
+    return unsafe { gpu::multiply(a, b, c) };
+    #[cfg(not(target_arch = "nvptx64"))]
+    cpu::multiply(a, b, c)
 }
 
 /// Loads `N` 8×8 matrices of 16-bit elements from shared memory, `N` being 1, 2 or 4.
@@ -169,24 +125,6 @@ pub unsafe fn mma_m16n8k16<T: TensorElement>(
 /// [`Pair`] per matrix, in the [layout](self#layout) of an 8×8 matrix. The GPU must be `sm_75` or
 /// later.
 ///
-/// # Example
-/// The [module](self#example) has a whole kernel.
-///
-/// ```
-/// use cuda_std::tensor::{self, Pair};
-/// use cuda_std::{Shared, bf16, warp};
-///
-/// /// Loads a 16×16 matrix that is stored by rows, as matrix A of a product.
-/// ///
-/// /// # Safety
-/// /// All lanes of the warp must make the same call. `tile` must have 256 elements, be aligned to
-/// /// 16 bytes, and not be written without a barrier in between.
-/// unsafe fn load_a(tile: Shared<bf16>) -> [Pair<bf16>; 4] {
-///     let lane = warp::lane_id();
-///     unsafe { tensor::load_matrices(tile, lane % 16 * 16 + lane / 16 * 8) }
-/// }
-/// ```
-///
 /// # Safety
 /// - All lanes of the warp must make the same call, each with the same array or a part of it.
 /// - Each `first` that is used must be at most `len - 8`, and the address of its element must be a
@@ -194,18 +132,9 @@ pub unsafe fn mma_m16n8k16<T: TensorElement>(
 /// - A barrier must separate this call from writes to the rows by other threads.
 #[inline(always)]
 #[track_caller]
-#[must_use]
 pub unsafe fn load_matrices<const N: usize, T: Pod>(array: Shared<T>, first: u32) -> [Pair<T>; N] {
-    const { assert!(size_of::<T>() == 2, "an element must have 16 bits") };
-    const { assert!(N == 1 || N == 2 || N == 4, "1, 2 or 4 matrices can be loaded") };
-    #[cfg(target_arch = "nvptx64")]
     // SAFETY: the caller upholds this function's safety contract.
-    return unsafe { gpu::load::<N, false>(array.shared_address(first)) }.map(Pair::from_bits);
-    #[cfg(not(target_arch = "nvptx64"))]
-    // SAFETY: the reason is the same.
-    unsafe {
-        cpu::load(array, first, |lane| [(lane / 4, lane % 4 * 2), (lane / 4, lane % 4 * 2 + 1)])
-    }
+    unsafe { load::<N, T, false>(array, first) }
 }
 
 /// Loads like [`load_matrices`] and transposes each matrix: lane `i` receives rows `2(i % 4)` and
@@ -213,29 +142,25 @@ pub unsafe fn load_matrices<const N: usize, T: Pod>(array: Shared<T>, first: u32
 ///
 /// This is the layout of matrix B of a product, if B is stored by rows.
 ///
-/// # Example
-/// The [module](self#example) has a whole kernel.
-///
-/// ```
-/// use cuda_std::tensor::{self, Pair};
-/// use cuda_std::{Shared, bf16, warp};
-///
-/// /// Loads a 16×8 matrix that is stored by rows, as matrix B of a product.
-/// ///
-/// /// # Safety
-/// /// All lanes of the warp must make the same call. `tile` must have 128 elements, be aligned to
-/// /// 16 bytes, and not be written without a barrier in between.
-/// unsafe fn load_b(tile: Shared<bf16>) -> [Pair<bf16>; 2] {
-///     unsafe { tensor::load_matrices_transposed(tile, warp::lane_id() % 16 * 8) }
-/// }
-/// ```
+/// # Safety
+/// The requirements are those of [`load_matrices`].
+#[inline(always)]
+#[track_caller]
+pub unsafe fn load_matrices_transposed<const N: usize, T: Pod>(
+    array: Shared<T>,
+    first: u32,
+) -> [Pair<T>; N] {
+    // SAFETY: the caller upholds this function's safety contract.
+    unsafe { load::<N, T, true>(array, first) }
+}
+
+/// Loads matrices, transposed or not.
 ///
 /// # Safety
 /// The requirements are those of [`load_matrices`].
 #[inline(always)]
 #[track_caller]
-#[must_use]
-pub unsafe fn load_matrices_transposed<const N: usize, T: Pod>(
+unsafe fn load<const N: usize, T: Pod, const TRANSPOSED: bool>(
     array: Shared<T>,
     first: u32,
 ) -> [Pair<T>; N] {
@@ -243,67 +168,16 @@ pub unsafe fn load_matrices_transposed<const N: usize, T: Pod>(
     const { assert!(N == 1 || N == 2 || N == 4, "1, 2 or 4 matrices can be loaded") };
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the caller upholds this function's safety contract.
-    return unsafe { gpu::load::<N, true>(array.shared_address(first)) }.map(Pair::from_bits);
+    return unsafe { gpu::load::<N, TRANSPOSED>(array.shared_address(first)) }.map(Pair::from_bits);
     #[cfg(not(target_arch = "nvptx64"))]
     // SAFETY: the reason is the same.
     unsafe {
-        cpu::load(array, first, |lane| [(lane % 4 * 2, lane / 4), (lane % 4 * 2 + 1, lane / 4)])
+        cpu::load(array, first, |lane| {
+            let (row, column) = (lane / 4, lane % 4 * 2);
+            let elements = [(row, column), (row, column + 1)];
+            if TRANSPOSED { elements.map(|(row, column)| (column, row)) } else { elements }
+        })
     }
-}
-
-mod sealed {
-    use super::bf16;
-
-    pub trait Multiply: Sized {
-        /// Multiplies matrices whose elements have this type; see
-        /// [`mma_m16n8k16`](super::mma_m16n8k16).
-        ///
-        /// # Safety
-        /// The requirements are those of [`mma_m16n8k16`](super::mma_m16n8k16).
-        unsafe fn multiply(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
-
-        /// Starts to add a product of matrices at addresses in the shared space; see
-        /// [`Product::add`](super::warpgroup::Product::add).
-        ///
-        /// # Safety
-        /// The requirements are those of [`Product::add`](super::warpgroup::Product::add). Until
-        /// the product has been waited for, nothing may access `sums`.
-        #[cfg(target_arch = "nvptx64")]
-        unsafe fn multiply_panels(sums: &mut [f32; 128], a: u64, b: u64);
-
-        /// Returns the number with these bits.
-        #[cfg(not(target_arch = "nvptx64"))]
-        fn widen(bits: u16) -> f32;
-    }
-
-    macro_rules! multiply {
-        ($type:ty, $gpu:ident, $panels:ident) => {
-            impl Multiply for $type {
-                #[inline(always)]
-                #[track_caller]
-                unsafe fn multiply(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
-                    #[cfg(target_arch = "nvptx64")]
-                    // SAFETY: the caller upholds this function's safety contract.
-                    return unsafe { super::gpu::$gpu(a, b, c) };
-                    #[cfg(not(target_arch = "nvptx64"))]
-                    super::cpu::multiply(a, b, c, Self::widen)
-                }
-
-                #[cfg(target_arch = "nvptx64")]
-                #[inline(always)]
-                unsafe fn multiply_panels(sums: &mut [f32; 128], a: u64, b: u64) {
-                    // SAFETY: the caller upholds this function's safety contract.
-                    unsafe { super::warpgroup::gpu::$panels(sums, a, b) };
-                }
-
-                #[cfg(not(target_arch = "nvptx64"))]
-                fn widen(bits: u16) -> f32 {
-                    Self::from_bits(bits).to_f32()
-                }
-            }
-        };
-    }
-    multiply!(bf16, multiply_bf16, multiply_bf16);
 }
 
 #[cfg(target_arch = "nvptx64")]

@@ -6,14 +6,6 @@ use glam::{Vec2, Vec4};
 
 /// An element of an image that a texture can read.
 ///
-/// ```
-/// use cuda_std::Texel;
-/// use cuda_std::cpu::texture::{Channel, Format};
-///
-/// assert_eq!(<[u8; 4]>::format(), Format { channel: Channel::U8, channels: 4 });
-/// assert_eq!(f32::format(), Format { channel: Channel::F32, channels: 1 });
-/// ```
-///
 /// # Safety
 /// The element must consist of 1, 2 or 4 channels of type `CHANNEL` and nothing else.
 pub unsafe trait Texel: Pod {
@@ -21,7 +13,6 @@ pub unsafe trait Texel: Pod {
     const CHANNEL: Channel;
 
     /// Returns the texture format of the element.
-    #[must_use]
     fn format() -> Format {
         let channels = size_of::<Self>() as u32 / Self::CHANNEL.bytes();
         Format { channel: Self::CHANNEL, channels }

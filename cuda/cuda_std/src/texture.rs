@@ -12,26 +12,6 @@ use crate::KernelArg;
 use crate::stamp::Stamp;
 
 /// A type that a texture read can return.
-///
-/// ```
-/// use cuda_std::TextureValue;
-/// use cuda_std::glam::{UVec4, Vec4};
-/// use cuda_std::prelude::*;
-///
-/// /// Sums four reads of a texture of any kind.
-/// fn sum<T: TextureValue>(texture: &Texture2d<T>, x: f32, y: f32, add: fn(T, T) -> T) -> T {
-///     let row = |y| add(texture.read(x, y), texture.read(x + 1.0, y));
-///     add(row(y), row(y + 1.0))
-/// }
-///
-/// fn of_floats(texture: &Texture2d<Vec4>) -> Vec4 {
-///     sum(texture, 0.5, 0.5, |a, b| a + b) / 4.0
-/// }
-///
-/// fn of_integers(texture: &Texture2d<UVec4>) -> UVec4 {
-///     sum(texture, 0.5, 0.5, |a, b| a + b) / 4
-/// }
-/// ```
 pub trait TextureValue: Copy + Sync + 'static {
     /// Reads the texture at `(x, y)`.
     ///
@@ -73,21 +53,13 @@ pub struct Texture2d<T> {
     value: PhantomData<T>,
 }
 
-impl<T> Clone for Texture2d<T> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Texture2d<T> {}
+copy!([T] Texture2d<T>);
 
 impl<T: TextureValue> Texture2d<T> {
     /// Reads the texture at `(x, y)`. Any coordinate is allowed. The edge mode determines the
     /// result outside the texture.
     #[inline(always)]
     #[track_caller]
-    #[must_use]
     pub fn read(&self, x: f32, y: f32) -> T {
         self.stamp.check("Texture2d");
         // SAFETY: the caller of `DeviceTexture::new` guarantees that the texture object stays alive
@@ -156,27 +128,6 @@ unsafe impl<T: TextureValue> KernelArg for Texture2d<T> {
 }
 
 /// The host's handle for a [`Texture2d`]: a texture object on a device.
-///
-/// ```
-/// use cuda_std::DeviceTexture;
-/// use cuda_std::arg::HostArg;
-/// use cuda_std::cpu::texture::{Address, Channel, Filter, Format, Texture};
-/// use cuda_std::glam::Vec4;
-/// use cuda_std::launch::{Params, Place};
-///
-/// let texels = [0.0_f32, 1.0];
-/// let format = Format { channel: Channel::F32, channels: 1 };
-/// // SAFETY: `texels` is one row of two floats, and nothing writes it.
-/// let texture = unsafe {
-///     Texture::new(texels.as_ptr().cast(), [2, 1], 8, format, Filter::Linear, Address::Clamp)
-/// };
-/// let address = (&raw const texture).expose_provenance() as u64;
-/// // SAFETY: the texture returns floats and outlives the handle.
-/// let handle = unsafe { DeviceTexture::<Vec4>::new(Place::Cpu, address) };
-/// let mut params = Params::default();
-/// handle.push(&mut params);
-/// assert!(params.places().eq([Place::Cpu]));
-/// ```
 #[cfg(not(target_arch = "nvptx64"))]
 #[derive(Debug)]
 pub struct DeviceTexture<'a, T> {
@@ -186,14 +137,7 @@ pub struct DeviceTexture<'a, T> {
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-impl<T> Clone for DeviceTexture<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
-impl<T> Copy for DeviceTexture<'_, T> {}
+copy!([T] DeviceTexture<'_, T>);
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: TextureValue> DeviceTexture<'_, T> {
@@ -204,7 +148,6 @@ impl<T: TextureValue> DeviceTexture<'_, T> {
     /// - The object must have been created for reads of type `T`.
     /// - The object and its texels must stay alive and unwritten for the lifetime of the handle and
     ///   until every launch that it is passed to has completed.
-    #[must_use]
     pub unsafe fn new(place: crate::launch::Place, handle: u64) -> Self {
         let texture = Texture2d { handle, stamp: Stamp::now(), value: PhantomData };
         Self { texture, place, borrow: PhantomData }

@@ -28,56 +28,30 @@ pub use sync::{
     sync_threads_count, sync_threads_or, system_fence, wait_for_kernel_before,
 };
 
-/// The example of an index function. `$check` is a statement that calls the function in a grid of
-/// 8 × 4 × 2 blocks of 16 × 2 × 2 threads.
-macro_rules! example {
-    ($check:expr) => {
-        concat!(
-            "\n```\nuse cuda_std::cpu::{Launch, launch};\nuse cuda_std::thread;\n\n",
-            "launch(&Launch::new(\"kernel\", [8, 4, 2], [16, 2, 2]), &|| {\n    ",
-            $check,
-            "\n})?;\n# Ok::<(), cuda_std::cpu::Fault>(())\n```"
-        )
-    };
-}
-
 /// Defines the functions that return indices and dimensions. A row has the function names for the
-/// vector and for x, y and z, a description, the PTX functions, the CPU function, and the relation
-/// of the result to three numbers in the launch of the [`example`].
+/// vector and for x, y and z, a description, the PTX functions, and the CPU function.
 macro_rules! index_vectors {
     ($(
         $all:ident $x:ident $y:ident $z:ident: $what:literal,
-        $ptx_x:ident $ptx_y:ident $ptx_z:ident, $cpu:ident,
-        $is:literal $in_x:literal $in_y:literal $in_z:literal;
+        $ptx_x:ident $ptx_y:ident $ptx_z:ident, $cpu:ident;
     )+) => {$(
         #[doc = concat!("Returns the ", $what, " along x.")]
-        #[doc = example!(concat!("assert!(thread::", stringify!($x), "() ", $is, " ", $in_x, ");"))]
         #[inline(always)]
-        #[must_use]
         pub fn $x() -> u32 {
             index_vectors!(@read $ptx_x, $cpu, 0)
         }
         #[doc = concat!("Returns the ", $what, " along y.")]
-        #[doc = example!(concat!("assert!(thread::", stringify!($y), "() ", $is, " ", $in_y, ");"))]
         #[inline(always)]
-        #[must_use]
         pub fn $y() -> u32 {
             index_vectors!(@read $ptx_y, $cpu, 1)
         }
         #[doc = concat!("Returns the ", $what, " along z.")]
-        #[doc = example!(concat!("assert!(thread::", stringify!($z), "() ", $is, " ", $in_z, ");"))]
         #[inline(always)]
-        #[must_use]
         pub fn $z() -> u32 {
             index_vectors!(@read $ptx_z, $cpu, 2)
         }
         #[doc = concat!("Returns the ", $what, " along x, y and z.")]
-        #[doc = example!(concat!(
-            "let [x, y, z] = thread::", stringify!($all), "().to_array();\n    ",
-            "assert!(x ", $is, " ", $in_x, " && y ", $is, " ", $in_y, " && z ", $is, " ", $in_z, ");"
-        ))]
         #[inline(always)]
-        #[must_use]
         pub fn $all() -> UVec3 {
             UVec3::new($x(), $y(), $z())
         }
@@ -93,142 +67,47 @@ macro_rules! index_vectors {
 
 index_vectors! {
     thread_idx thread_idx_x thread_idx_y thread_idx_z: "index of the thread in its block",
-        _thread_idx_x _thread_idx_y _thread_idx_z, thread_idx, "<" 16 2 2;
+        _thread_idx_x _thread_idx_y _thread_idx_z, thread_idx;
     block_idx block_idx_x block_idx_y block_idx_z: "index of the block in the grid",
-        _block_idx_x _block_idx_y _block_idx_z, block_idx, "<" 8 4 2;
+        _block_idx_x _block_idx_y _block_idx_z, block_idx;
     block_dim block_dim_x block_dim_y block_dim_z: "number of threads per block",
-        _block_dim_x _block_dim_y _block_dim_z, block_dim, "==" 16 2 2;
+        _block_dim_x _block_dim_y _block_dim_z, block_dim;
     grid_dim grid_dim_x grid_dim_y grid_dim_z: "number of blocks in the grid",
-        _grid_dim_x _grid_dim_y _grid_dim_z, grid_dim, "==" 8 4 2;
+        _grid_dim_x _grid_dim_y _grid_dim_z, grid_dim;
 }
 
 /// Returns the index of the thread in a one-dimensional grid.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::thread;
-///
-/// launch(&Launch::new("index", [4, 1, 1], [32, 1, 1]), &|| {
-///     assert_eq!(thread::index_1d(), 32 * thread::block_idx_x() + thread::thread_idx_x());
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
-#[must_use]
 pub fn index_1d() -> u32 {
     block_idx_x() * block_dim_x() + thread_idx_x()
 }
 
 /// Returns the column and row of the thread in a two-dimensional grid.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::thread;
-///
-/// launch(&Launch::new("index", [4, 3, 1], [32, 8, 1]), &|| {
-///     let at = thread::index_2d();
-///     assert_eq!(at.x, 32 * thread::block_idx_x() + thread::thread_idx_x());
-///     assert_eq!(at.y, 8 * thread::block_idx_y() + thread::thread_idx_y());
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
-#[must_use]
 pub fn index_2d() -> UVec2 {
     UVec2::new(index_1d(), block_idx_y() * block_dim_y() + thread_idx_y())
 }
 
 /// Returns the indices of the thread in a three-dimensional grid.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::thread;
-///
-/// launch(&Launch::new("index", [2, 2, 2], [8, 4, 2]), &|| {
-///     let at = thread::index_3d();
-///     assert_eq!(at.truncate(), thread::index_2d());
-///     assert_eq!(at.z, 2 * thread::block_idx_z() + thread::thread_idx_z());
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
-#[must_use]
 pub fn index_3d() -> UVec3 {
     index_2d().extend(block_idx_z() * block_dim_z() + thread_idx_z())
 }
 
 /// Returns the linear index of the thread in its grid. The threads of a block have consecutive
 /// indices, ordered by [`rank`]. Blocks are ordered with x fastest.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::thread;
-///
-/// launch(&Launch::new("index", [2, 3, 1], [8, 4, 1]), &|| {
-///     let block = 2 * thread::block_idx_y() + thread::block_idx_x();
-///     assert_eq!(thread::index(), 32 * block + thread::rank());
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
-#[must_use]
 pub fn index() -> u32 {
     let (block, grid, dim) = (block_idx(), grid_dim(), block_dim());
     let block = (block.z * grid.y + block.y) * grid.x + block.x;
     block * (dim.x * dim.y * dim.z) + rank()
 }
 
-/// Returns true in the first thread of the first block, and false in all other threads.
-///
-/// ```
-/// use cuda_std::atomic::{AtomicU32, Ordering::Relaxed};
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::thread;
-///
-/// let firsts = AtomicU32::new(0);
-/// launch(&Launch::new("first", [4, 1, 1], [32, 1, 1]), &|| {
-///     if thread::first() {
-///         firsts.fetch_add(1, Relaxed);
-///     }
-/// })?;
-/// assert_eq!(firsts.into_inner(), 1);
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-#[inline(always)]
-#[must_use]
-pub fn first() -> bool {
-    block_idx() == UVec3::ZERO && thread_idx() == UVec3::ZERO
-}
-
-/// Returns the number of threads per warp.
-///
-/// ```
-/// assert_eq!(cuda_std::thread::warp_size(), 32);
-/// ```
-#[inline(always)]
-#[must_use]
-pub fn warp_size() -> u32 {
-    crate::warp::WARP_SIZE
-}
-
 /// Returns an index along x that no other thread of the launch has.
 ///
 /// In a launch that extends along y or z, this call ends the launch with a fault.
 /// `#[kernel(dims(1))]` rejects such a launch in advance, so the GPU needs no check.
-///
-/// ```
-/// use cuda_std::prelude::*;
-///
-/// #[kernel(dims(1))]
-/// pub fn copy(from: Slice<f32>, to: SliceMut<f32>) {
-///     let at = thread::unique_1d();
-///     if let Some(value) = from.get(at) {
-///         to.set(at, value);
-///     }
-/// }
-/// ```
 #[inline(always)]
-#[must_use]
 pub fn unique_1d() -> crate::Unique1d {
     crate::Unique1d::current()
 }
@@ -237,39 +116,14 @@ pub fn unique_1d() -> crate::Unique1d {
 ///
 /// In a launch that extends along z, this call ends the launch with a fault. `dims(2)`, the default
 /// of a safe kernel, rejects such a launch in advance.
-///
-/// ```
-/// use cuda_std::prelude::*;
-///
-/// #[kernel(dims(2))]
-/// pub fn mirror(from: View<f32>, to: ViewMut<f32>) {
-///     let at = thread::unique_2d();
-///     let x = from.width().wrapping_sub(1).wrapping_sub(at.x());
-///     if let Some(value) = from.get(x, at.y()) {
-///         to.set(at, value);
-///     }
-/// }
-/// ```
 #[inline(always)]
-#[must_use]
 pub fn unique_2d() -> crate::Unique2d {
     crate::Unique2d::current()
 }
 
 /// Returns the linear index of the thread in its block, with x fastest. Warp `n` holds ranks `32n`
 /// to `32n + 31`.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::thread;
-///
-/// launch(&Launch::new("rank", [1, 1, 1], [8, 4, 1]), &|| {
-///     assert_eq!(thread::rank(), 8 * thread::thread_idx_y() + thread::thread_idx_x());
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
-#[must_use]
 pub fn rank() -> u32 {
     (thread_idx_z() * block_dim_y() + thread_idx_y()) * block_dim_x() + thread_idx_x()
 }

@@ -10,26 +10,6 @@ use core::marker::PhantomData;
 use crate::thread;
 
 /// An index along x that no other thread of the launch has.
-///
-/// ```
-/// use cuda_std::prelude::*;
-/// use cust::typed::{Buffer, Device, LaunchConfig};
-///
-/// /// Squares each index. A thread works on several elements if the grid is smaller than `out`.
-/// #[kernel(dims(1))]
-/// pub fn squares(out: SliceMut<u32>) {
-///     for at in thread::unique_1d().grid_stride(out.len()) {
-///         out.set(at, at.index() * at.index());
-///     }
-/// }
-///
-/// let device = Device::cpu();
-/// let stream = device.stream()?;
-/// let mut out = Buffer::new(&device, 10)?;
-/// stream.launch(&LaunchConfig::for_1d(4, 4), &Squares { out: out.view_mut() })?;
-/// assert_eq!(out.download(&stream)?, [0, 1, 4, 9, 16, 25, 36, 49, 64, 81]);
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Unique1d {
     index: u32,
@@ -37,24 +17,6 @@ pub struct Unique1d {
 }
 
 /// A column and row that no other thread of the launch has.
-///
-/// ```
-/// use cuda_std::prelude::*;
-/// use cust::typed::{Device, Image, LaunchConfig};
-///
-/// #[kernel(dims(2))]
-/// pub fn coordinates(out: ViewMut<[u32; 2]>) {
-///     let at = thread::unique_2d();
-///     out.set(at, [at.x(), at.y()]);
-/// }
-///
-/// let device = Device::cpu();
-/// let stream = device.stream()?;
-/// let mut out = Image::new(&device, 2, 2)?;
-/// stream.launch(&LaunchConfig::cover(2, 2, [8, 8]), &Coordinates { out: out.view_mut() })?;
-/// assert_eq!(out.download(&stream)?, [[0, 0], [1, 0], [0, 1], [1, 1]]);
-/// # Ok::<(), cust::typed::DeviceError>(())
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Unique2d {
     x: u32,
@@ -117,7 +79,6 @@ impl Unique1d {
 
     /// Returns the index.
     #[inline(always)]
-    #[must_use]
     pub fn index(self) -> u32 {
         self.index
     }
@@ -154,14 +115,12 @@ impl Unique2d {
 
     /// Returns the column.
     #[inline(always)]
-    #[must_use]
     pub fn x(self) -> u32 {
         self.x
     }
 
     /// Returns the row.
     #[inline(always)]
-    #[must_use]
     pub fn y(self) -> u32 {
         self.y
     }
@@ -213,24 +172,7 @@ pub unsafe fn assume_dims(dims: u32) {
 }
 
 /// An index of a [`Slice`](crate::Slice): a `u32` or a [`Unique1d`].
-///
-/// ```
-/// use cuda_std::SliceIndex;
-/// use cuda_std::prelude::*;
-///
-/// /// Returns the sum of an element and its successor.
-/// fn pair(data: Slice<f32>, at: impl SliceIndex) -> Option<f32> {
-///     let i = at.index();
-///     Some(data.get(i)? + data.get(i + 1)?)
-/// }
-///
-/// #[kernel(dims(1))]
-/// pub fn pairs(data: Slice<f32>, out: SliceMut<f32>) {
-///     let at = thread::unique_1d();
-///     out.set(at, pair(data, at).unwrap_or(0.0));
-/// }
-/// ```
-pub trait SliceIndex: sealed::Sealed {
+pub trait SliceIndex {
     /// Returns the index as a `u32`.
     fn index(self) -> u32;
 }
@@ -247,10 +189,4 @@ impl SliceIndex for Unique1d {
     fn index(self) -> u32 {
         self.index
     }
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for u32 {}
-    impl Sealed for super::Unique1d {}
 }

@@ -38,33 +38,17 @@ use half::{bf16, f16};
 #[cfg(not(target_arch = "nvptx64"))]
 use {core::panic::Location, cuda_cpu::WarpOp};
 
-pub use matching::{WarpMatchValue, warp_match_all, warp_match_any};
+pub use matching::{warp_match_all, warp_match_any};
 pub use reduce::{
-    WarpReduceValue, WarpReductionOp, warp_reduce, warp_reduce_add, warp_reduce_add_u32,
-    warp_reduce_by, warp_reduce_max, warp_reduce_min, warp_uniform,
+    WarpReduceValue, WarpReductionOp, warp_reduce, warp_reduce_add, warp_reduce_by,
+    warp_reduce_max, warp_reduce_min, warp_uniform,
 };
 pub use vote::{warp_vote_all, warp_vote_any, warp_vote_ballot};
 
 /// The number of lanes in a warp.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::thread;
-/// use cuda_std::warp::{WARP_SIZE, lane_id};
-///
-/// launch(&Launch::new("warps", [1, 1, 1], [64, 1, 1]), &|| {
-///     let warp = thread::rank() / WARP_SIZE;
-///     assert_eq!(warp * WARP_SIZE + lane_id(), thread::rank());
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 pub const WARP_SIZE: u32 = 32;
 
 /// The mask of all lanes.
-///
-/// ```
-/// assert_eq!(cuda_std::warp::FULL_MASK.count_ones(), 32);
-/// ```
 pub const FULL_MASK: u32 = u32::MAX;
 
 #[cfg(target_arch = "nvptx64")]
@@ -88,35 +72,14 @@ unsafe extern "unadjusted" {
     #[link_name = "llvm.nvvm.activemask"]
     fn active_mask() -> u32;
     #[link_name = "llvm.nvvm.match.any.sync.i32"]
-    fn match_any_32(mask: u32, value: u32) -> u32;
-    #[link_name = "llvm.nvvm.match.any.sync.i64"]
-    fn match_any_64(mask: u32, value: u64) -> u32;
+    fn match_any(mask: u32, value: u32) -> u32;
 }
 
 /// Returns the lane of the thread in its warp, from 0 to 31.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::{thread, warp};
-///
-/// launch(&Launch::new("lanes", [1, 1, 1], [64, 1, 1]), &|| {
-///     assert_eq!(warp::lane_id(), thread::rank() % 32);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
-#[must_use]
 pub fn lane_id() -> u32 {
     #[cfg(target_arch = "nvptx64")]
-    {
-        let lane: u32;
-        // SAFETY: the instruction only reads a special register.
-        unsafe {
-            core::arch::asm!("mov.u32 {}, %laneid;", out(reg32) lane,
-                options(pure, nomem, nostack, preserves_flags));
-        }
-        lane
-    }
+    return ptx!("mov.u32 {}, %laneid;" => reg32 u32);
     #[cfg(not(target_arch = "nvptx64"))]
     {
         cuda_cpu::thread_rank() % WARP_SIZE
@@ -127,18 +90,7 @@ pub fn lane_id() -> u32 {
 ///
 /// On a GPU, only the calling lane is certain to be in the mask. On the CPU, the mask contains only
 /// the calling lane. To work with specific lanes, pass their mask to [`sync_warp`].
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{activemask, lane_id};
-///
-/// launch(&Launch::new("active", [1, 1, 1], [32, 1, 1]), &|| {
-///     assert_ne!(activemask() & 1 << lane_id(), 0);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[inline(always)]
-#[must_use]
 pub fn activemask() -> u32 {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the instruction only reads the state of the warp.
@@ -152,24 +104,6 @@ pub fn activemask() -> u32 {
 }
 
 /// Waits until all lanes of `mask` reach this call, and orders their memory accesses.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, lane_id, sync_warp};
-/// use cuda_std::shared_array;
-///
-/// launch(&Launch::new("exchange", [1, 1, 1], [32, 1, 1]), &|| {
-///     let (tile, lane) = (shared_array![u32; 32], lane_id());
-///     // SAFETY: the indices are less than 32, and all lanes make the call, which separates the
-///     // accesses.
-///     unsafe {
-///         tile.store(lane, lane);
-///         sync_warp(FULL_MASK);
-///         assert_eq!(tile.load(31 - lane), 31 - lane);
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 ///
 /// # Safety
 /// The lanes must meet the [convergence](self#convergence) requirement.
@@ -186,30 +120,6 @@ pub unsafe fn sync_warp(mask: u32) {
 }
 
 /// A value that a shuffle can move in 32-bit words.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, WarpShuffleValue, warp_shuffle_idx};
-///
-/// /// Returns the value of lane 0.
-/// ///
-/// /// # Safety
-/// /// All lanes of the warp must make the call.
-/// unsafe fn broadcast<T: WarpShuffleValue>(value: T) -> T {
-///     // SAFETY: the caller upholds this function's safety contract.
-///     unsafe { warp_shuffle_idx(FULL_MASK, value, 0, 32) }.0
-/// }
-///
-/// launch(&Launch::new("broadcast", [1, 1, 1], [32, 1, 1]), &|| {
-///     let lane = cuda_std::warp::lane_id();
-///     // SAFETY: all lanes make the calls.
-///     unsafe {
-///         assert_eq!(broadcast(f64::from(lane) + 0.5), 0.5);
-///         assert_eq!(broadcast(lane as u8 + 7), 7);
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 pub trait WarpShuffleValue: Copy {
     /// Returns the value with each 32-bit part replaced by the result of `word` for that part. A
     /// value of fewer than 32 bits is one part.
@@ -284,7 +194,6 @@ fn check_width(width: u32) {
 macro_rules! shuffle {
     ($(#[$doc:meta])* $name:ident, $argument:ident, $source:expr, $intrinsic:ident, $clamp:expr) => {
         $(#[$doc])*
-        ///
         /// Returns the value, and whether its source lane was in range. If not, the value is the
         /// calling lane's own. `width`, a power of two up to 32, divides the warp into segments
         /// that shuffle independently. Only the lowest five bits of the third argument are used.
@@ -337,86 +246,23 @@ macro_rules! shuffle {
 shuffle! {
     /// Takes the value of the lane whose index is greater by `delta`, if that lane is in the
     /// segment of the calling lane.
-    ///
-    /// ```
-    /// use cuda_std::cpu::{Launch, launch};
-    /// use cuda_std::warp::{FULL_MASK, lane_id, warp_shuffle_down};
-    ///
-    /// launch(&Launch::new("down", [1, 1, 1], [32, 1, 1]), &|| {
-    ///     // SAFETY: all lanes make the call.
-    ///     let (value, in_range) = unsafe { warp_shuffle_down(FULL_MASK, lane_id(), 2, 8) };
-    ///     // In each segment of 8 lanes, the last two keep their own value.
-    ///     assert_eq!(in_range, lane_id() % 8 < 6);
-    ///     assert_eq!(value, if in_range { lane_id() + 2 } else { lane_id() });
-    /// })?;
-    /// # Ok::<(), cuda_std::cpu::Fault>(())
-    /// ```
     warp_shuffle_down, delta,
     |lane, _, last, delta| Some(lane + delta).filter(|&source| source <= last), shfl_down, 0x1f
 }
 shuffle! {
     /// Takes the value of the lane whose index is less by `delta`, if that lane is in the segment
     /// of the calling lane.
-    ///
-    /// ```
-    /// use cuda_std::cpu::{Launch, launch};
-    /// use cuda_std::warp::{FULL_MASK, lane_id, warp_shuffle_up};
-    ///
-    /// /// Sums the values of all lanes up to this one.
-    /// ///
-    /// /// # Safety
-    /// /// All lanes of the warp must make the call.
-    /// unsafe fn prefix_sum(mut sum: u32) -> u32 {
-    ///     for delta in [1, 2, 4, 8, 16] {
-    ///         // SAFETY: the caller guarantees that all lanes take part.
-    ///         let (before, in_range) = unsafe { warp_shuffle_up(FULL_MASK, sum, delta, 32) };
-    ///         sum += if in_range { before } else { 0 };
-    ///     }
-    ///     sum
-    /// }
-    ///
-    /// launch(&Launch::new("prefix", [1, 1, 1], [32, 1, 1]), &|| {
-    ///     // SAFETY: all lanes make the call.
-    ///     assert_eq!(unsafe { prefix_sum(2) }, 2 * (lane_id() + 1));
-    /// })?;
-    /// # Ok::<(), cuda_std::cpu::Fault>(())
-    /// ```
     warp_shuffle_up, delta,
     |lane: u32, first, _, delta| lane.checked_sub(delta).filter(|&source| source >= first), shfl_up, 0
 }
 shuffle! {
     /// Takes the value of the lane whose index differs in the bits of `lane_mask`, if that lane is
     /// in the segment of the calling lane or, as the hardware allows, in an earlier segment.
-    ///
-    /// ```
-    /// use cuda_std::cpu::{Launch, launch};
-    /// use cuda_std::warp::{FULL_MASK, lane_id, warp_shuffle_xor};
-    ///
-    /// launch(&Launch::new("pairs", [1, 1, 1], [32, 1, 1]), &|| {
-    ///     // SAFETY: all lanes make the call.
-    ///     let (partner, _) = unsafe { warp_shuffle_xor(FULL_MASK, lane_id(), 1, 32) };
-    ///     assert_eq!(partner, lane_id() ^ 1);
-    /// })?;
-    /// # Ok::<(), cuda_std::cpu::Fault>(())
-    /// ```
     warp_shuffle_xor, lane_mask,
     |lane, _, last, lane_mask| Some(lane ^ lane_mask).filter(|&source| source <= last), shfl_bfly, 0x1f
 }
 shuffle! {
     /// Takes the value of lane `source_lane % width` of the calling lane's segment.
-    ///
-    /// ```
-    /// use cuda_std::cpu::{Launch, launch};
-    /// use cuda_std::warp::{FULL_MASK, lane_id, warp_shuffle_idx};
-    ///
-    /// launch(&Launch::new("broadcast", [1, 1, 1], [32, 1, 1]), &|| {
-    ///     // Lane 3 of each segment of 16 lanes passes its value to the others.
-    ///     // SAFETY: all lanes make the call.
-    ///     let (value, _) = unsafe { warp_shuffle_idx(FULL_MASK, lane_id(), 3, 16) };
-    ///     assert_eq!(value, lane_id() / 16 * 16 + 3);
-    /// })?;
-    /// # Ok::<(), cuda_std::cpu::Fault>(())
-    /// ```
     warp_shuffle_idx, source_lane,
     |_, first, last, source_lane| Some(first + (source_lane & (last - first))), shfl_idx, 0x1f
 }

@@ -2,8 +2,8 @@
 //! checks that concurrent updates by several threads are not lost.
 
 use cuda_std::atomic::{
-    Atomic, AtomicAdd, AtomicBits, AtomicExchange, AtomicF32, AtomicF64, AtomicMinMax, AtomicU32,
-    BlockAtomicF32, Device, Ordering, System, SystemAtomicI64,
+    Atomic, AtomicAdd, AtomicF32, AtomicF64, AtomicMinMax, BlockAtomicF32, Device, Ordering,
+    System, SystemAtomicI64,
 };
 use std::thread;
 
@@ -34,15 +34,9 @@ macro_rules! integers {
             // SAFETY: nothing else accesses this local variable.
             unsafe {
                 let at = &raw mut value;
-                assert_eq!((<$type>::atomic_and(at, 3), *at), (6, 2));
-                assert_eq!((<$type>::atomic_or(at, 5), *at), (2, 7));
-                assert_eq!((<$type>::atomic_xor(at, 5), *at), (7, 2));
-                assert_eq!((<$type>::atomic_add(at, 5), *at), (2, 7));
+                assert_eq!((<$type>::atomic_add(at, 1), *at), (6, 7));
                 assert_eq!((<$type>::atomic_min(at, 5), *at), (7, 5));
                 assert_eq!((<$type>::atomic_max(at, 8), *at), (5, 8));
-                assert_eq!((<$type>::atomic_exchange(at, 9), *at), (8, 9));
-                assert_eq!((<$type>::atomic_cas(at, 8, 1), *at), (9, 9));
-                assert_eq!((<$type>::atomic_cas(at, 9, 1), *at), (9, 1));
             }
         }
     )+};
@@ -87,16 +81,8 @@ fn compare_exchange_compares_bits() {
     let refused = cell.compare_exchange(0.0, 1.0, success, failure).unwrap_err();
     assert_eq!(refused.to_bits(), (-0.0f32).to_bits());
     cell.store(f32::NAN, Ordering::Release);
-    assert!(cell.compare_exchange_weak(f32::NAN, 2.0, success, failure).unwrap().is_nan());
+    assert!(cell.compare_exchange(f32::NAN, 2.0, success, failure).unwrap().is_nan());
     assert_eq!(cell.load(Ordering::SeqCst), 2.0);
-}
-
-#[test]
-fn fetch_update_stops_where_asked() {
-    let cell = AtomicU32::new(3);
-    let next = |value| (value < 4).then_some(value + 1);
-    assert_eq!(cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, next), Ok(3));
-    assert_eq!(cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, next), Err(4));
 }
 
 #[test]
@@ -121,7 +107,6 @@ fn a_cell_is_its_value_in_memory() {
     let mut value = 1.0;
     // SAFETY: nothing else accesses the value.
     let cell = unsafe { BlockAtomicF32::from_ptr(&raw mut value) };
-    // SAFETY: only one thread accesses the cell.
-    unsafe { cell.fetch_add(2.0, Ordering::Relaxed) };
+    cell.fetch_add(2.0, Ordering::Relaxed);
     assert_eq!(value, 3.0);
 }

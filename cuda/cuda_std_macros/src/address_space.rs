@@ -6,7 +6,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Error, Ident, ItemStatic, StaticMutability, Type};
+use syn::{Error, Ident, ItemStatic, StaticMutability};
 
 use crate::shared_array::unique_name;
 
@@ -35,7 +35,6 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
     let asm = format!(
         "// cuda_std.shared {name} align=16 bytes={{}}\n\tmov.u64 {{1}}, {name};\n\tcvta.shared.u64 {{1}}, {{1}};"
     );
-    let view = view(ty).unwrap_or_else(|| quote!(::cuda_std::shared::Scalar<Self, #ty>));
     quote! {
         // With braces, the struct's name is only a type, so the static can have the same name.
         #[doc(hidden)]
@@ -46,7 +45,6 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
         // `address` writes into the PTX. `address` also checks the alignment.
         unsafe impl ::cuda_std::shared::SharedVariable for #ident {
             type Value = #ty;
-            type View = #view;
             const NAME: &'static str = #name;
 
             #[cfg(target_arch = "nvptx64")]
@@ -71,17 +69,4 @@ fn shared(item: &ItemStatic, at: proc_macro::Span) -> TokenStream {
         #vis static #mutable #ident: ::cuda_std::shared::SharedStatic<#ident> =
             ::cuda_std::shared::SharedStatic::new();
     }
-}
-
-/// Returns the view type of an array, or `None` for another type. Nested arrays become nested
-/// `Rows`, so that the race detector checks accesses to single elements.
-fn view(ty: &Type) -> Option<TokenStream> {
-    let Type::Array(array) = ty else {
-        return None;
-    };
-    let (element, len) = (&array.elem, &array.len);
-    Some(match view(element) {
-        Some(row) => quote!(::cuda_std::shared::Rows<#row, { #len }>),
-        None => quote!(::cuda_std::shared::Row<Self, #element, { #len }>),
-    })
 }

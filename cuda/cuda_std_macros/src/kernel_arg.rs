@@ -16,7 +16,17 @@ pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
         return Err(Error::new_spanned(parameter, message));
     }
     if has_layout(&item.attrs)? {
-        return Ok(quote!(::cuda_std::kernel_arg_by_value!(#ident);));
+        return Ok(quote! {
+            // SAFETY: `Pod` rules out hidden padding and pointers, and the layout is fixed.
+            unsafe impl ::cuda_std::__private::DeviceCopy for #ident {}
+
+            const _: () = {
+                const fn is_pod<T: ::cuda_std::__private::bytemuck::Pod>() {}
+                is_pod::<#ident>();
+                // A by-value parameter aligned to more than 16 bytes crashes the compiler.
+                assert!(align_of::<#ident>() <= 16);
+            };
+        });
     }
     let message = "expected a struct with named fields (passed field by field) or a `#[repr(C)]` struct (passed by value)";
     let Data::Struct(data) = &item.data else {

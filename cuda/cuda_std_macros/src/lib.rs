@@ -1,11 +1,9 @@
 //! The macros of `cuda_std`. Use them through `cuda_std`, which re-exports them.
 //!
 //! ```
-//! use cuda_std::{SliceMut, kernel, thread};
-//!
-//! #[kernel(dims(1))]
-//! pub fn ramp(out: SliceMut<u32>) {
-//!     let i = thread::unique_1d();
+//! #[cuda_std::kernel(dims(1))]
+//! pub fn ramp(out: cuda_std::SliceMut<u32>) {
+//!     let i = cuda_std::thread::unique_1d();
 //!     out.set(i, i.index());
 //! }
 //! ```
@@ -68,15 +66,6 @@ use syn::{DeriveInput, parse_macro_input};
 /// use cuda_std::prelude::*;
 /// use cuda_std::launch::Kernel;
 ///
-/// /// Adds `a` and `b`.
-/// #[kernel(launch_bounds(256, 4), dims(1))]
-/// pub fn add(a: Slice<f32>, b: Slice<f32>, sum: SliceMut<f32>) {
-///     let i = thread::unique_1d();
-///     if let (Some(a), Some(b)) = (a.get(i), b.get(i)) {
-///         sum.set(i, a + b);
-///     }
-/// }
-///
 /// /// Multiplies by a constant, for which the compiler optimises each instance.
 /// #[kernel(dims(1), instances(times_3 = times::<3>, times_8 = times::<8>))]
 /// pub fn times<const FACTOR: u32>(data: SliceMut<u32>) {
@@ -86,7 +75,6 @@ use syn::{DeriveInput, parse_macro_input};
 ///     }
 /// }
 ///
-/// assert_eq!((Add::ENTRY.name, Add::ENTRY.bounds.max_threads), ("add", 256));
 /// assert_eq!((Times3::ENTRY.name, Times8::ENTRY.name), ("times_3", "times_8"));
 /// ```
 #[proc_macro_attribute]
@@ -135,37 +123,21 @@ pub fn kernel_arg(item: TokenStream) -> TokenStream {
 /// [`dynamic_shared_mem`](../cuda_std/shared/fn.dynamic_shared_mem.html) has no such limit.
 ///
 /// The result is a [`Shared`](../cuda_std/struct.Shared.html), which can be used like the pointer
-/// in rust-cuda: `*tile.add(i) = 1.0`.
+/// in rust-cuda: `*tile.add(i) = 1.0`. The race detector does not see these accesses.
 ///
 /// ```
 /// use cuda_std::prelude::*;
 ///
-/// /// Returns the sum of the values of a block in thread 0. `N`, the number of threads of the
-/// /// block, is a power of two.
-/// fn sum<const N: usize>(value: f32) -> f32 {
-///     let sums = shared_array![f32; N];
-///     let i = thread::rank();
-///     // SAFETY: the indices are less than `N`, and barriers separate the accesses.
+/// /// Returns the value of the next thread. `N` is the number of threads of the block.
+/// fn next<const N: usize>(value: f32) -> f32 {
+///     let values = shared_array![f32; N];
+///     // SAFETY: the indices are less than `N`, and a barrier separates the accesses.
 ///     unsafe {
-///         sums.store(i, value);
-///         let mut half = N as u32 / 2;
-///         while half > 0 {
-///             thread::sync_threads();
-///             if i < half {
-///                 sums.store(i, sums.load(i) + sums.load(i + half));
-///             }
-///             half /= 2;
-///         }
-///         if i == 0 { sums.load(0) } else { 0.0 }
+///         values.store(thread::rank(), value);
+///         thread::sync_threads();
+///         values.load((thread::rank() + 1) % N as u32)
 ///     }
 /// }
-///
-/// use cuda_std::cpu::{Launch, launch};
-/// launch(&Launch::new("sum", [1, 1, 1], [64, 1, 1]), &|| {
-///     let sum = sum::<64>(0.5);
-///     assert_eq!(sum, if thread::rank() == 0 { 32.0 } else { 0.0 });
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
 /// ```
 #[proc_macro]
 pub fn shared_array(input: TokenStream) -> TokenStream {
@@ -196,9 +168,9 @@ pub fn shared_array(input: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// On the CPU, the race detector checks `TILE[i]`, `TILE[y][x]` and uses of a plain value. It does
-/// not check accesses through a reference or pointer to the whole array. The static itself is
-/// zero-sized, so `&raw mut TILE` is not the array's address. Use `TILE.as_mut_ptr()`.
+/// On the CPU, the race detector does not see accesses to these statics, but those to a
+/// [`shared_array!`]. The static itself is zero-sized, so `&raw mut TILE` is not the array's address.
+/// Use `TILE.as_mut_ptr()`.
 ///
 /// A global or constant static remains an ordinary Rust static. On the GPU it is in device memory
 /// that all launches share; on the CPU it is in the program's memory. The compiler cannot place it
@@ -215,17 +187,9 @@ pub fn address_space(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// CPU, the compiler decides, so that a program does not contain the function once for each call.
 ///
 /// ```
-/// use cuda_std::prelude::*;
-///
-/// #[device]
+/// #[cuda_std::device]
 /// fn square(x: f32) -> f32 {
 ///     x * x
-/// }
-///
-/// #[kernel(dims(1))]
-/// pub fn squares(out: SliceMut<f32>) {
-///     let i = thread::unique_1d();
-///     out.set(i, square(i.index() as f32));
 /// }
 /// ```
 #[proc_macro_attribute]

@@ -252,7 +252,7 @@ pub(crate) unsafe fn add_blocks(
         let over_warps = || (0..WARPS).fold(0, |sum, warp| sum + warps.load(SET * warp + rank));
         let mut mine = 0;
         for (i, sum) in (0..).zip(column) {
-            let sum = warp::warp_reduce_add_u32(sum);
+            let sum = warp::warp_reduce(warp::FULL_MASK, sum, warp::WarpReductionOp::Add);
             mine = if lane == i { sum } else { mine };
         }
         if lane < SET {

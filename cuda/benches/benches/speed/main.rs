@@ -6,12 +6,8 @@
 
 mod histogram;
 mod matmul;
-mod nbody;
 mod reduce;
 mod saxpy;
-mod scan;
-mod sha2;
-mod stencil;
 
 use cuda_benches::{Bench, Failure};
 
@@ -21,10 +17,6 @@ fn main() -> Result<(), Failure> {
     bench.run("reduce", reduce::Reduce::new)?;
     bench.run("histogram", histogram::Histogram::uniform)?;
     bench.run("histogram", histogram::Histogram::constant)?;
-    bench.run("scan", scan::Scan::new)?;
-    bench.run("stencil", stencil::Stencil::new)?;
-    bench.run("nbody", nbody::Nbody::new)?;
-    bench.run("sha2", sha2::Sha2::new)?;
     bench.run("matmul f32", matmul::f32)?;
     bench.run("matmul warp", matmul::bf16_warp)?;
     bench.run("matmul warpgroup", matmul::bf16_warpgroup::<4096>)?;

@@ -65,7 +65,6 @@ impl Layouts {
 
 /// Returns the total number of parameters of all arguments.
 #[cfg(not(target_arch = "nvptx64"))]
-#[must_use]
 pub const fn count(arguments: &[Layouts]) -> usize {
     let (mut count, mut at) = (0, 0);
     while at < arguments.len() {
@@ -77,7 +76,6 @@ pub const fn count(arguments: &[Layouts]) -> usize {
 
 /// Returns the parameter layouts of all arguments, concatenated in order.
 #[cfg(not(target_arch = "nvptx64"))]
-#[must_use]
 pub const fn join<const N: usize>(arguments: &[Layouts]) -> [ParamLayout; N] {
     let mut joined = [ParamLayout { size: 0, align: 1 }; N];
     let (mut to, mut argument) = (0, 0);

@@ -13,12 +13,13 @@ use core::mem::offset_of;
 
 use super::{KernelArg, ParamList};
 
-#[cfg(not(target_arch = "nvptx64"))]
-use super::HostArg;
-#[cfg(not(target_arch = "nvptx64"))]
-use crate::launch::{Params, Place};
 #[cfg(target_arch = "nvptx64")]
 use crate::memory;
+#[cfg(not(target_arch = "nvptx64"))]
+use {
+    super::HostArg,
+    crate::launch::{Params, Place},
+};
 
 /// Up to `N` kernel arguments of type `A` as one argument.
 ///
@@ -66,23 +67,9 @@ pub struct Entries<A: KernelArg, const N: usize> {
     len: u32,
 }
 
-impl<A: KernelArg, const N: usize> Clone for Table<A, N> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
+copy!([A: KernelArg, const N: usize] Table<A, N>);
 
-impl<A: KernelArg, const N: usize> Copy for Table<A, N> {}
-
-impl<A: KernelArg, const N: usize> Clone for Entries<A, N> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<A: KernelArg, const N: usize> Copy for Entries<A, N> {}
+copy!([A: KernelArg, const N: usize] Entries<A, N>);
 
 impl<A: KernelArg, const N: usize> fmt::Debug for Table<A, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,7 +85,6 @@ unsafe impl<A: KernelArg + Sync, const N: usize> Sync for Table<A, N> {}
 impl<A: KernelArg, const N: usize> Table<A, N> {
     /// Returns the number of entries.
     #[inline(always)]
-    #[must_use]
     pub fn len(&self) -> u32 {
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the address is that of an `Entries` parameter.
@@ -111,14 +97,12 @@ impl<A: KernelArg, const N: usize> Table<A, N> {
 
     /// Returns whether the table has no entry. The host cannot create such a table.
     #[inline(always)]
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns entry `index`, or `None` if there is none.
     #[inline(always)]
-    #[must_use]
     pub fn get(&self, index: u32) -> Option<A> {
         // SAFETY: the index was just checked.
         (index < self.len()).then(|| unsafe { self.get_unchecked(index) })
@@ -129,7 +113,6 @@ impl<A: KernelArg, const N: usize> Table<A, N> {
     /// # Safety
     /// `index` must be less than the [length](Self::len).
     #[inline(always)]
-    #[must_use]
     pub unsafe fn get_unchecked(&self, index: u32) -> A {
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the address is that of an `Entries` parameter, in which the caller guarantees entry `index`.
@@ -171,14 +154,6 @@ unsafe impl<A: KernelArg, const N: usize> KernelArg for Table<A, N> {
 }
 
 /// The value that the host passes for a [`Table`].
-///
-/// ```
-/// use cuda_std::DeviceTable;
-///
-/// assert!(DeviceTable::<u32, 2>::new(&[7, 8]).is_some());
-/// assert!(DeviceTable::<u32, 2>::new(&[]).is_none());
-/// assert!(DeviceTable::<u32, 2>::new(&[7, 8, 9]).is_none());
-/// ```
 #[cfg(not(target_arch = "nvptx64"))]
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceTable<'a, A: KernelArg, const N: usize> {
@@ -191,21 +166,6 @@ pub struct DeviceTable<'a, A: KernelArg, const N: usize> {
 impl<'a, A: KernelArg, const N: usize> DeviceTable<'a, A, N> {
     /// Creates a table of arguments. Returns `None` unless there are 1 to `N` of them. Arguments that kernels can write
     /// are not `Copy`, so a table cannot contain them.
-    ///
-    /// ```
-    /// use cuda_std::arg::HostArg;
-    /// use cuda_std::launch::{Params, Place};
-    /// use cuda_std::{DeviceSlice, DeviceTable, Slice};
-    ///
-    /// let values = [1.0_f32, 2.0];
-    /// // SAFETY: `values` outlives the handle, and nothing writes it.
-    /// let values = unsafe { DeviceSlice::new(Place::Cpu, values.as_ptr(), 2) };
-    /// let table = DeviceTable::<Slice<f32>, 3>::new(&[values, values]).unwrap();
-    /// let mut params = Params::default();
-    /// table.push(&mut params);
-    /// assert!(params.places().eq([Place::Cpu]));
-    /// ```
-    #[must_use]
     pub fn new(arguments: &[A::Host<'a>]) -> Option<Self>
     where
         A::Host<'a>: Copy,

@@ -13,14 +13,12 @@ use core::sync::atomic::Ordering;
 
 use super::scope::Scope;
 
-mod sealed {
-    pub trait Value {}
-    impl Value for u32 {}
-    impl Value for i32 {}
-    impl Value for u64 {}
-    impl Value for i64 {}
-    impl Value for f32 {}
-    impl Value for f64 {}
+/// Declares functions that replace `*at`.
+macro_rules! read_modify_write {
+    ($($name:ident $new:literal;)+) => {$(
+        #[doc = concat!("Writes ", $new, " to `*at` and returns the previous value.")]
+        unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
+    )+};
 }
 
 /// A 32- or 64-bit number with atomic operations: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
@@ -29,69 +27,27 @@ mod sealed {
 /// [`compare_exchange`](Self::compare_exchange) work on the bits, and `min` and `max` ignore a NaN
 /// as [`f32::min`] does. On the GPU, an `f32` addition in global memory treats subnormals as zero.
 ///
-/// ```
-/// use cuda_std::atomic::{AtomicValue, Device, Ordering::Relaxed};
-///
-/// let mut value = 6_u32;
-/// let at = &raw mut value;
-/// // SAFETY: the pointer is valid, and no other thread has it.
-/// unsafe {
-///     assert_eq!(u32::fetch_add::<Device>(at, 4, Relaxed), 6);
-///     assert_eq!(u32::fetch_sub::<Device>(at, 1, Relaxed), 10);
-///     assert_eq!(u32::fetch_and::<Device>(at, 0b1100, Relaxed), 9);
-///     assert_eq!(u32::fetch_or::<Device>(at, 0b0011, Relaxed), 8);
-///     assert_eq!(u32::fetch_xor::<Device>(at, 0b0001, Relaxed), 11);
-///     assert_eq!(u32::fetch_min::<Device>(at, 5, Relaxed), 10);
-///     assert_eq!(u32::fetch_max::<Device>(at, 9, Relaxed), 5);
-///     assert_eq!(u32::exchange::<Device>(at, 1, Relaxed), 9);
-///     assert_eq!(u32::compare_exchange::<Device>(at, 1, 2, Relaxed, Relaxed), Ok(1));
-///     assert_eq!(u32::compare_exchange::<Device>(at, 1, 3, Relaxed, Relaxed), Err(2));
-///     u32::store::<Device>(at, 8, Relaxed);
-///     assert_eq!(u32::load::<Device>(at, Relaxed), 8);
-/// }
-/// ```
-///
 /// # Safety
-/// All functions of this trait have the same requirements:
+/// Implementations must be atomic. All functions of this trait have the same requirements:
 /// - `at` must be aligned and valid for reads and writes, in global or shared memory.
 /// - All concurrent accesses to `*at` must be atomic, of this size, and from threads of the scope
 ///   `S`.
-pub trait AtomicValue: Copy + PartialEq + sealed::Value {
+///
+/// # Panics
+/// A load and a failed exchange panic if their ordering is `Release` or `AcqRel`, and a store panics
+/// if it is `Acquire` or `AcqRel`.
+#[allow(clippy::missing_safety_doc, reason = "the trait states the requirements")]
+pub unsafe trait AtomicValue: Copy + PartialEq {
     /// Reads `*at`.
-    ///
-    /// # Safety
-    /// The requirements are those of the trait.
-    ///
-    /// # Panics
-    /// Panics if `order` is `Release` or `AcqRel`.
     unsafe fn load<S: Scope>(at: *const Self, order: Ordering) -> Self;
 
     /// Writes `value` to `*at`.
-    ///
-    /// # Safety
-    /// The requirements are those of the trait.
-    ///
-    /// # Panics
-    /// Panics if `order` is `Acquire` or `AcqRel`.
     unsafe fn store<S: Scope>(at: *mut Self, value: Self, order: Ordering);
 
-    /// Writes `value` to `*at` and returns the previous value.
-    ///
-    /// # Safety
-    /// The requirements are those of the trait.
-    unsafe fn exchange<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
-
-    /// Writes `new` to `*at` if `*at` has the bits of `current`. Returns the previous value, as
-    /// `Ok` if `new` was written.
+    /// Writes `new` to `*at` if `*at` has the bits of `current`. Returns the previous value.
     ///
     /// # Errors
-    /// Returns the previous value if its bits differ from those of `current`.
-    ///
-    /// # Safety
-    /// The requirements are those of the trait.
-    ///
-    /// # Panics
-    /// Panics if `failure` is `Release` or `AcqRel`.
+    /// Returns the previous value as an error if its bits differ from those of `current`.
     unsafe fn compare_exchange<S: Scope>(
         at: *mut Self,
         current: Self,
@@ -100,55 +56,23 @@ pub trait AtomicValue: Copy + PartialEq + sealed::Value {
         failure: Ordering,
     ) -> Result<Self, Self>;
 
-    /// Adds `value` to `*at` and returns the previous value.
-    ///
-    /// # Safety
-    /// The requirements are those of the trait.
-    unsafe fn fetch_add<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
-
-    /// Subtracts `value` from `*at` and returns the previous value.
-    ///
-    /// # Safety
-    /// The requirements are those of the trait.
-    unsafe fn fetch_sub<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
-
-    /// Stores the bitwise "and" of `*at` and `value` in `*at` and returns the previous value.
-    ///
-    /// # Safety
-    /// The requirements are those of the trait.
-    unsafe fn fetch_and<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
-
-    /// Stores the bitwise "or" of `*at` and `value` in `*at` and returns the previous value.
-    ///
-    /// # Safety
-    /// The requirements are those of the trait.
-    unsafe fn fetch_or<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
-
-    /// Stores the bitwise "exclusive or" of `*at` and `value` in `*at` and returns the previous
-    /// value.
-    ///
-    /// # Safety
-    /// The requirements are those of the trait.
-    unsafe fn fetch_xor<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
-
-    /// Stores the smaller of `*at` and `value` in `*at` and returns the previous value.
-    ///
-    /// # Safety
-    /// The requirements are those of the trait.
-    unsafe fn fetch_min<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
-
-    /// Stores the larger of `*at` and `value` in `*at` and returns the previous value.
-    ///
-    /// # Safety
-    /// The requirements are those of the trait.
-    unsafe fn fetch_max<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self;
+    read_modify_write! {
+        exchange "`value`";
+        fetch_add "the sum of `*at` and `value`";
+        fetch_sub "`*at` minus `value`";
+        fetch_and "the bitwise \"and\" of `*at` and `value`";
+        fetch_or "the bitwise \"or\" of `*at` and `value`";
+        fetch_xor "the bitwise \"exclusive or\" of `*at` and `value`";
+        fetch_min "the smaller of `*at` and `value`";
+        fetch_max "the larger of `*at` and `value`";
+    }
 }
 
 /// Reports an atomic access to the simulator.
 #[cfg(not(target_arch = "nvptx64"))]
 #[inline(always)]
 #[track_caller]
-pub(super) fn noted<T>(at: *const T, is_load: bool, order: Ordering) {
+fn noted<T>(at: *const T, is_load: bool, order: Ordering) {
     let releases = matches!(order, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst);
     cuda_cpu::atomic_access(at.addr(), size_of::<T>(), is_load, releases);
 }
@@ -248,101 +172,9 @@ macro_rules! store {
     };
 }
 
-/// Defines load, store, exchange and compare-exchange, which treat values as bits. The macro
-/// arguments are the PTX type, the register class, the atomic type on the CPU, and the conversions
-/// to bits and back.
-macro_rules! bits {
-    ($ptx:literal, $register:ident, $atomic:ident, $to:expr, $from:expr) => {
-        #[inline(always)]
-        #[track_caller]
-        unsafe fn load<S: Scope>(at: *const Self, order: Ordering) -> Self {
-            #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the caller upholds this function's safety contract.
-            unsafe {
-                let value: Self;
-                in_scope!(S, load!(order, concat!($ptx, " {}, [{}];"),
-                    out($register) value, in(reg64) at));
-                value
-            }
-            #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the caller upholds this function's safety contract. `cast_mut` is sound,
-            // because a load does not write.
-            unsafe {
-                noted::<Self>(at, true, order);
-                $from(core::sync::atomic::$atomic::from_ptr(at.cast_mut().cast()).load(order))
-            }
-        }
-
-        #[inline(always)]
-        #[track_caller]
-        unsafe fn store<S: Scope>(at: *mut Self, value: Self, order: Ordering) {
-            #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the caller upholds this function's safety contract.
-            unsafe {
-                in_scope!(S, store!(order, concat!($ptx, " [{}], {};"),
-                    in(reg64) at, in($register) value));
-            }
-            #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the caller upholds this function's safety contract.
-            unsafe {
-                noted::<Self>(at, false, order);
-                core::sync::atomic::$atomic::from_ptr(at.cast()).store($to(value), order);
-            }
-        }
-
-        #[inline(always)]
-        #[track_caller]
-        unsafe fn exchange<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
-            #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the caller upholds this function's safety contract.
-            unsafe {
-                let old: Self;
-                in_scope!(S, atom!(order, concat!("exch.", $ptx, " {}, [{}], {};"),
-                    out($register) old, in(reg64) at, in($register) value));
-                old
-            }
-            #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the caller upholds this function's safety contract.
-            unsafe {
-                noted::<Self>(at, false, order);
-                $from(core::sync::atomic::$atomic::from_ptr(at.cast()).swap($to(value), order))
-            }
-        }
-
-        #[inline(always)]
-        #[track_caller]
-        unsafe fn compare_exchange<S: Scope>(
-            at: *mut Self,
-            current: Self,
-            new: Self,
-            success: Ordering,
-            failure: Ordering,
-        ) -> Result<Self, Self> {
-            #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the caller upholds this function's safety contract.
-            unsafe {
-                let order = combined(success, failure);
-                let old: Self;
-                in_scope!(S, atom!(order, concat!("cas.", $ptx, " {}, [{}], {}, {};"),
-                    out($register) old, in(reg64) at, in($register) current, in($register) new));
-                if $to(old) == $to(current) { Ok(old) } else { Err(old) }
-            }
-            #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the caller upholds this function's safety contract.
-            unsafe {
-                noted::<Self>(at, false, success);
-                core::sync::atomic::$atomic::from_ptr(at.cast())
-                    .compare_exchange($to(current), $to(new), success, failure)
-                    .map($from)
-                    .map_err($from)
-            }
-        }
-    };
-}
-
 /// Defines a read-modify-write of an integer: one instruction on the GPU, one method on the CPU.
 macro_rules! integer_rmw {
-    ($name:ident, $ptx:expr, $register:ident, $atomic:ident) => {
+    ($name:ident = $method:ident, $ptx:expr, $register:ident, $atomic:ident) => {
         #[inline(always)]
         #[track_caller]
         unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
@@ -358,7 +190,7 @@ macro_rules! integer_rmw {
             // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 noted::<Self>(at, false, order);
-                core::sync::atomic::$atomic::from_ptr(at).$name(value, order)
+                core::sync::atomic::$atomic::from_ptr(at).$method(value, order)
             }
         }
     };
@@ -369,20 +201,85 @@ macro_rules! integer_rmw {
 /// type for signed integers, too.
 macro_rules! integer {
     ($type:ty, $register:ident, $atomic:ident, $bits:literal, $sum:literal, $compared:literal) => {
-        impl AtomicValue for $type {
-            bits!($bits, $register, $atomic, core::convert::identity, core::convert::identity);
-            integer_rmw!(fetch_add, concat!("add.", $sum), $register, $atomic);
-            integer_rmw!(fetch_and, concat!("and.", $bits), $register, $atomic);
-            integer_rmw!(fetch_or, concat!("or.", $bits), $register, $atomic);
-            integer_rmw!(fetch_xor, concat!("xor.", $bits), $register, $atomic);
-            integer_rmw!(fetch_min, concat!("min.", $compared), $register, $atomic);
-            integer_rmw!(fetch_max, concat!("max.", $compared), $register, $atomic);
+        // SAFETY: all operations are atomic.
+        unsafe impl AtomicValue for $type {
+            integer_rmw!(exchange = swap, concat!("exch.", $bits), $register, $atomic);
+            integer_rmw!(fetch_add = fetch_add, concat!("add.", $sum), $register, $atomic);
+            integer_rmw!(fetch_and = fetch_and, concat!("and.", $bits), $register, $atomic);
+            integer_rmw!(fetch_or = fetch_or, concat!("or.", $bits), $register, $atomic);
+            integer_rmw!(fetch_xor = fetch_xor, concat!("xor.", $bits), $register, $atomic);
+            integer_rmw!(fetch_min = fetch_min, concat!("min.", $compared), $register, $atomic);
+            integer_rmw!(fetch_max = fetch_max, concat!("max.", $compared), $register, $atomic);
 
             #[inline(always)]
             #[track_caller]
             unsafe fn fetch_sub<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
                 // SAFETY: the caller upholds this function's safety contract.
                 unsafe { Self::fetch_add::<S>(at, value.wrapping_neg(), order) }
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn load<S: Scope>(at: *const Self, order: Ordering) -> Self {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller upholds this function's safety contract.
+                unsafe {
+                    let value: Self;
+                    in_scope!(S, load!(order, concat!($bits, " {}, [{}];"),
+                        out($register) value, in(reg64) at));
+                    value
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                // SAFETY: the caller upholds this function's safety contract. `cast_mut` is sound,
+                // because a load does not write.
+                unsafe {
+                    noted::<Self>(at, true, order);
+                    core::sync::atomic::$atomic::from_ptr(at.cast_mut()).load(order)
+                }
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn store<S: Scope>(at: *mut Self, value: Self, order: Ordering) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller upholds this function's safety contract.
+                unsafe {
+                    in_scope!(S, store!(order, concat!($bits, " [{}], {};"),
+                        in(reg64) at, in($register) value));
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                // SAFETY: the caller upholds this function's safety contract.
+                unsafe {
+                    noted::<Self>(at, false, order);
+                    core::sync::atomic::$atomic::from_ptr(at).store(value, order);
+                }
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn compare_exchange<S: Scope>(
+                at: *mut Self,
+                current: Self,
+                new: Self,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<Self, Self> {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller upholds this function's safety contract.
+                unsafe {
+                    let order = combined(success, failure);
+                    let old: Self;
+                    in_scope!(S, atom!(order, concat!("cas.", $bits, " {}, [{}], {}, {};"),
+                        out($register) old, in(reg64) at, in($register) current, in($register) new));
+                    if old == current { Ok(old) } else { Err(old) }
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                // SAFETY: the caller upholds this function's safety contract.
+                unsafe {
+                    noted::<Self>(at, false, success);
+                    let cell = core::sync::atomic::$atomic::from_ptr(at);
+                    cell.compare_exchange(current, new, success, failure)
+                }
             }
         }
     };
@@ -393,40 +290,15 @@ integer!(i32, reg32, AtomicI32, "b32", "u32", "s32");
 integer!(u64, reg64, AtomicU64, "b64", "u64", "u64");
 integer!(i64, reg64, AtomicI64, "b64", "u64", "s64");
 
-/// Defines a read-modify-write of a float as a compare-exchange loop.
-macro_rules! float_update {
-    ($name:ident, $combine:expr) => {
-        #[inline(always)]
-        #[track_caller]
-        unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
-            // SAFETY: the caller upholds this function's safety contract.
-            unsafe { update::<Self, S>(at, order, |old| $combine(old, value)) }
-        }
-    };
-}
-
-/// Defines a bitwise operation on a float through the integer of the same size.
-macro_rules! float_bits {
-    ($name:ident, $bits:ty) => {
-        #[inline(always)]
-        #[track_caller]
-        unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
-            // SAFETY: the caller upholds this function's safety contract. The integer has the
-            // float's size and alignment.
-            Self::from_bits(unsafe { <$bits>::$name::<S>(at.cast(), value.to_bits(), order) })
-        }
-    };
-}
-
+/// Implements [`AtomicValue`] for a float: through the integer of the same size and alignment, and
+/// with compare-exchange loops.
 macro_rules! float {
-    ($type:ident, $bits:ident, $register:ident, $atomic:ident, $ptx_bits:literal, $ptx:literal) => {
-        impl AtomicValue for $type {
-            bits!($ptx_bits, $register, $atomic, $type::to_bits, $type::from_bits);
-            float_bits!(fetch_and, $bits);
-            float_bits!(fetch_or, $bits);
-            float_bits!(fetch_xor, $bits);
-            float_update!(fetch_min, $type::min);
-            float_update!(fetch_max, $type::max);
+    ($type:ident, $bits:ident, $register:ident) => {
+        // SAFETY: all operations are atomic.
+        unsafe impl AtomicValue for $type {
+            float!(@bits $bits exchange fetch_and fetch_or fetch_xor);
+            float!(@update fetch_min $type::min);
+            float!(@update fetch_max $type::max);
 
             #[inline(always)]
             #[track_caller]
@@ -435,7 +307,7 @@ macro_rules! float {
                 // SAFETY: the caller upholds this function's safety contract.
                 unsafe {
                     let old: Self;
-                    in_scope!(S, atom!(order, concat!("add.", $ptx, " {}, [{}], {};"),
+                    in_scope!(S, atom!(order, concat!("add.", stringify!($type), " {}, [{}], {};"),
                         out($register) old, in(reg64) at, in($register) value));
                     old
                 }
@@ -452,12 +324,58 @@ macro_rules! float {
                 // SAFETY: the caller upholds this function's safety contract.
                 unsafe { Self::fetch_add::<S>(at, -value, order) }
             }
+
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn load<S: Scope>(at: *const Self, order: Ordering) -> Self {
+                // SAFETY: the caller upholds this function's safety contract.
+                Self::from_bits(unsafe { <$bits>::load::<S>(at.cast(), order) })
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn store<S: Scope>(at: *mut Self, value: Self, order: Ordering) {
+                // SAFETY: the caller upholds this function's safety contract.
+                unsafe { <$bits>::store::<S>(at.cast(), value.to_bits(), order) }
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn compare_exchange<S: Scope>(
+                at: *mut Self,
+                current: Self,
+                new: Self,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<Self, Self> {
+                let (current, new) = (current.to_bits(), new.to_bits());
+                // SAFETY: the caller upholds this function's safety contract.
+                unsafe { <$bits>::compare_exchange::<S>(at.cast(), current, new, success, failure) }
+                    .map(Self::from_bits)
+                    .map_err(Self::from_bits)
+            }
+        }
+    };
+    (@bits $bits:ident $($name:ident)+) => {$(
+        #[inline(always)]
+        #[track_caller]
+        unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
+            // SAFETY: the caller upholds this function's safety contract.
+            Self::from_bits(unsafe { <$bits>::$name::<S>(at.cast(), value.to_bits(), order) })
+        }
+    )+};
+    (@update $name:ident $combine:expr) => {
+        #[inline(always)]
+        #[track_caller]
+        unsafe fn $name<S: Scope>(at: *mut Self, value: Self, order: Ordering) -> Self {
+            // SAFETY: the caller upholds this function's safety contract.
+            unsafe { update::<Self, S>(at, order, |old| $combine(old, value)) }
         }
     };
 }
 
-float!(f32, u32, reg32, AtomicU32, "b32", "f32");
-float!(f64, u64, reg64, AtomicU64, "b64", "f64");
+float!(f32, u32, reg32);
+float!(f64, u64, reg64);
 
 /// Replaces `*at` with `next(*at)` in a compare-exchange loop and returns the previous value.
 ///

@@ -9,47 +9,30 @@
     allow(dead_code, unused_imports, reason = "on the CPU, `GpuFloat` calls the standard library")
 )]
 
-mod error;
+#[path = "common/mod.rs"]
+mod common;
 mod exp;
-mod hyperbolic;
-mod inverse;
 mod log;
-mod pow;
-mod reduce;
-mod remainder;
+mod reduce_large;
 mod root;
+mod sinh;
+mod sums;
+mod terms;
 #[cfg(test)]
 mod tests;
-mod trig;
 
-pub(crate) use error::{erf, erfc};
+pub(crate) use common::*;
 pub(crate) use exp::{exp, exp_m1, exp2};
-pub(crate) use hyperbolic::{acosh, asinh, atanh, cosh, sinh, tanh};
-pub(crate) use inverse::{acos, asin, atan, atan2};
 pub(crate) use log::{ln, ln_1p, log2, log10};
-pub(crate) use pow::powf;
-pub(crate) use remainder::remainder;
-pub(crate) use root::{cbrt, hypot, rcbrt};
-pub(crate) use trig::{cos, cospi, sin, sin_cos, sincospi, sinpi, tan};
+pub(crate) use root::{cbrt, rcbrt};
+pub(crate) use sinh::{atanh, cosh, sinh};
 
 use super::GpuFloat;
-use super::hardware::{product_f64, reciprocal_f64, reciprocal_sqrt_f64};
+use super::hardware::{product_f64 as product, reciprocal_f64, reciprocal_sqrt_f64};
+use core::f64::consts;
 
-/// Returns `a * b + c`, rounded once.
-#[inline(always)]
-fn fma(a: f64, b: f64, c: f64) -> f64 {
-    GpuFloat::mul_add(a, b, c)
-}
-
-/// Returns the polynomial with the coefficients `terms`, lowest power first, at `x`.
-#[inline(always)]
-fn polynomial<const N: usize>(terms: &[f64; N], x: f64) -> f64 {
-    let mut sum = terms[N - 1];
-    for i in (0..N - 1).rev() {
-        sum = fma(sum, x, terms[i]);
-    }
-    sum
-}
+/// The type of the functions.
+type Float = f64;
 
 /// 1.5·2⁵². The sum with a small number is a float whose last bits are the nearest integer.
 const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -75,8 +58,15 @@ fn reciprocal(x: f64) -> f64 {
 #[inline(always)]
 fn quotient(x: f64, y: f64) -> (f64, f64) {
     let inverse = reciprocal(y);
-    let about = product_f64(x, inverse);
+    let about = product(x, inverse);
     (about, inverse * fma(-about, y, x))
+}
+
+/// Returns `x / y` within 1 ULP, if all numbers are normal.
+#[inline(always)]
+fn ratio(x: f64, y: f64) -> f64 {
+    let (about, rest) = quotient(x, y);
+    about + rest
 }
 
 /// Returns √`x` for a normal `x`, and 0 for 0. A negative `x` gives NaN.
@@ -85,9 +75,9 @@ fn sqrt(x: f64) -> f64 {
     // 2⁻¹⁰⁰⁰ keeps the reciprocal root of 0 finite. All callers pass 0 or at least 2⁻⁸⁰⁰.
     let about = reciprocal_sqrt_f64(x + 9.332_636_185_032_189e-302);
     // 1/√(1 − e) = 1 + e/2 + 3e²/8 + …, for an error e of 2⁻¹⁹.
-    let error = fma(-product_f64(x, about), about, 1.0);
+    let error = fma(-product(x, about), about, 1.0);
     let inverse = fma(about * error, fma(0.375, error, 0.5), about);
-    let root = product_f64(x, inverse);
+    let root = product(x, inverse);
     fma(fma(-root, root, x), 0.5 * inverse, root)
 }
 
@@ -115,4 +105,20 @@ fn scale(x: f64, exponent: u32) -> f64 {
     let bits = x.to_bits();
     let upper = ((bits >> 32) as u32).wrapping_add(exponent);
     f64::from_bits(u64::from(upper) << 32 | bits & 0xffff_ffff)
+}
+
+/// Flips the sign of `x` if the highest bit of `sign` is set.
+#[inline(always)]
+fn flip_sign(x: f64, sign: u32) -> f64 {
+    f64::from_bits(x.to_bits() ^ u64::from(sign & 0x8000_0000) << 32)
+}
+
+/// The integer and the exponent of a positive number, which is the integer times 2^exponent. The
+/// integer has 53 bits.
+#[inline(always)]
+fn split_integer(x: f64) -> (f64, i32) {
+    let tiny = x < f64::MIN_POSITIVE;
+    let normal = if tiny { x * 18_014_398_509_481_984.0 } else { x };
+    let bits = (upper(normal) >> 20) as i32;
+    (scale(normal, ((1075 - bits) << 20) as u32), bits - if tiny { 1129 } else { 1075 })
 }

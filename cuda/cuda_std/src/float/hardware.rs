@@ -11,66 +11,54 @@
 
 /// Defines a function of one float: an instruction on the GPU, and an expression on the CPU.
 macro_rules! instruction {
-    ($(#[$doc:meta])+ $name:ident, $instruction:literal, $float:ident, |$x:ident| $cpu:expr) => {
+    (
+        $(#[$doc:meta])+
+        $name:ident, $instruction:literal, $register:ident $float:ident, |$x:ident| $cpu:expr
+    ) => {
         $(#[$doc])+
         #[inline(always)]
         pub(crate) fn $name($x: $float) -> $float {
             #[cfg(not(target_arch = "nvptx64"))]
             return $cpu;
             #[cfg(target_arch = "nvptx64")]
-            instruction!(@asm $float, $instruction, $x)
+            ptx!(concat!($instruction, " {}, {};") => $register $float, $register $x)
         }
     };
-    (@asm f32, $instruction:literal, $x:ident) => {
-        instruction!(@asm f32, reg32, $instruction, $x)
-    };
-    (@asm f64, $instruction:literal, $x:ident) => {
-        instruction!(@asm f64, reg64, $instruction, $x)
-    };
-    (@asm $float:ident, $register:ident, $instruction:literal, $x:ident) => {{
-        let y: $float;
-        // SAFETY: the instruction only operates on registers.
-        unsafe {
-            core::arch::asm!(concat!($instruction, " {}, {};"), out($register) y,
-                in($register) $x, options(pure, nomem, nostack, preserves_flags));
-        }
-        y
-    }};
 }
 
 instruction! {
     /// Returns 1/`x` within 1 ULP. Subnormal numbers count as 0.
-    reciprocal, "rcp.approx.ftz.f32", f32, |x| 1.0 / x
+    reciprocal, "rcp.approx.ftz.f32", reg32 f32, |x| 1.0 / x
 }
 instruction! {
     /// Returns 1/√`x` within 2 ULP. Subnormal numbers count as 0.
-    reciprocal_sqrt, "rsqrt.approx.ftz.f32", f32, |x| (1.0 / f64::from(x).sqrt()) as f32
+    reciprocal_sqrt, "rsqrt.approx.ftz.f32", reg32 f32, |x| (1.0 / f64::from(x).sqrt()) as f32
 }
 instruction! {
     /// Returns log2 of `x` with an error of 2⁻²²: absolute for `x` in [0.5, 2], relative elsewhere.
-    log2, "lg2.approx.f32", f32, |x| f64::from(x).log2() as f32
+    log2, "lg2.approx.f32", reg32 f32, |x| f64::from(x).log2() as f32
 }
 instruction! {
     /// Like [`log2`], and subnormal numbers count as 0.
-    log2_ftz, "lg2.approx.ftz.f32", f32, |x| f64::from(x).log2() as f32
+    log2_ftz, "lg2.approx.ftz.f32", reg32 f32, |x| f64::from(x).log2() as f32
 }
 instruction! {
     /// Returns 2 to the power `x` within 2 ULP. Subnormal numbers count as 0.
-    exp2_ftz, "ex2.approx.ftz.f32", f32, |x| f64::from(x).exp2() as f32
+    exp2_ftz, "ex2.approx.ftz.f32", reg32 f32, |x| f64::from(x).exp2() as f32
 }
 instruction! {
     /// Clamps to [0, 1]; NaN becomes 0. The PTX assembler merges the instruction into the one that
     /// computes `x`.
-    saturate, "cvt.sat.f32.f32", f32, |x| if x > 0.0 { x.min(1.0) } else { 0.0 }
+    saturate, "cvt.sat.f32.f32", reg32 f32, |x| if x > 0.0 { x.min(1.0) } else { 0.0 }
 }
 
 instruction! {
     /// Returns 1/`x` with a relative error of 2⁻²⁰ or less, for a normal result.
-    reciprocal_f64, "rcp.approx.ftz.f64", f64, |x| coarse(1.0 / x)
+    reciprocal_f64, "rcp.approx.ftz.f64", reg64 f64, |x| coarse(1.0 / x)
 }
 instruction! {
     /// Returns 1/√`x` with a relative error of 2⁻²⁰ or less.
-    reciprocal_sqrt_f64, "rsqrt.approx.ftz.f64", f64, |x| coarse(1.0 / x.sqrt())
+    reciprocal_sqrt_f64, "rsqrt.approx.ftz.f64", reg64 f64, |x| coarse(1.0 / x.sqrt())
 }
 
 /// Returns `a * b + c`, rounded down.
@@ -82,15 +70,7 @@ pub(crate) fn fma_down(a: f32, b: f32, c: f32) -> f32 {
         ((f64::from(a) * f64::from(b)).floor() + f64::from(c)) as f32
     }
     #[cfg(target_arch = "nvptx64")]
-    {
-        let y: f32;
-        // SAFETY: the instruction only operates on registers.
-        unsafe {
-            core::arch::asm!("fma.rm.f32 {}, {}, {}, {};", out(reg32) y, in(reg32) a, in(reg32) b,
-                in(reg32) c, options(pure, nomem, nostack, preserves_flags));
-        }
-        y
-    }
+    ptx!("fma.rm.f32 {}, {}, {}, {};" => reg32 f32, reg32 a, reg32 b, reg32 c)
 }
 
 /// Clears the lower half of the bits, which the special function unit does not compute either.
@@ -109,16 +89,7 @@ macro_rules! product {
             #[cfg(not(target_arch = "nvptx64"))]
             return x * y;
             #[cfg(target_arch = "nvptx64")]
-            {
-                let z: $float;
-                // SAFETY: the instruction only operates on registers.
-                unsafe {
-                    core::arch::asm!(concat!($instruction, " {}, {}, {};"), out($register) z,
-                        in($register) x, in($register) y,
-                        options(pure, nomem, nostack, preserves_flags));
-                }
-                z
-            }
+            ptx!(concat!($instruction, " {}, {}, {};") => $register $float, $register x, $register y)
         }
     };
 }

@@ -13,46 +13,30 @@
     allow(dead_code, unused_imports, reason = "on the CPU, `GpuFloat` calls the standard library")
 )]
 
-mod error;
+#[path = "common/mod.rs"]
+mod common;
 mod exp;
-mod hyperbolic;
-mod inverse;
 mod log;
-mod pow;
-mod reduce;
-mod remainder;
+mod reduce_large;
 mod root;
+mod sinh;
+mod sums;
+mod terms;
 #[cfg(test)]
 mod tests;
-mod trig;
 
-pub(crate) use error::{erf, erfc};
+pub(crate) use common::*;
 pub(crate) use exp::{exp, exp_m1, exp2};
-pub(crate) use hyperbolic::{acosh, asinh, atanh, cosh, sinh, tanh};
-pub(crate) use inverse::{acos, asin, atan, atan2};
 pub(crate) use log::{ln, ln_1p, log2, log10};
-pub(crate) use pow::{positive_powf, powf};
-pub(crate) use remainder::remainder;
-pub(crate) use root::{cbrt, hypot, rcbrt};
-pub(crate) use trig::{cos, cospi, sin, sin_cos, sincospi, sinpi, tan};
+pub(crate) use root::{cbrt, rcbrt};
+pub(crate) use sinh::{atanh, cosh, sinh};
 
 use super::GpuFloat;
+use super::hardware::{product, reciprocal, reciprocal_sqrt};
+use core::f32::consts;
 
-/// Returns `a * b + c`, rounded once.
-#[inline(always)]
-fn fma(a: f32, b: f32, c: f32) -> f32 {
-    GpuFloat::mul_add(a, b, c)
-}
-
-/// Returns the polynomial with the coefficients `terms`, lowest power first, at `x`.
-#[inline(always)]
-fn polynomial<const N: usize>(terms: &[f32; N], x: f32) -> f32 {
-    let mut sum = terms[N - 1];
-    for i in (0..N - 1).rev() {
-        sum = fma(sum, x, terms[i]);
-    }
-    sum
-}
+/// The type of the functions.
+type Float = f32;
 
 /// 1.5·2²³. The sum with a small number is a float whose last bits are the nearest integer.
 const ROUND: f32 = 12_582_912.0;
@@ -60,17 +44,17 @@ const ROUND: f32 = 12_582_912.0;
 /// Returns the integer next to `a * b`, which is within ±2²¹, as a float and as the last bits of an
 /// integer.
 #[inline(always)]
-fn nearest(a: f32, b: f32) -> (f32, u32) {
+fn nearest(a: f32, b: f32) -> (f32, i32) {
     let biased = fma(a, b, ROUND);
-    (biased - ROUND, biased.to_bits())
+    (biased - ROUND, biased.to_bits() as i32)
 }
 
 /// Returns √`x` for a normal `x`, and 0 for 0. A negative `x` gives NaN.
 #[inline(always)]
 fn sqrt(x: f32) -> f32 {
     // 2⁻¹²⁴ keeps the reciprocal root of 0 finite. All callers pass 0 or at least 2⁻⁹⁸.
-    let inverse = super::hardware::reciprocal_sqrt(x + 4.701_977_4e-38);
-    let root = super::hardware::product(x, inverse);
+    let inverse = reciprocal_sqrt(x + 4.701_977_4e-38);
+    let root = product(x, inverse);
     fma(fma(-root, root, x), 0.5 * inverse, root)
 }
 
@@ -78,4 +62,47 @@ fn sqrt(x: f32) -> f32 {
 #[inline(always)]
 fn with_sign(x: f32, sign: f32) -> f32 {
     f32::from_bits(x.to_bits() | sign.to_bits() & 0x8000_0000)
+}
+
+/// Returns `x / y`, if all numbers are normal.
+#[inline(always)]
+fn ratio(x: f32, y: f32) -> f32 {
+    let inverse = reciprocal(y);
+    let about = product(x, inverse);
+    fma(fma(-about, y, x), inverse, about)
+}
+
+/// Returns the bits of `x`, whose highest is the sign.
+#[inline(always)]
+fn upper(x: f32) -> u32 {
+    x.to_bits()
+}
+
+/// Adds `exponent`, the exponent bits of a number, to the exponent of `x`.
+#[inline(always)]
+fn scale(x: f32, exponent: u32) -> f32 {
+    f32::from_bits(x.to_bits().wrapping_add(exponent))
+}
+
+/// Flips the sign of `x` if the highest bit of `sign` is set.
+#[inline(always)]
+fn flip_sign(x: f32, sign: u32) -> f32 {
+    f32::from_bits(x.to_bits() ^ sign & 0x8000_0000)
+}
+
+/// The integer and the exponent of a positive number, which is the integer times 2^exponent. The
+/// integer has 24 bits.
+#[inline(always)]
+fn split_integer(x: f32) -> (f32, i32) {
+    let tiny = x < f32::MIN_POSITIVE;
+    let bits = if tiny { x * 16_777_216.0 } else { x }.to_bits();
+    let exponent = (bits >> 23) as i32 - if tiny { 174 } else { 150 };
+    // The exponent bits of 2²³.
+    (f32::from_bits(bits & 0x007f_ffff | 0x4b00_0000), exponent)
+}
+
+/// Returns 2^`n`, for an `n` of a normal number.
+#[inline(always)]
+fn power_of_2(n: i32) -> f32 {
+    f32::from_bits(((n + 127) << 23) as u32)
 }

@@ -13,21 +13,6 @@ macro_rules! handle {
     ($view:ident, $pointer:ty, $device:ident, $borrow:ident, $host:literal) => {
         #[doc = concat!("The host's handle for a [`", stringify!($view), "`]:")]
         #[doc = concat!($host, " on a device.")]
-        ///
-        /// ```
-        /// use cuda_std::launch::{Params, Place};
-        #[doc = concat!("use cuda_std::", stringify!($device), ";")]
-        ///
-        /// let mut rows = [0_u8; 12];
-        /// // SAFETY: there are 3 rows of 4 bytes, which only the handle accesses.
-        #[doc = concat!("let image = unsafe { ",stringify!($device), "::new(Place::Cpu, rows.as_mut_ptr(), 4, 3, 4) };")]
-        /// assert_eq!((image.size(), image.rows().1, image.place()), ((4, 3), 4, Place::Cpu));
-        /// assert!(image.is_like(&image));
-        /// let mut params = Params::default();
-        /// image.push_address(&mut params);
-        /// image.push_pitch(&mut params);
-        /// assert_eq!(params.pointers().len(), 2);
-        /// ```
         #[derive(Debug)]
         pub struct $device<'a, T> {
             view: $view<T>,
@@ -46,7 +31,6 @@ macro_rules! handle {
             /// - Rows must not overlap.
             /// - As long as the rows must be valid, nothing else may write them. If the handle is
             ///   writable, nothing else may access them at all.
-            #[must_use]
             pub unsafe fn new(
                 place: Place,
                 data: $pointer,
@@ -61,26 +45,22 @@ macro_rules! handle {
             }
 
             /// Returns the number of columns and the number of rows.
-            #[must_use]
             pub fn size(&self) -> (u32, u32) {
                 (self.view.width, self.view.height)
             }
 
             /// Returns the address of the first row and the pitch in bytes.
-            #[must_use]
             pub fn rows(&self) -> ($pointer, u32) {
                 (self.view.data, self.view.pitch)
             }
 
             /// Returns the device that the rows are on.
-            #[must_use]
             pub fn place(&self) -> Place {
                 self.place
             }
 
             /// Returns whether `other` has the same size and pitch and is on the same device, so
             /// that only its address differs.
-            #[must_use]
             pub fn is_like(&self, other: &Self) -> bool {
                 let layout = |of: &Self| (of.size(), of.view.pitch, of.place);
                 layout(self) == layout(other)
@@ -88,26 +68,13 @@ macro_rules! handle {
 
             /// Returns the part of `width` by `height` elements whose first element is column `x` of row
             /// `y`, or `None` if the image does not contain all of it.
-            ///
-            /// ```
-            /// use cuda_std::launch::Place;
-            #[doc = concat!("use cuda_std::", stringify!($device), ";")]
-            ///
-            /// let mut rows = [0_u8; 12];
-            /// // SAFETY: there are 3 rows of 4 bytes, which only the handle accesses.
-            #[doc = concat!("let image = unsafe { ",stringify!($device), "::new(Place::Cpu, rows.as_mut_ptr(), 4, 3, 4) };")]
-            /// let part = image.part(1, 2, 3, 1).unwrap();
-            /// assert_eq!((part.size(), part.rows().1), ((3, 1), 4));
-            /// assert!(part.part(1, 0, 3, 1).is_none());
-            /// ```
-            #[must_use]
             pub fn part(self, x: u32, y: u32, width: u32, height: u32) -> Option<Self> {
                 let $view { data, pitch, .. } = self.view;
                 let is_inside = |first: u32, side: u32, whole: u32| {
                     first.checked_add(side).is_some_and(|end| end <= whole)
                 };
-                let is_part = is_inside(x, width, self.view.width)
-                    && is_inside(y, height, self.view.height);
+                let is_part =
+                    is_inside(x, width, self.view.width) && is_inside(y, height, self.view.height);
                 is_part.then(|| {
                     let row = data.wrapping_byte_add(y as usize * pitch as usize);
                     let data = row.wrapping_add(x as usize);
@@ -143,10 +110,4 @@ macro_rules! handle {
 handle!(View, *const T, DeviceView, SharedBorrow, "a read-only image");
 handle!(ViewMut, *mut T, DeviceViewMut, ExclusiveBorrow, "a writable image");
 
-impl<T> Clone for DeviceView<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for DeviceView<'_, T> {}
+copy!([T] DeviceView<'_, T>);

@@ -17,31 +17,10 @@ use super::{LaunchBounds, LaunchConfig};
 /// All kernels that are linked into the program, in no particular order.
 ///
 /// Two packages may each have a kernel of the same name.
-///
-/// ```
-/// use cuda_std::launch::KERNELS;
-/// use cuda_std::prelude::*;
-///
-/// #[kernel(dims(1))]
-/// pub fn registered(value: f32, out: SliceMut<f32>) {
-///     out.set(thread::unique_1d(), value);
-/// }
-///
-/// let entry = KERNELS.iter().find(|entry| entry.name == "registered").unwrap();
-/// // The value, and the pointer and the length of the slice.
-/// assert_eq!(entry.params.iter().map(|param| param.size).collect::<Vec<_>>(), [4, 8, 4]);
-/// ```
 #[distributed_slice]
 pub static KERNELS: [KernelEntry];
 
 /// The size and alignment of one kernel parameter, in bytes.
-///
-/// ```
-/// use cuda_std::launch::ParamLayout;
-///
-/// let layout = ParamLayout { size: size_of::<u64>(), align: align_of::<u64>() };
-/// assert_eq!(layout, ParamLayout { size: 8, align: 8 });
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamLayout {
     /// The size in bytes, never zero.
@@ -54,21 +33,6 @@ pub struct ParamLayout {
 ///
 /// The functions take pointers to the parameters, like `cuLaunchKernel`, so that one copy of each serves typed launches
 /// and launches by name.
-///
-/// ```
-/// use cuda_std::launch::{KERNELS, LaunchConfig};
-/// use cuda_std::prelude::*;
-///
-/// #[kernel(launch_bounds(64), dims(1))]
-/// pub fn by_name(out: SliceMut<u32>) {
-///     out.set(thread::unique_1d(), 1);
-/// }
-///
-/// let entry = KERNELS.iter().find(|entry| entry.name == "by_name").unwrap();
-/// assert_eq!((entry.bounds.max_threads, entry.dims), (64, 1));
-/// assert!(LaunchConfig::for_1d(100, 64).check_entry(entry).is_ok());
-/// assert!(LaunchConfig::for_1d(100, 128).check_entry(entry).is_err());
-/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct KernelEntry {
     /// The name of the entry in the PTX.
@@ -89,46 +53,8 @@ pub struct KernelEntry {
     pub threads: unsafe fn(*const *const c_void, &mut cuda_cpu::Threads<'_>),
     /// Computes a whole launch with the function of the kernel's option `cpu`, and returns true. The
     /// function returns false and does nothing if it leaves this launch to the simulator.
-    ///
-    /// The simulator runs a kernel thread by thread and checks its accesses, which costs most of the
-    /// time. A program that must also be fast without a GPU can give a kernel a second
-    /// implementation that uses vector instructions and all cores. A test should compare both: `cust`
-    /// calls this function for a launch on `Device::cpu()`, but not on `Device::simulator()`.
-    ///
-    /// ```
-    /// use cuda_std::launch::LaunchConfig;
-    /// use cuda_std::prelude::*;
-    /// use cust::typed::{Buffer, Device};
-    ///
-    /// /// Doubles all values.
-    /// #[kernel(dims(1), cpu(double_all))]
-    /// pub fn double(data: SliceMut<u32>) {
-    ///     let i = thread::unique_1d();
-    ///     if let Some(value) = data.get(i) {
-    ///         data.set(i, 2 * value);
-    ///     }
-    /// }
-    ///
-    /// /// Computes a launch of `double` on the CPU.
-    /// ///
-    /// /// # Safety
-    /// /// The elements must be valid host memory that nothing else accesses.
-    /// unsafe fn double_all(config: &LaunchConfig, data: SliceMut<u32>) -> bool {
-    ///     // SAFETY: the caller guarantees it.
-    ///     let data = unsafe { data.as_host_slice() };
-    ///     let threads = config.grid[0] as usize * config.block[0] as usize;
-    ///     data.iter_mut().take(threads).for_each(|value| *value *= 2);
-    ///     true
-    /// }
-    ///
-    /// for device in [Device::cpu(), Device::simulator()] {
-    ///     let stream = device.stream()?;
-    ///     let mut data = Buffer::from_slice(&stream, &[1, 2, 3])?;
-    ///     stream.launch(&LaunchConfig::for_1d(3, 256), &Double { data: data.view_mut() })?;
-    ///     assert_eq!(data.download(&stream)?, [2, 4, 6]);
-    /// }
-    /// # Ok::<(), cust::typed::DeviceError>(())
-    /// ```
+    /// `cust` calls it for a launch on `Device::cpu()`, but not on `Device::simulator()`, so that a test
+    /// can compare both.
     ///
     /// # Safety
     /// - The requirements of [`simulate`](Self::simulate) apply, and [`LaunchConfig::check_entry`](super::LaunchConfig::check_entry) must
@@ -139,20 +65,6 @@ pub struct KernelEntry {
 
 impl KernelEntry {
     /// Runs a launch in the simulator.
-    ///
-    /// ```
-    /// use cuda_std::cpu::Launch;
-    /// use cuda_std::launch::Kernel;
-    ///
-    /// #[cuda_std::kernel]
-    /// pub fn ends() {
-    ///     assert_eq!(cuda_std::thread::thread_idx_x(), 0, "one thread");
-    /// }
-    ///
-    /// // SAFETY: the kernel has no parameters.
-    /// unsafe { Ends::ENTRY.simulate(&Launch::new("ends", [1, 1, 1], [1, 1, 1]), &[]) }?;
-    /// # Ok::<(), cuda_std::cpu::Fault>(())
-    /// ```
     ///
     /// # Safety
     /// - Each pointer must point to a valid value of its parameter, and the memory that the
@@ -176,18 +88,6 @@ impl KernelEntry {
 
     /// Computes a whole launch with the function [`cpu`](Self::cpu), on the OS threads of a launch. Returns false if
     /// there is none, or if it leaves the launch to the simulator.
-    ///
-    /// ```
-    /// use cuda_std::launch::{Kernel, LaunchConfig};
-    ///
-    /// #[cuda_std::kernel]
-    /// pub fn nothing() {}
-    ///
-    /// // SAFETY: the kernel has no parameters.
-    /// let done = unsafe { Nothing::ENTRY.compute(&LaunchConfig::for_1d(1, 1), &[]) }?;
-    /// assert!(matches!(done, Ok(false)), "the kernel has no function for the CPU");
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     ///
     /// # Safety
     /// The requirements are those of [`cpu`](Self::cpu).

@@ -65,45 +65,18 @@
 //! }
 //! ```
 
-use core::marker::PhantomData;
+use half::bf16;
 
-use super::TensorElement;
 use crate::{Shared, thread};
 
 /// The number of elements in a panel.
-///
-/// ```
-/// use cuda_std::tensor::warpgroup::PANEL;
-///
-/// // The inputs of a product are one panel of A and four of B, with 2 bytes per element.
-/// assert_eq!(5 * PANEL * 2, 40_960);
-/// ```
 pub const PANEL: u32 = 64 * 64;
 
 /// The number of threads in a warpgroup.
-///
-/// ```
-/// use cuda_std::tensor::warpgroup::THREADS;
-/// use cuda_std::thread;
-///
-/// /// Returns the index of the thread's warpgroup in its block.
-/// fn warpgroup_index() -> u32 {
-///     thread::rank() / THREADS
-/// }
-/// ```
 pub const THREADS: u32 = 128;
 
 /// Returns the position of an element in its panel; see [layout](self#layout).
-///
-/// ```
-/// use cuda_std::tensor::warpgroup::swizzled;
-///
-/// assert_eq!(swizzled(0, 9), 9);
-/// // In row 1, the first two groups of 8 elements are exchanged.
-/// assert_eq!(swizzled(1, 9), 64 + 1);
-/// ```
 #[inline(always)]
-#[must_use]
 pub fn swizzled(row: u32, column: u32) -> u32 {
     let group = (column / 8) ^ (row % 8);
     row * 64 + group * 8 + column % 8
@@ -111,18 +84,6 @@ pub fn swizzled(row: u32, column: u32) -> u32 {
 
 /// Makes the thread's earlier stores and arrived copies to shared memory visible to tensor cores,
 /// after the next barrier; see [order](self#order-of-memory-accesses).
-///
-/// ```
-/// use cuda_std::tensor::warpgroup;
-/// use cuda_std::{pipeline, thread};
-///
-/// /// Waits until tensor cores can read what the threads of the block have copied.
-/// fn wait_for_panels() {
-///     pipeline::wait_prior::<0>();
-///     warpgroup::fence();
-///     thread::sync_threads();
-/// }
-/// ```
 #[inline(always)]
 pub fn fence() {
     #[cfg(target_feature = "compute_90")]
@@ -134,59 +95,29 @@ pub fn fence() {
 }
 
 /// The sums of a warpgroup for a part of the result with 64 rows and 256 columns.
-///
-/// # Example
-/// The [module](self#example) has a whole kernel.
-///
-/// ```
-/// use cuda_std::tensor::warpgroup::Product;
-/// use cuda_std::{Shared, ViewMut, bf16};
-///
-/// /// Writes the product of two matrices in shared memory.
-/// ///
-/// /// # Safety
-/// /// The requirements are those of [`Product::add`]. `out` must have 64 rows and 256 columns,
-/// /// which no other warpgroup accesses.
-/// unsafe fn multiply(a: Shared<bf16>, b: Shared<bf16>, out: ViewMut<f32>) {
-///     let mut product = Product::new();
-///     unsafe {
-///         product.add(a, b);
-///         product.finish(|row, column, [first, second]| {
-///             out.store(column, row, first);
-///             out.store(column + 1, row, second);
-///         });
-///     }
-/// }
-/// ```
 #[derive(Debug)]
-pub struct Product<T> {
+pub struct Product {
     /// Element `4 j + 2 h + e` belongs to row `16 w + l / 4 + 8 h` and column `8 j + l % 4 · 2 + e`,
     /// for lane `l` of warp `w` of the warpgroup.
     sums: [f32; 128],
     #[cfg(not(target_arch = "nvptx64"))]
     in_flight: std::collections::VecDeque<cpu::Operands>,
-    element: PhantomData<T>,
 }
 
-impl<T: TensorElement> Default for Product<T> {
+impl Default for Product {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: TensorElement> Product<T> {
+impl Product {
     /// Creates sums of zero.
-    ///
-    /// # Example
-    /// See the [module](self#example).
     #[inline(always)]
-    #[must_use]
     pub fn new() -> Self {
         Self {
             sums: [0.0; 128],
             #[cfg(not(target_arch = "nvptx64"))]
             in_flight: std::collections::VecDeque::new(),
-            element: PhantomData,
         }
     }
 
@@ -195,9 +126,6 @@ impl<T: TensorElement> Product<T> {
     ///
     /// Products are exact. The order and the rounding of the sums are those of the hardware.
     ///
-    /// # Example
-    /// See the [module](self#example).
-    ///
     /// # Safety
     /// - All threads of the warpgroup must make the same call.
     /// - `a` must contain one panel and `b` four, aligned to 1024 bytes.
@@ -205,7 +133,7 @@ impl<T: TensorElement> Product<T> {
     ///   After earlier writes, there must be a [`fence`] and a barrier.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn add(&mut self, a: Shared<T>, b: Shared<T>) {
+    pub unsafe fn add(&mut self, a: Shared<bf16>, b: Shared<bf16>) {
         const {
             let has_it = cfg!(any(target_feature = "compute_90a", not(target_arch = "nvptx64")));
             assert!(has_it, "warpgroups need sm_90a: select it with `CudaBuilder::arch`");
@@ -215,7 +143,7 @@ impl<T: TensorElement> Product<T> {
         // `finish` waits before it reads them.
         unsafe {
             let (a, b) = (a.shared_address(0), b.shared_address(0));
-            T::multiply_panels(&mut self.sums, a, b);
+            gpu::multiply(&mut self.sums, a, b);
         }
         #[cfg(not(target_arch = "nvptx64"))]
         self.in_flight.push_back(cpu::Operands::new(a, b));
@@ -224,19 +152,6 @@ impl<T: TensorElement> Product<T> {
     /// Waits until at most `N` of the warpgroup's latest products are in flight. The panels of all
     /// earlier products may then be written, after a barrier if they are shared with other
     /// warpgroups.
-    ///
-    /// ```
-    /// use cuda_std::bf16;
-    /// use cuda_std::tensor::warpgroup::Product;
-    ///
-    /// /// Waits for all products except the latest one.
-    /// ///
-    /// /// # Safety
-    /// /// All threads of the warpgroup must make the same call.
-    /// unsafe fn all_but_one(product: &mut Product<bf16>) {
-    ///     unsafe { product.wait_prior::<1>() };
-    /// }
-    /// ```
     ///
     /// # Safety
     /// All threads of the warpgroup must make the same call.
@@ -251,16 +166,13 @@ impl<T: TensorElement> Product<T> {
         #[cfg(not(target_arch = "nvptx64"))]
         while self.in_flight.len() > N as usize {
             if let Some(operands) = self.in_flight.pop_front() {
-                operands.multiply(&mut self.sums, T::widen);
+                operands.multiply(&mut self.sums);
             }
         }
     }
 
     /// Waits for all products and calls `write` for each pair of adjacent elements that this thread
     /// holds, with the row, the column of the first element and both values.
-    ///
-    /// # Example
-    /// See the [module](self#example).
     ///
     /// # Safety
     /// All threads of the warpgroup must make the same call.
@@ -288,7 +200,7 @@ impl<T: TensorElement> Product<T> {
 }
 
 #[cfg(target_arch = "nvptx64")]
-pub(super) mod gpu;
+mod gpu;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod cpu;

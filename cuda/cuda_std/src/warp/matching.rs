@@ -1,117 +1,41 @@
-//! Warp match functions, which find the lanes that hold the same value.
+//! Warp match functions, which find the lanes that hold the same value. Values match if their bits are
+//! equal: two NaNs may match, but 0.0 and -0.0 do not.
 
 use super::WarpShuffleValue;
 
-/// A value of 32 or 64 bits. Values match if their bits are equal: two NaNs may match, but 0.0 and
-/// -0.0 do not.
+/// Returns a mask of the lanes of `mask` whose value has the same bits as the calling lane's.
 ///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, WarpMatchValue, lane_id, warp_match_any};
-///
-/// /// Returns true in the first lane that has this value.
-/// ///
-/// /// # Safety
-/// /// All lanes of the warp must make the call.
-/// unsafe fn is_leader<T: WarpMatchValue>(value: T) -> bool {
-///     // SAFETY: the caller upholds this function's safety contract.
-///     unsafe { warp_match_any(FULL_MASK, value) }.trailing_zeros() == lane_id()
-/// }
-///
-/// launch(&Launch::new("leaders", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { is_leader(f64::from(lane_id() / 8)) }, lane_id() % 8 == 0);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-pub trait WarpMatchValue: WarpShuffleValue {
-    /// Returns a mask of the lanes of `mask` whose value has the same bits as the calling lane's.
-    ///
-    /// # Safety
-    /// The requirements are those of [`warp_match_any`].
-    #[doc(hidden)]
-    unsafe fn match_any(mask: u32, value: Self) -> u32;
-}
-
-macro_rules! match_value {
-    ($($type:ty as $bits:ty: $intrinsic:ident),+) => {$(
-        impl WarpMatchValue for $type {
-            #[inline(always)]
-            #[track_caller]
-            unsafe fn match_any(mask: u32, value: Self) -> u32 {
-                let bits = <$bits>::from_ne_bytes(value.to_ne_bytes());
-                #[cfg(target_arch = "nvptx64")]
-                // SAFETY: the caller upholds this function's safety contract.
-                return unsafe { super::$intrinsic(mask, bits) };
-                #[cfg(not(target_arch = "nvptx64"))]
-                match_on_cpu(mask, bits)
-            }
-        }
-    )+};
-}
-match_value!(u32 as u32: match_any_32, i32 as u32: match_any_32, f32 as u32: match_any_32);
-match_value!(u64 as u64: match_any_64, i64 as u64: match_any_64, f64 as u64: match_any_64);
-
-#[cfg(not(target_arch = "nvptx64"))]
+/// # Safety
+/// The lanes must meet the [convergence](crate::warp#convergence) requirement.
+#[inline(always)]
 #[track_caller]
-fn match_on_cpu<T: WarpShuffleValue>(mask: u32, value: T) -> u32 {
+pub unsafe fn warp_match_any<T: WarpShuffleValue>(mask: u32, value: T) -> u32 {
+    #[cfg(not(target_arch = "nvptx64"))]
     let place = core::panic::Location::caller();
     let mut equal = mask;
     value.shuffle_words(|word| {
-        let lanes = cuda_cpu::warp_exchange(cuda_cpu::WarpOp::Exchange, mask, word, place);
-        for lane in (0..super::WARP_SIZE).filter(|&lane| lanes[lane as usize] != word) {
-            equal &= !(1 << lane);
-        }
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: the caller upholds this function's safety contract.
+        let lanes = unsafe { super::match_any(mask, word) };
+        #[cfg(not(target_arch = "nvptx64"))]
+        let lanes = {
+            let words = cuda_cpu::warp_exchange(cuda_cpu::WarpOp::Exchange, mask, word, place);
+            words.iter().rev().fold(0, |lanes, other| lanes << 1 | u32::from(*other == word))
+        };
+        equal &= lanes;
         word
     });
     equal
 }
 
-/// Returns a mask of the lanes of `mask` whose value has the same bits as the calling lane's.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, lane_id, warp_match_any};
-///
-/// launch(&Launch::new("match", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     let equal = unsafe { warp_match_any(FULL_MASK, lane_id() / 8) };
-///     assert_eq!(equal, 0xff << (lane_id() / 8 * 8));
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
-/// # Safety
-/// The lanes must meet the [convergence](crate::warp#convergence) requirement.
-#[inline(always)]
-#[track_caller]
-pub unsafe fn warp_match_any<T: WarpMatchValue>(mask: u32, value: T) -> u32 {
-    // SAFETY: the caller upholds this function's safety contract.
-    unsafe { T::match_any(mask, value) }
-}
-
 /// Returns `mask` if the values of all its lanes have the same bits, and `None` otherwise.
 ///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, lane_id, warp_match_all};
-///
-/// launch(&Launch::new("match", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the calls.
-///     unsafe {
-///         assert_eq!(warp_match_all(FULL_MASK, lane_id() / 32), Some(FULL_MASK));
-///         assert_eq!(warp_match_all(FULL_MASK, lane_id() / 16), None);
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
 /// # Safety
 /// The lanes must meet the [convergence](crate::warp#convergence) requirement.
 #[inline(always)]
 #[track_caller]
-pub unsafe fn warp_match_all<T: WarpMatchValue>(mask: u32, value: T) -> Option<u32> {
+pub unsafe fn warp_match_all<T: WarpShuffleValue>(mask: u32, value: T) -> Option<u32> {
     // SAFETY: the caller upholds this function's safety contract. The result is the same in all
     // lanes: if all lanes match one lane, they match every lane.
-    (unsafe { T::match_any(mask, value) } == mask).then_some(mask)
+    (unsafe { warp_match_any(mask, value) } == mask).then_some(mask)
 }

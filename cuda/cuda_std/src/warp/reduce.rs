@@ -8,23 +8,6 @@
 use super::{FULL_MASK, WARP_SIZE, WarpShuffleValue, warp_shuffle_idx, warp_shuffle_xor};
 
 /// The operation of a [`warp_reduce`].
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, WarpReductionOp, lane_id, warp_reduce};
-///
-/// launch(&Launch::new("reduce", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the calls.
-///     let reduce = |op| unsafe { warp_reduce(FULL_MASK, lane_id() + 1, op) };
-///     assert_eq!(reduce(WarpReductionOp::Add), 528);
-///     assert_eq!(reduce(WarpReductionOp::Min), 1);
-///     assert_eq!(reduce(WarpReductionOp::Max), 32);
-///     assert_eq!(reduce(WarpReductionOp::And), 0);
-///     assert_eq!(reduce(WarpReductionOp::Or), 63);
-///     assert_eq!(reduce(WarpReductionOp::Xor), 32);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum WarpReductionOp {
@@ -43,99 +26,64 @@ pub enum WarpReductionOp {
 }
 
 /// An integer that [`warp_reduce`] can reduce.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, WarpReduceValue, WarpReductionOp, lane_id, warp_reduce};
-///
-/// /// Returns the difference between the largest and the smallest value.
-/// ///
-/// /// # Safety
-/// /// All lanes of the warp must make the call.
-/// unsafe fn spread<T: WarpReduceValue + core::ops::Sub<Output = T>>(value: T) -> T {
-///     // SAFETY: the caller upholds this function's safety contract.
-///     unsafe {
-///         warp_reduce(FULL_MASK, value, WarpReductionOp::Max)
-///             - warp_reduce(FULL_MASK, value, WarpReductionOp::Min)
-///     }
-/// }
-///
-/// launch(&Launch::new("spread", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { spread(3 * i64::from(lane_id())) }, 93);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 pub trait WarpReduceValue: WarpShuffleValue {
+    /// Applies `op` to two values.
+    #[doc(hidden)]
+    fn combine(op: WarpReductionOp, a: Self, b: Self) -> Self;
+
     /// Combines the values of the lanes of `mask` with `op` and returns the result in all of them.
     ///
     /// # Safety
     /// The requirements are those of [`warp_reduce`].
     #[doc(hidden)]
-    unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self;
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
+        // SAFETY: the caller upholds this function's safety contract.
+        unsafe { reduce_lanes(mask, value, |a, b| Self::combine(op, a, b)) }
+    }
 }
 
-/// Expands to a closure that applies a [`WarpReductionOp`] to two values of one type.
-macro_rules! combine {
-    ($type:ty, $op:expr) => {
-        |a: $type, b: $type| match $op {
-            WarpReductionOp::Add => a.wrapping_add(b),
-            WarpReductionOp::Min => a.min(b),
-            WarpReductionOp::Max => a.max(b),
-            WarpReductionOp::And => a & b,
-            WarpReductionOp::Or => a | b,
-            WarpReductionOp::Xor => a ^ b,
-        }
-    };
-}
-
-/// Implements [`WarpReduceValue`] with shuffles.
-macro_rules! reduce_by_shuffles {
-    ($($type:ty),+) => {$(
+/// Implements [`WarpReduceValue`]: for 32-bit integers with one instruction from `sm_80` on, whose
+/// minimum and maximum are named, and otherwise with shuffles.
+macro_rules! reduce_value {
+    ($($type:ty $(: $min:ident $max:ident)?),+) => {$(
         impl WarpReduceValue for $type {
             #[inline(always)]
-            #[track_caller]
-            unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
-                // SAFETY: the caller upholds this function's safety contract.
-                unsafe { reduce_lanes(mask, value, combine!($type, op)) }
+            fn combine(op: WarpReductionOp, a: Self, b: Self) -> Self {
+                match op {
+                    WarpReductionOp::Add => a.wrapping_add(b),
+                    WarpReductionOp::Min => a.min(b),
+                    WarpReductionOp::Max => a.max(b),
+                    WarpReductionOp::And => a & b,
+                    WarpReductionOp::Or => a | b,
+                    WarpReductionOp::Xor => a ^ b,
+                }
             }
-        }
-    )+};
-}
-reduce_by_shuffles!(i8, u8, i16, u16, i64, u64, i128, u128);
 
-/// Implements [`WarpReduceValue`] with one instruction from `sm_80` on, and with shuffles
-/// otherwise.
-macro_rules! reduce_by_instruction {
-    ($($type:ty, $min:ident, $max:ident);+) => {$(
-        impl WarpReduceValue for $type {
-            #[inline(always)]
-            #[track_caller]
-            unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
+            $(
                 #[cfg(target_feature = "compute_80")]
-                // SAFETY: the caller upholds this function's safety contract.
-                unsafe {
+                #[inline(always)]
+                unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
                     let value = value as u32;
-                    let reduced = match op {
-                        WarpReductionOp::Add => redux::add(value, mask),
-                        WarpReductionOp::Min => redux::$min(value, mask),
-                        WarpReductionOp::Max => redux::$max(value, mask),
-                        WarpReductionOp::And => redux::and(value, mask),
-                        WarpReductionOp::Or => redux::or(value, mask),
-                        WarpReductionOp::Xor => redux::xor(value, mask),
+                    // SAFETY: the caller upholds this function's safety contract.
+                    let reduced = unsafe {
+                        match op {
+                            WarpReductionOp::Add => redux::add(value, mask),
+                            WarpReductionOp::Min => redux::$min(value, mask),
+                            WarpReductionOp::Max => redux::$max(value, mask),
+                            WarpReductionOp::And => redux::and(value, mask),
+                            WarpReductionOp::Or => redux::or(value, mask),
+                            WarpReductionOp::Xor => redux::xor(value, mask),
+                        }
                     };
                     reduced as $type
                 }
-                #[cfg(not(target_feature = "compute_80"))]
-                // SAFETY: the caller upholds this function's safety contract.
-                unsafe {
-                    reduce_lanes(mask, value, combine!($type, op))
-                }
-            }
+            )?
         }
     )+};
 }
-reduce_by_instruction!(i32, min, max; u32, umin, umax);
+reduce_value!(i8, u8, i16, u16, i32: min max, u32: umin umax, i64, u64, i128, u128);
 
 #[cfg(target_feature = "compute_80")]
 mod redux {
@@ -186,19 +134,6 @@ unsafe fn reduce_lanes<T: WarpShuffleValue>(mask: u32, value: T, combine: impl F
 
 /// Combines the values of the lanes of `mask` with `op` and returns the result in all of them.
 ///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{WarpReductionOp, lane_id, warp_reduce};
-///
-/// launch(&Launch::new("reduce", [1, 1, 1], [32, 1, 1]), &|| {
-///     if lane_id() < 8 {
-///         // SAFETY: lanes 0 to 7 make the call.
-///         assert_eq!(unsafe { warp_reduce(0xff, lane_id(), WarpReductionOp::Add) }, 28);
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
 /// # Safety
 /// The lanes must meet the [convergence](crate::warp#convergence) requirement.
 #[inline(always)]
@@ -212,18 +147,6 @@ pub unsafe fn warp_reduce<T: WarpReduceValue>(mask: u32, value: T, op: WarpReduc
 ///
 /// The lanes exchange values in a butterfly of five shuffles. The order of combination is fixed, so
 /// the result has the same bits in every run.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{lane_id, warp_reduce_by};
-///
-/// launch(&Launch::new("reduce", [1, 1, 1], [32, 1, 1]), &|| {
-///     let factor = if lane_id() < 3 { 2.5_f32 } else { 1.0 };
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { warp_reduce_by(factor, |a, b| a * b) }, 15.625);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 ///
 /// # Safety
 /// All lanes of the warp must make the same call.
@@ -243,17 +166,6 @@ pub unsafe fn warp_reduce_by<T: WarpShuffleValue>(value: T, combine: impl Fn(T, 
 
 /// Returns the sum of the values of all 32 lanes, in every lane.
 ///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{lane_id, warp_reduce_add};
-///
-/// launch(&Launch::new("sum", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { warp_reduce_add(0.5 * lane_id() as f32) }, 248.0);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
 /// # Safety
 /// All lanes of the warp must make the same call.
 #[inline(always)]
@@ -263,40 +175,7 @@ pub unsafe fn warp_reduce_add<T: WarpShuffleValue + core::ops::Add<Output = T>>(
     unsafe { warp_reduce_by(value, |a, b| a + b) }
 }
 
-/// Returns the sum of the values of all 32 lanes, modulo 2³², in every lane.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{lane_id, warp_reduce_add_u32};
-///
-/// launch(&Launch::new("sum", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { warp_reduce_add_u32(lane_id()) }, 496);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
-/// # Safety
-/// All lanes of the warp must make the same call.
-#[inline(always)]
-#[track_caller]
-pub unsafe fn warp_reduce_add_u32(value: u32) -> u32 {
-    // SAFETY: the caller upholds this function's safety contract.
-    unsafe { warp_reduce(FULL_MASK, value, WarpReductionOp::Add) }
-}
-
 /// Returns the minimum of the values of all 32 lanes, in every lane.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{lane_id, warp_reduce_min};
-///
-/// launch(&Launch::new("least", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { warp_reduce_min(20.0 - lane_id() as f32) }, -11.0);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 ///
 /// # Safety
 /// All lanes of the warp must make the same call.
@@ -308,17 +187,6 @@ pub unsafe fn warp_reduce_min<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
 }
 
 /// Returns the maximum of the values of all 32 lanes, in every lane.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{lane_id, warp_reduce_max};
-///
-/// launch(&Launch::new("greatest", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     assert_eq!(unsafe { warp_reduce_max(20.0 - lane_id() as f32) }, 20.0);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 ///
 /// # Safety
 /// All lanes of the warp must make the same call.
@@ -333,22 +201,9 @@ pub unsafe fn warp_reduce_max<T: WarpShuffleValue + PartialOrd>(value: T) -> T {
 /// register, so the compiler knows that it is the same. It then also loads kernel parameters at this index and reads
 /// textures from a [`Table`](crate::Table) once for the whole warp. On the CPU, the function does nothing.
 ///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::{thread, warp};
-///
-/// launch(&Launch::new("uniform", [2, 1, 1], [32, 1, 1]), &|| {
-///     let block = thread::block_idx_x();
-///     // SAFETY: all lanes make the call with the same value.
-///     assert_eq!(unsafe { warp::warp_uniform(block) }, block);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
 /// # Safety
 /// All lanes of the warp must make the call, with the same value.
 #[inline(always)]
-#[must_use]
 pub unsafe fn warp_uniform(value: u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the caller guarantees that all lanes take part.

@@ -5,20 +5,6 @@ use {super::WARP_SIZE, core::panic::Location, cuda_cpu::WarpOp};
 
 /// Returns true if `predicate` is true in all lanes of `mask`.
 ///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, lane_id, warp_vote_all};
-///
-/// launch(&Launch::new("vote", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the calls.
-///     unsafe {
-///         assert!(warp_vote_all(FULL_MASK, lane_id() < 32));
-///         assert!(!warp_vote_all(FULL_MASK, lane_id() < 31));
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
 /// # Safety
 /// The lanes must meet the [convergence](crate::warp#convergence) requirement.
 #[inline(always)]
@@ -37,20 +23,6 @@ pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
 
 /// Returns true if `predicate` is true in any lane of `mask`.
 ///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, lane_id, warp_vote_any};
-///
-/// launch(&Launch::new("vote", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the calls.
-///     unsafe {
-///         assert!(warp_vote_any(FULL_MASK, lane_id() == 31));
-///         assert!(!warp_vote_any(FULL_MASK, lane_id() == 32));
-///     }
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
-///
 /// # Safety
 /// The lanes must meet the [convergence](crate::warp#convergence) requirement.
 #[inline(always)]
@@ -68,18 +40,6 @@ pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
 }
 
 /// Returns a mask of the lanes of `mask` in which `predicate` is true.
-///
-/// ```
-/// use cuda_std::cpu::{Launch, launch};
-/// use cuda_std::warp::{FULL_MASK, lane_id, warp_vote_ballot};
-///
-/// launch(&Launch::new("vote", [1, 1, 1], [32, 1, 1]), &|| {
-///     // SAFETY: all lanes make the call.
-///     let odd = unsafe { warp_vote_ballot(FULL_MASK, lane_id() % 2 == 1) };
-///     assert_eq!(odd, 0xaaaa_aaaa);
-/// })?;
-/// # Ok::<(), cuda_std::cpu::Fault>(())
-/// ```
 ///
 /// # Safety
 /// The lanes must meet the [convergence](crate::warp#convergence) requirement.

@@ -28,8 +28,8 @@ impl Argument {
     /// Returns an expression that converts the `KernelArg` to the function's argument.
     pub(super) fn given(&self, value: TokenStream, is_unsafe: bool) -> TokenStream {
         match (self.get, is_unsafe) {
-            (true, true) => quote!(#value.get()),
-            (true, false) => quote!(#value.within(&cuda_std_scope)),
+            (true, true) => quote!(#value.get(&())),
+            (true, false) => quote!(#value.get(&cuda_std_scope)),
             (false, _) => value,
         }
     }

@@ -12,10 +12,10 @@ impl Kernel<'_> {
     /// Generates compile-time checks of the launch bounds and the number of parameters.
     fn checks(&self) -> TokenStream {
         let Options { max_threads, min_blocks, barriers, block_multiple, .. } = self.options;
-        let Self { cfgs, arguments, .. } = self;
+        let Self { cfgs, .. } = self;
         let dims = self.dims();
         let barriers = barriers.clone().unwrap_or_else(|| parse_quote!(0));
-        let types = arguments.iter().map(|a| &a.ty);
+        let params = self.params();
         quote! {
             #(#cfgs)*
             const _: () = {
@@ -36,7 +36,7 @@ impl Kernel<'_> {
             #[cfg(not(target_arch = "nvptx64"))]
             const _: () = {
                 let params = ::cuda_std::arg::list::count(
-                    &[#(::cuda_std::arg::layouts::<#types>()),*],
+                    &[#(<#params as ::cuda_std::arg::ParamList>::LAYOUTS),*],
                 );
                 assert!(
                     params <= ::cuda_std::launch::MAX_PARAMS,
@@ -44,6 +44,15 @@ impl Kernel<'_> {
                 );
             };
         }
+    }
+
+    /// Returns the parameter list of each argument.
+    fn params(&self) -> Vec<TokenStream> {
+        let list = |argument: &Argument| {
+            let ty = &argument.ty;
+            quote!(<#ty as ::cuda_std::KernelArg>::Params)
+        };
+        self.arguments.iter().map(list).collect()
     }
 
     /// Declares the launch struct, with a public field for each argument.
@@ -89,6 +98,7 @@ impl Kernel<'_> {
         let lifetime = (!arguments.is_empty()).then(|| quote!(<'a>));
         let names: Vec<_> = arguments.iter().map(|a| &a.name).collect();
         let types: Vec<_> = arguments.iter().map(|a| &a.ty).collect();
+        let params = self.params();
         let count = arguments.len();
         let read: Vec<_> = (0..count).map(|at| format_ident!("cuda_std_argument_{at}")).collect();
         let values: Vec<_> = (arguments.iter().zip(&read))
@@ -97,7 +107,11 @@ impl Kernel<'_> {
         let read = quote! {
             #[allow(unused_mut, unused_variables, reason = "a kernel without arguments")]
             let mut cuda_std_params = cuda_std_params;
-            #(let #read = ::cuda_std::arg::read::<#types>(&mut cuda_std_params);)*
+            #(
+                let #read = <#types as ::cuda_std::KernelArg>::from_params(
+                    <#params as ::cuda_std::arg::ParamList>::read(&mut cuda_std_params),
+                );
+            )*
             #scope
         };
         let cpu = match &self.options.cpu {
@@ -140,7 +154,7 @@ impl Kernel<'_> {
             #[cfg(not(target_arch = "nvptx64"))]
             const _: () = {
                 const LAYOUTS: &[::cuda_std::arg::list::Layouts] =
-                    &[#(::cuda_std::arg::layouts::<#types>()),*];
+                    &[#(<#params as ::cuda_std::arg::ParamList>::LAYOUTS),*];
                 const PARAMS: &[::cuda_std::launch::ParamLayout] = &::cuda_std::arg::list::join::<
                     { ::cuda_std::arg::list::count(LAYOUTS) },
                 >(LAYOUTS);

@@ -143,7 +143,7 @@ impl Stream {
         config.check_entry(entry).check(OP)?;
         let wanted = self.device.place();
         if let Some(found) = params.places().find(|&place| place != wanted) {
-            return Err(LaunchError::WrongDevice { kernel: entry.name, found, wanted }).check(OP);
+            return Err(LaunchError::wrong_device(entry.name, found, wanted)).check(OP);
         }
         match self.device.kind() {
             Kind::Cuda(cuda) => cuda.enter(OP, || {

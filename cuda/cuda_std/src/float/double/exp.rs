@@ -1,6 +1,6 @@
 //! Exponential functions.
 
-use super::{fma, nearest, polynomial, power_of_2};
+use super::{fma, nearest, polynomial, power_of_2, product, times_power};
 
 /// ln 2 as a sum of two f64.
 pub(super) const LN_2: (f64, f64) = (core::f64::consts::LN_2, 2.319_046_813_846_299_6e-17);
@@ -33,13 +33,6 @@ pub(super) fn limit(x: f64, least: f64, greatest: f64) -> f64 {
     if x < least { least } else { x }
 }
 
-/// Returns x·2^n. The power is two factors, because it may be outside the range of one.
-#[inline(always)]
-pub(super) fn times_power(x: f64, n: i32) -> f64 {
-    let half = n >> 1;
-    x * power_of_2(half) * power_of_2(n - half)
-}
-
 /// Returns e to the power `x`, times 2^`shift`.
 #[inline(always)]
 pub(super) fn exp_scaled(x: f64, shift: i32) -> f64 {
@@ -59,12 +52,12 @@ pub(crate) fn exp(x: f64) -> f64 {
 /// Returns 2 to the power `x`.
 #[inline(always)]
 pub(crate) fn exp2(x: f64) -> f64 {
-    exp2_of_sum(limit(x, -1080.0, 1025.0), 0.0)
+    exp2_in_range(limit(x, -1080.0, 1025.0), 0.0)
 }
 
 /// Returns 2 to the power `hi + lo`, where `hi` is in −1080..=1025.
 #[inline(always)]
-pub(super) fn exp2_of_sum(hi: f64, lo: f64) -> f64 {
+pub(super) fn exp2_in_range(hi: f64, lo: f64) -> f64 {
     let (n, power) = nearest(hi, 1.0);
     let fraction = (hi - n) + lo;
     let p = exp_m1_small(fma(fraction, LN_2.0, fraction * LN_2.1));
@@ -85,4 +78,35 @@ pub(crate) fn exp_m1(x: f64) -> f64 {
     let half = fma(power, exp_m1_small(rest), power - 0.5);
     // The sum 0.5·x + 0 loses the sign of −0 and the last bits of subnormal numbers.
     if x.abs() < 1e-20 { x } else { half + half }
+}
+
+/// Returns 2 to the power `x`, which is negative.
+#[inline(always)]
+pub(super) fn exp2_of_negative(x: f64) -> f64 {
+    exp2_in_range(x, 0.0)
+}
+
+/// Returns e to the power 2`x`. From 20 on, the result is that for 20.
+#[inline(always)]
+pub(super) fn exp_of_twice(x: f64) -> f64 {
+    // A comparison with NaN keeps it.
+    let inside = if x > 20.0 { 20.0 } else { x };
+    exp_scaled(2.0 * inside, 0)
+}
+
+/// ln 2 as a sum of two f64. The products of the first with integers up to 20 bits are exact.
+const SHORT_LN_2: (f64, f64) = (0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10);
+
+/// Returns (`factor` + `rest`)·e^(−`x`²), where e^(−x²) = 2^n·(1 + p).
+#[inline(always)]
+pub(super) fn times_gauss(x: f64, factor: f64, rest: f64) -> f64 {
+    let square = product(x, x);
+    let square_rest = fma(x, x, -square);
+    let (n, power) = nearest(square, -core::f64::consts::LOG2_E);
+    let p = exp_m1_small(fma(-n, SHORT_LN_2.0, -square));
+    // The small part of the exponent is under 2⁻²², so it multiplies the result by 1 plus this.
+    let small = -fma(n, SHORT_LN_2.1, square_rest);
+    let small = fma(0.5 * small, small, small);
+    let rest = fma(fma(factor, p, factor), small, fma(rest, p, rest));
+    times_power(factor + fma(factor, p, rest), power)
 }

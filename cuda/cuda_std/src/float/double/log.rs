@@ -1,8 +1,7 @@
 //! Logarithms.
 
-use super::super::hardware::product_f64;
 use super::exp::LN_2;
-use super::{fma, polynomial, reciprocal, scale, upper};
+use super::{fma, ln_1p_sum, polynomial, product, reciprocal, scale, upper};
 
 /// ln((1 + s)/(1 − s)) = 2s + s³·P(s²) for |s| ≤ 3 − √8, from `minimax.py log_f64`.
 const LOG: [f64; 7] = [
@@ -25,6 +24,12 @@ pub(super) fn exponent_bits(upper: u32) -> u32 {
     upper.wrapping_sub(ROOT) & 0xfff0_0000
 }
 
+/// Returns the exponent of 2 of exponent bits.
+#[inline(always)]
+pub(super) fn exponent(bits: u32) -> f64 {
+    f64::from(bits as i32 >> 20)
+}
+
 /// Splits a positive finite number into m − 1, with m in [√½, √2), and the exponent of 2.
 #[inline(always)]
 pub(super) fn split(x: f64) -> (f64, f64) {
@@ -38,7 +43,7 @@ pub(super) fn split(x: f64) -> (f64, f64) {
 
 /// Returns ln(1 + f) − f for 1 + f in [√½, √2).
 #[inline(always)]
-fn log_rest(f: f64) -> f64 {
+pub(super) fn log_rest(f: f64) -> f64 {
     // With s = f/(2 + f), ln(1 + f) = 2s + R·s = f − f²/2 + s·(f²/2 + R). The last term is small, so
     // the rounding error of s does not matter.
     let s = f * reciprocal(2.0 + f);
@@ -75,9 +80,9 @@ fn log(x: f64, of_e: (f64, f64), of_2: (f64, f64)) -> f64 {
     let rest = log_rest(f);
     let hi = f + rest;
     let lo = (f - hi) + rest;
-    let scaled = product_f64(hi, of_e.0);
+    let scaled = product(hi, of_e.0);
     let small = fma(lo, of_e.0, fma(hi, of_e.1, fma(hi, of_e.0, -scaled)));
-    let exponent = product_f64(e, of_2.0);
+    let exponent = product(e, of_2.0);
     let small = fma(e, of_2.1, fma(e, of_2.0, -exponent)) + small;
     // If `exponent` is not 0, it is larger than `scaled`, or as large, so the error is exact.
     let sum = exponent + scaled;
@@ -98,26 +103,6 @@ pub(crate) fn log10(x: f64) -> f64 {
         (core::f64::consts::LOG10_E, 1.098_319_650_216_765e-17),
         (core::f64::consts::LOG10_2, -2.803_728_127_785_170_4e-18),
     )
-}
-
-/// Returns ln(1 + `x` + `small`) + `twice` · ln 2, for a sum over −1. `small` is at most a few
-/// rounding errors of `x`.
-#[inline(always)]
-pub(super) fn ln_1p_sum(x: f64, small: f64, twice: f64) -> f64 {
-    let e = exponent_bits(upper(1.0 + x));
-    // 4·2^−e is a normal number for every e.
-    let power = f64::from_bits(u64::from(0x4010_0000_u32.wrapping_sub(e)) << 32);
-    // (1 + x)·2^−e − 1. Subtracting e from the exponent of `x` multiplies exactly; if e is not 0,
-    // `x` is not small.
-    let scaled = scale(x, e.wrapping_neg());
-    let offset = fma(0.25, power, -1.0);
-    let f = scaled + offset;
-    // The error of the sum is exact, because |offset| is larger, or the sum is exact.
-    let small = fma(0.25 * small, power, scaled - (f - offset));
-    let e = f64::from(e as i32 >> 20) + twice;
-    // The derivative of the logarithm is about 1 − f.
-    let rest = fma(e, LN_2.1, log_rest(f)) + fma(-f, small, small);
-    fma(e, LN_2.0, f + rest)
 }
 
 /// Returns the natural logarithm of 1 plus `x`.

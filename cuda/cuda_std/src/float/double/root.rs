@@ -1,7 +1,7 @@
-//! Cube roots and the hypotenuse.
+//! Cube roots.
 
-use super::super::hardware::{exp2_ftz, log2_ftz, product_f64, reciprocal_f64};
-use super::{fma, power_of_2, scale, sqrt, upper, with_sign};
+use super::super::hardware::{exp2_ftz, log2_ftz, reciprocal_f64};
+use super::{fma, power_of_2, product, scale, upper, with_sign};
 
 /// Splits the size of `x` into m·8^k with m in [1, 8). Returns m, the reciprocal of its cube root
 /// and k.
@@ -15,7 +15,7 @@ fn split(x: f64) -> (f64, f64, i32) {
     let m = scale(normal, ((-3 * third) << 20) as u32);
     let about = exp2_ftz(log2_ftz(m as f32) * (-1.0 / 3.0)) as f64;
     // (1 − e)^(−1/3) = 1 + e/3 + 2e²/9 + …, for an error e of 2⁻²⁰.
-    let error = fma(-product_f64(m * about, about), about, 1.0);
+    let error = fma(-product(m * about, about), about, 1.0);
     let root = fma(about * error, fma(2.0 / 9.0, error, 1.0 / 3.0), about);
     (m, root, third - if tiny { 18 } else { 0 })
 }
@@ -26,7 +26,7 @@ pub(crate) fn cbrt(x: f64) -> f64 {
     let (m, inverse, third) = split(x.abs());
     let square = inverse * inverse;
     let root = m * square;
-    let error = fma(-product_f64(root, root), root, m);
+    let error = fma(-product(root, root), root, m);
     let root = fma(error * (1.0 / 3.0), square, root);
     // 0, infinity and NaN are their own cube roots.
     if x + x == x || x.is_nan() { x } else { with_sign(root * power_of_2(third), x) }
@@ -36,28 +36,9 @@ pub(crate) fn cbrt(x: f64) -> f64 {
 #[inline(always)]
 pub(crate) fn rcbrt(x: f64) -> f64 {
     let (m, inverse, third) = split(x.abs());
-    let error = fma(-product_f64(product_f64(m, inverse), inverse), inverse, 1.0);
+    let error = fma(-product(product(m, inverse), inverse), inverse, 1.0);
     let inverse = fma(inverse * (1.0 / 3.0), error, inverse);
     let result = with_sign(inverse * power_of_2(-third), x);
     // The hardware gives the exact reciprocals of 0, infinity and NaN.
     if x + x == x || x.is_nan() { reciprocal_f64(x) } else { result }
-}
-
-/// Returns √(`x`² + `y`²).
-#[inline(always)]
-pub(crate) fn hypot(x: f64, y: f64) -> f64 {
-    let (x, y) = (x.abs(), y.abs());
-    let long = x.max(y);
-    // Keeps the squares between 2⁻⁸⁰⁰ and 2¹⁰⁰⁰: 2^±600 or 1.
-    let (power, back) = if long > 1e150 {
-        (2.409_919_865_102_884e-181, 4.149_515_568_880_993e180)
-    } else if long < 1e-100 {
-        (4.149_515_568_880_993e180, 2.409_919_865_102_884e-181)
-    } else {
-        (1.0, 1.0)
-    };
-    let (x, y) = (x * power, y * power);
-    let root = sqrt(fma(x, x, y * y)) * back;
-    // This also holds if the other number is NaN, which `max` drops.
-    if long == f64::INFINITY { long } else { root }
 }

@@ -1,13 +1,13 @@
 //! Exponential functions.
 
 use super::super::hardware;
-use super::{ROUND, fma, polynomial};
+use super::{ROUND, fma, polynomial, product};
 
 /// log2(e) as a sum of two f32.
 pub(super) const LOG2_E: (f32, f32) = (core::f32::consts::LOG2_E, 1.925_963e-8);
 
 /// ln 2 as a sum of two f32.
-const LN_2: (f32, f32) = (core::f32::consts::LN_2, -1.904_654_2e-9);
+pub(super) const LN_2: (f32, f32) = (core::f32::consts::LN_2, -1.904_654_2e-9);
 
 /// e^x − 1 = x + x²·P(x) for |x| ≤ 1/2, from `minimax.py expm1`.
 const EXPM1: [f32; 6] =
@@ -87,4 +87,32 @@ pub(crate) fn exp_m1(x: f32) -> f32 {
     let twice = half + half;
     // The sum 0.5·x + 0 loses the sign of −0 and the last bits of subnormal numbers.
     if x.abs() < 1e-10 { x } else { twice }
+}
+
+/// Returns 2 to the power `x`, which is negative.
+#[inline(always)]
+pub(super) fn exp2_of_negative(x: f32) -> f32 {
+    hardware::exp2_ftz(x)
+}
+
+/// Returns e to the power 2`x`.
+#[inline(always)]
+pub(super) fn exp_of_twice(x: f32) -> f32 {
+    hardware::exp2_ftz(x * (2.0 * LOG2_E.0))
+}
+
+/// ln 2 as a sum of two f32. The products of the first with integers up to 8 bits are exact.
+const SHORT_LN_2: (f32, f32) = (0.693_145_75, 0.000_001_428_606_8);
+
+/// Returns (`factor` + `rest`)·e^(−`x`²), where e^(−x²) = 2^n·(1 + p).
+#[inline(always)]
+pub(super) fn times_gauss(x: f32, factor: f32, rest: f32) -> f32 {
+    let square = product(x, x);
+    let square_rest = fma(x, x, -square);
+    let (n, power) = split::<24>(-square);
+    let p = exp_m1_small(fma(-n, SHORT_LN_2.0, -square));
+    // The small part of the exponent multiplies the result by 1 plus itself.
+    let rest = fma(rest, p, rest);
+    let rest = fma(fma(factor, p, factor), -fma(n, SHORT_LN_2.1, square_rest), rest);
+    (factor + fma(factor, p, rest)) * power * 5.960_464_5e-8
 }

@@ -1,6 +1,6 @@
 //! Logarithms.
 
-use super::{fma, polynomial};
+use super::{fma, ln_1p_sum, polynomial};
 
 /// ln(1 + x) = x + x²·P(x) for |x| ≤ 1/3, from `minimax.py log`.
 const LOG: [f32; 9] = [
@@ -94,27 +94,6 @@ pub(crate) fn log2(x: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn log10(x: f32) -> f32 {
     log(x, DECIMAL)
-}
-
-/// Returns ln(1 + `x` + `small`) + `twice` · ln 2, for a sum over −1. `small` is at most a few
-/// rounding errors of `x`.
-#[inline(always)]
-pub(super) fn ln_1p_sum(x: f32, small: f32, twice: f32) -> f32 {
-    let sum = 1.0 + x;
-    let e = exponent_bits(sum.to_bits());
-    // 4·2^−e is a normal number for every e.
-    let scale = f32::from_bits(0x4080_0000_u32.wrapping_sub(e));
-    // (1 + x)·2^−e − 1. Subtracting e from the exponent of `x` multiplies exactly; if e is not 0,
-    // `x` is not small.
-    let scaled = f32::from_bits(x.to_bits().wrapping_sub(e));
-    let offset = fma(0.25, scale, -1.0);
-    let f = scaled + offset;
-    // The error of the sum is exact, because |offset| is larger, or the sum is exact.
-    let small = fma(0.25 * small, scale, scaled - (f - offset));
-    let e = exponent(e) + twice;
-    // The derivative of the logarithm is about 1 − f.
-    let rest = fma(e, NATURAL.of_2.1, log_rest(f)) + fma(-f, small, small);
-    fma(e, NATURAL.of_2.0, f + rest)
 }
 
 /// Returns the natural logarithm of 1 plus `x`.
