@@ -91,6 +91,11 @@ impl<T> Pair<T> {
     }
 }
 
+/// A type of elements that [`mma_m16n8k16`] multiplies: `bf16`.
+pub trait Factor: Pod {}
+
+impl Factor for bf16 {}
+
 /// Returns `a · b + c`, where `a` has 16×16, `b` has 16×8, and `c` has 16×8 elements; see
 /// [layout](self#layout). The GPU must be `sm_80` or later. The intrinsic for `f16` takes vectors of
 /// two halves, which rustc does not pass to functions on this target.
@@ -102,13 +107,11 @@ impl<T> Pair<T> {
 /// All lanes of the warp must make the same call.
 #[inline(always)]
 #[track_caller]
-pub unsafe fn mma_m16n8k16(a: [Pair<bf16>; 4], b: [Pair<bf16>; 2], c: [f32; 4]) -> [f32; 4] {
+pub unsafe fn mma_m16n8k16<T: Factor>(a: [Pair<T>; 4], b: [Pair<T>; 2], c: [f32; 4]) -> [f32; 4] {
+    // Generic, so the check fails only in a program that uses the function.
     const {
         let has_it = cfg!(any(target_feature = "compute_80", not(target_arch = "nvptx64")));
-        assert!(
-            has_it,
-            "tensor cores for this shape need sm_80: select it with `CudaBuilder::arch`"
-        );
+        assert!(has_it, "`mma_m16n8k16` needs sm_80: select it with `CudaBuilder::arch`");
     }
     let (a, b) = (a.map(|pair| pair.bits), b.map(|pair| pair.bits));
     #[cfg(target_arch = "nvptx64")]

@@ -11,9 +11,7 @@ use shared_types::warp::{BLOCK, Camera, Canvas, DeviceCameraPlanes};
 use thiserror::Error;
 
 use super::summing::PanoramaSums;
-use super::{
-    DeviceMesh, MESH_ERROR, Mesh, Plane, RenderError, Warp, check_size, check_sizes,
-};
+use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, RenderError, Warp, check_size, check_sizes};
 use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream, Textures};
 use crate::geometry::Geometry;
 use crate::ops::stitch::GammaTable;

@@ -134,10 +134,6 @@ impl Product {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn add(&mut self, a: Shared<bf16>, b: Shared<bf16>) {
-        const {
-            let has_it = cfg!(any(target_feature = "compute_90a", not(target_arch = "nvptx64")));
-            assert!(has_it, "warpgroups need sm_90a: select it with `CudaBuilder::arch`");
-        }
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the caller upholds this function's safety contract. `self.sums` is private, and
         // `finish` waits before it reads them.
@@ -158,6 +154,12 @@ impl Product {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn wait_prior<const N: u64>(&mut self) {
+        // Each product is waited for. This function is generic, so the check applies only where it is
+        // used.
+        const {
+            let has_it = cfg!(any(target_feature = "compute_90a", not(target_arch = "nvptx64")));
+            assert!(has_it, "warpgroups need sm_90a: select it with `CudaBuilder::arch`");
+        }
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the caller upholds this function's safety contract.
         unsafe {
