@@ -67,7 +67,7 @@ macro_rules! launch {
 }
 
 /// Allocates rows of values without padding. With the default pitch, padding would take most of the memory.
-fn tight<V: Pod>(stream: &Stream, rows: u32) -> Image<V> {
+fn tight<V: bytemuck::Pod>(stream: &Stream, rows: u32) -> Image<V> {
     let pitch = u64::from(WIDTH) * size_of::<V>() as u64;
     Image::with_pitch(stream.device(), WIDTH, rows, pitch).expect("memory for values")
 }
@@ -96,14 +96,14 @@ impl Targets {
 }
 
 /// The input and output images of one resampling.
-struct Set<V: Sampled<Time = f32>> {
+struct Set<V: Number> {
     times: Image<f32>,
     values: Image<V>,
     targets: Image<f32>,
     out: Image<V>,
 }
 
-impl<V: Sampled<Time = f32>> Set<V> {
+impl<V: Number> Set<V> {
     /// Creates unevenly spaced source times, targets at the positions that `placed` selects, and random values.
     fn new(stream: &Stream, batches: u32, placed: Targets, seed: u32) -> Self {
         let mut state = seed.wrapping_mul(2_654_435_761) | 1;
@@ -170,7 +170,7 @@ impl<V: Sampled<Time = f32>> Set<V> {
 }
 
 /// A number type that is measured.
-trait Number: Sampled {
+trait Number: Sampled<Time = f32> {
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
 }
@@ -206,7 +206,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn values<V: Sampled<Time = f32>>(&mut self, of: &str, original: Launch<V>) {
+    fn values<V: Number>(&mut self, of: &str, original: Launch<V>) {
         for placed in Targets::ALL {
             for (batches, sets) in [(256, SETS), (8192, 1)] {
                 self.batches(of, placed, batches, sets, original);
@@ -214,7 +214,7 @@ impl Bench<'_> {
         }
     }
 
-    fn batches<V: Sampled<Time = f32>>(
+    fn batches<V: Number>(
         &mut self,
         of: &str,
         placed: Targets,
