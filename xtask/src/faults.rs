@@ -230,7 +230,7 @@ impl Bed {
         };
         let ((files, _), (again, time)) = (run()?, run()?);
         let is_new = |name: &&str| files.get(*name).is_some_and(|bytes| bytes != OLD);
-        if files != again || !job.2.iter().all(|name| is_new(name)) {
+        if files != again || !job.2.iter().all(is_new) {
             return Err(format!("{}: outputs are missing, or differ between runs", job.0).into());
         }
         Ok((files, time))
