@@ -10,7 +10,7 @@ use panoweave::warp::DeviceWarp;
 use panoweave_tests::panoweave_devices;
 use shared_types::stitch::Colour;
 
-use crate::view::{cylinder, planar, rig, sources};
+use crate::view::{cylinder, planar, sources};
 
 const OUT: FrameFormat = FrameFormat::rgba8(31, 17);
 

@@ -89,7 +89,7 @@ fn missing_empty_and_foreign_files() {
         says(folder.error(bytes), "not a safetensors file");
     }
     let rig = folder.error(b"# A rig\n[panorama]\n");
-    says(rig, "not a safetensors file");
+    says(&rig, "not a safetensors file");
     assert!(rig.to_string().contains("warp --rig"), "{rig}");
     for length in [(1 << 20) + 1, 1 << 40, u64::MAX] {
         let bytes = [&length.to_le_bytes()[..], &[b' '; 64]].concat();
