@@ -7,7 +7,6 @@
 //! arbitrary positions, in random or ascending order, need about 63 % of the values. The copy reads half of the needed
 //! bytes and writes the other half. The data of 8192 batches exceeds any cache, so all launches reuse one buffer set.
 
-use bytemuck::Pod;
 use criterion::{Criterion, criterion_group, criterion_main};
 use cuda_std::prelude::*;
 use half::{bf16, f16};
