@@ -18,7 +18,9 @@ pub(crate) use hypot::hypot;
 pub(crate) use inverse::{acos, asin, atan, atan2};
 #[allow(unused_imports, reason = "only `single` needs `positive_powf`")]
 pub(crate) use pow::{positive_powf, powf};
-pub(crate) use remainder::{div_euclid, rem_euclid, remainder};
+#[cfg(test)]
+pub(crate) use remainder::remainder;
+pub(crate) use remainder::{div_euclid, rem_euclid};
 pub(crate) use trig::{cos, cospi, sin, sin_cos, sincospi, sinpi, tan};
 
 pub(super) use arithmetic::{fma, polynomial, times_power};
