@@ -213,6 +213,14 @@ impl<T> Shared<T> {
         cuda_cpu::shared_access(&self.region, offset, [bytes, bytes], Access::Load);
     }
 
+    /// Returns the same memory as 16-bit integers. `T` must have 16 bits.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(crate) fn as_bits(self) -> Shared<u16> {
+        const { assert!(size_of::<T>() == 2) };
+        let Self { region, first, len, .. } = self;
+        Shared { region, first, len, element: PhantomData }
+    }
+
     /// Returns all elements of the region that contains the array.
     #[cfg(not(target_arch = "nvptx64"))]
     pub(crate) fn whole(self) -> Self {

@@ -91,14 +91,15 @@ impl<T> Pair<T> {
     }
 }
 
-/// A type of elements that [`mma_m16n8k16`] multiplies: `bf16`.
-pub trait Factor: Pod {}
-
-impl Factor for bf16 {}
+/// A number that tensor cores multiply: [`bf16`].
+///
+/// The intrinsic for `f16` takes vectors of two halves, which rustc does not pass to functions on
+/// this target.
+pub trait TensorElement: Pod + sealed::Multiply {}
+impl TensorElement for bf16 {}
 
 /// Returns `a · b + c`, where `a` has 16×16, `b` has 16×8, and `c` has 16×8 elements; see
-/// [layout](self#layout). The GPU must be `sm_80` or later. The intrinsic for `f16` takes vectors of
-/// two halves, which rustc does not pass to functions on this target.
+/// [layout](self#layout). The GPU must be `sm_80` or later.
 ///
 /// Products are exact. The order and the rounding of the sums are those of the hardware, so a GPU
 /// and the CPU may differ in the last bits. The CPU rounds once.
@@ -107,18 +108,20 @@ impl Factor for bf16 {}
 /// All lanes of the warp must make the same call.
 #[inline(always)]
 #[track_caller]
-pub unsafe fn mma_m16n8k16<T: Factor>(a: [Pair<T>; 4], b: [Pair<T>; 2], c: [f32; 4]) -> [f32; 4] {
-    // Generic, so the check fails only in a program that uses the function.
+pub unsafe fn mma_m16n8k16<T: TensorElement>(
+    a: [Pair<T>; 4],
+    b: [Pair<T>; 2],
+    c: [f32; 4],
+) -> [f32; 4] {
     const {
         let has_it = cfg!(any(target_feature = "compute_80", not(target_arch = "nvptx64")));
-        assert!(has_it, "`mma_m16n8k16` needs sm_80: select it with `CudaBuilder::arch`");
+        assert!(
+            has_it,
+            "tensor cores for this shape need sm_80: select it with `CudaBuilder::arch`"
+        );
     }
-    let (a, b) = (a.map(|pair| pair.bits), b.map(|pair| pair.bits));
-    #[cfg(target_arch = "nvptx64")]
     // SAFETY: the caller upholds this function's safety contract.
-    return unsafe { gpu::multiply(a, b, c) };
-    #[cfg(not(target_arch = "nvptx64"))]
-    cpu::multiply(a, b, c)
+    unsafe { T::multiply(a.map(|pair| pair.bits), b.map(|pair| pair.bits), c) }
 }
 
 /// Loads `N` 8×8 matrices of 16-bit elements from shared memory, `N` being 1, 2 or 4.
@@ -136,8 +139,16 @@ pub unsafe fn mma_m16n8k16<T: Factor>(a: [Pair<T>; 4], b: [Pair<T>; 2], c: [f32;
 #[inline(always)]
 #[track_caller]
 pub unsafe fn load_matrices<const N: usize, T: Pod>(array: Shared<T>, first: u32) -> [Pair<T>; N] {
+    const { assert!(size_of::<T>() == 2, "an element must have 16 bits") };
+    const { assert!(N == 1 || N == 2 || N == 4, "1, 2 or 4 matrices can be loaded") };
+    #[cfg(target_arch = "nvptx64")]
     // SAFETY: the caller upholds this function's safety contract.
-    unsafe { load::<N, T, false>(array, first) }
+    return unsafe { gpu::load::<N, false>(array.shared_address(first)) }.map(Pair::from_bits);
+    #[cfg(not(target_arch = "nvptx64"))]
+    // SAFETY: the reason is the same.
+    unsafe {
+        cpu::load(array, first, |lane| [(lane / 4, lane % 4 * 2), (lane / 4, lane % 4 * 2 + 1)])
+    }
 }
 
 /// Loads like [`load_matrices`] and transposes each matrix: lane `i` receives rows `2(i % 4)` and
@@ -153,34 +164,71 @@ pub unsafe fn load_matrices_transposed<const N: usize, T: Pod>(
     array: Shared<T>,
     first: u32,
 ) -> [Pair<T>; N] {
-    // SAFETY: the caller upholds this function's safety contract.
-    unsafe { load::<N, T, true>(array, first) }
-}
-
-/// Loads matrices, transposed or not.
-///
-/// # Safety
-/// The requirements are those of [`load_matrices`].
-#[inline(always)]
-#[track_caller]
-unsafe fn load<const N: usize, T: Pod, const TRANSPOSED: bool>(
-    array: Shared<T>,
-    first: u32,
-) -> [Pair<T>; N] {
     const { assert!(size_of::<T>() == 2, "an element must have 16 bits") };
     const { assert!(N == 1 || N == 2 || N == 4, "1, 2 or 4 matrices can be loaded") };
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the caller upholds this function's safety contract.
-    return unsafe { gpu::load::<N, TRANSPOSED>(array.shared_address(first)) }.map(Pair::from_bits);
+    return unsafe { gpu::load::<N, true>(array.shared_address(first)) }.map(Pair::from_bits);
     #[cfg(not(target_arch = "nvptx64"))]
     // SAFETY: the reason is the same.
     unsafe {
-        cpu::load(array, first, |lane| {
-            let (row, column) = (lane / 4, lane % 4 * 2);
-            let elements = [(row, column), (row, column + 1)];
-            if TRANSPOSED { elements.map(|(row, column)| (column, row)) } else { elements }
-        })
+        cpu::load(array, first, |lane| [(lane % 4 * 2, lane / 4), (lane % 4 * 2 + 1, lane / 4)])
     }
+}
+
+mod sealed {
+    use super::bf16;
+
+    pub trait Multiply: Sized {
+        /// Multiplies matrices whose elements have this type; see
+        /// [`mma_m16n8k16`](super::mma_m16n8k16).
+        ///
+        /// # Safety
+        /// The requirements are those of [`mma_m16n8k16`](super::mma_m16n8k16).
+        unsafe fn multiply(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
+
+        /// Starts to add a product of matrices at addresses in the shared space; see
+        /// [`Product::add`](super::warpgroup::Product::add).
+        ///
+        /// # Safety
+        /// The requirements are those of [`Product::add`](super::warpgroup::Product::add). Until
+        /// the product has been waited for, nothing may access `sums`.
+        #[cfg(target_arch = "nvptx64")]
+        unsafe fn multiply_panels(sums: &mut [f32; 128], a: u64, b: u64);
+
+        /// Returns the number with these bits.
+        #[cfg(not(target_arch = "nvptx64"))]
+        fn widen(bits: u16) -> f32;
+    }
+
+    macro_rules! multiply {
+        ($type:ty, $gpu:ident, $panels:ident) => {
+            impl Multiply for $type {
+                #[inline(always)]
+                #[track_caller]
+                unsafe fn multiply(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+                    #[cfg(target_arch = "nvptx64")]
+                    // SAFETY: the caller upholds this function's safety contract.
+                    return unsafe { super::gpu::$gpu(a, b, c) };
+                    #[cfg(not(target_arch = "nvptx64"))]
+                    super::cpu::multiply(a, b, c, Self::widen)
+                }
+
+                #[cfg(target_arch = "nvptx64")]
+                #[inline(always)]
+                unsafe fn multiply_panels(sums: &mut [f32; 128], a: u64, b: u64) {
+                    // SAFETY: the caller upholds this function's safety contract.
+                    unsafe { super::warpgroup::gpu::$panels(sums, a, b) };
+                }
+
+                #[cfg(not(target_arch = "nvptx64"))]
+                fn widen(bits: u16) -> f32 {
+                    Self::from_bits(bits).to_f32()
+                }
+            }
+        };
+    }
+    multiply!(bf16, multiply_bf16, multiply_bf16);
 }
 
 #[cfg(target_arch = "nvptx64")]

@@ -5,7 +5,6 @@ use core::panic::Location;
 
 use bytemuck::Pod;
 use cuda_cpu::{AccessKind, WarpOp, warp_exchange};
-use half::bf16;
 
 use super::Pair;
 use crate::Shared;
@@ -41,16 +40,21 @@ pub(super) unsafe fn load<const N: usize, T: Pod>(
     matrices
 }
 
-/// Returns the lane's elements of `a · b + c`.
+/// Returns the lane's elements of `a · b + c`. `widen` converts the bits of an element.
 #[track_caller]
-pub(super) fn multiply(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+pub(super) fn multiply(
+    a: [u32; 4],
+    b: [u32; 2],
+    c: [f32; 4],
+    widen: impl Fn(u16) -> f32,
+) -> [f32; 4] {
     let place = Location::caller();
     let exchange = |word| warp_exchange(WarpOp::Exchange, FULL_MASK, word, place);
     let (a, b) = (a.map(exchange), b.map(exchange));
     // An element of A or of B transposed: its 8×8 part, and its row and column there.
     let element = |words: &[u32; WARP_SIZE as usize], row: u32, column: u32| {
         let word = words[(row * 4 + column / 2) as usize];
-        bf16::from_bits((word >> (column % 2 * 16)) as u16).to_f64()
+        f64::from(widen((word >> (column % 2 * 16)) as u16))
     };
     let lane = lane_id();
     let mut d = c;

@@ -71,7 +71,7 @@ pub(super) unsafe fn load<const N: usize, const TRANSPOSED: bool>(row: u64) -> [
 /// # Safety
 /// All lanes of the warp must make the same call.
 #[inline(always)]
-pub(super) unsafe fn multiply(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+pub(super) unsafe fn multiply_bf16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
     // SAFETY: the caller upholds this function's safety contract.
     let Sums(c0, c1, c2, c3) =
         unsafe { mma_bf16(a[0], a[1], a[2], a[3], b[0], b[1], c[0], c[1], c[2], c[3]) };

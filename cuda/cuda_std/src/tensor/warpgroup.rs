@@ -65,8 +65,9 @@
 //! }
 //! ```
 
-use half::bf16;
+use core::marker::PhantomData;
 
+use super::TensorElement;
 use crate::{Shared, thread};
 
 /// The number of elements in a panel.
@@ -96,21 +97,22 @@ pub fn fence() {
 
 /// The sums of a warpgroup for a part of the result with 64 rows and 256 columns.
 #[derive(Debug)]
-pub struct Product {
+pub struct Product<T> {
     /// Element `4 j + 2 h + e` belongs to row `16 w + l / 4 + 8 h` and column `8 j + l % 4 · 2 + e`,
     /// for lane `l` of warp `w` of the warpgroup.
     sums: [f32; 128],
     #[cfg(not(target_arch = "nvptx64"))]
     in_flight: std::collections::VecDeque<cpu::Operands>,
+    element: PhantomData<T>,
 }
 
-impl Default for Product {
+impl<T: TensorElement> Default for Product<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Product {
+impl<T: TensorElement> Product<T> {
     /// Creates sums of zero.
     #[inline(always)]
     pub fn new() -> Self {
@@ -118,6 +120,7 @@ impl Product {
             sums: [0.0; 128],
             #[cfg(not(target_arch = "nvptx64"))]
             in_flight: std::collections::VecDeque::new(),
+            element: PhantomData,
         }
     }
 
@@ -133,13 +136,17 @@ impl Product {
     ///   After earlier writes, there must be a [`fence`] and a barrier.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn add(&mut self, a: Shared<bf16>, b: Shared<bf16>) {
+    pub unsafe fn add(&mut self, a: Shared<T>, b: Shared<T>) {
+        const {
+            let has_it = cfg!(any(target_feature = "compute_90a", not(target_arch = "nvptx64")));
+            assert!(has_it, "warpgroups need sm_90a: select it with `CudaBuilder::arch`");
+        }
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the caller upholds this function's safety contract. `self.sums` is private, and
         // `finish` waits before it reads them.
         unsafe {
             let (a, b) = (a.shared_address(0), b.shared_address(0));
-            gpu::multiply(&mut self.sums, a, b);
+            T::multiply_panels(&mut self.sums, a, b);
         }
         #[cfg(not(target_arch = "nvptx64"))]
         self.in_flight.push_back(cpu::Operands::new(a, b));
@@ -154,12 +161,6 @@ impl Product {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn wait_prior<const N: u64>(&mut self) {
-        // Each product is waited for. This function is generic, so the check applies only where it is
-        // used.
-        const {
-            let has_it = cfg!(any(target_feature = "compute_90a", not(target_arch = "nvptx64")));
-            assert!(has_it, "warpgroups need sm_90a: select it with `CudaBuilder::arch`");
-        }
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: the caller upholds this function's safety contract.
         unsafe {
@@ -168,7 +169,7 @@ impl Product {
         #[cfg(not(target_arch = "nvptx64"))]
         while self.in_flight.len() > N as usize {
             if let Some(operands) = self.in_flight.pop_front() {
-                operands.multiply(&mut self.sums);
+                operands.multiply(&mut self.sums, T::widen);
             }
         }
     }
@@ -202,7 +203,7 @@ impl Product {
 }
 
 #[cfg(target_arch = "nvptx64")]
-mod gpu;
+pub(super) mod gpu;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod cpu;

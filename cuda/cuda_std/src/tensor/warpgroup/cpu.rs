@@ -4,7 +4,6 @@
 use core::panic::Location;
 
 use cuda_cpu::{AccessKind, WarpOp, warp_exchange};
-use half::bf16;
 
 use super::{PANEL, THREADS, swizzled};
 use crate::warp::FULL_MASK;
@@ -13,14 +12,15 @@ use crate::{Shared, thread};
 /// The matrices of a product that has not been waited for.
 #[derive(Debug)]
 pub(super) struct Operands {
-    a: Shared<bf16>,
-    b: Shared<bf16>,
+    a: Shared<u16>,
+    b: Shared<u16>,
 }
 
 impl Operands {
     /// Checks that the warp makes this call together, and that the matrices can be read now.
     #[track_caller]
-    pub(super) fn new(a: Shared<bf16>, b: Shared<bf16>) -> Self {
+    pub(super) fn new<T>(a: Shared<T>, b: Shared<T>) -> Self {
+        let (a, b) = (a.as_bits(), b.as_bits());
         let _ = warp_exchange(WarpOp::Exchange, FULL_MASK, 0, Location::caller());
         let _ = a.range(0, PANEL, 1024, AccessKind::Load);
         let _ = b.range(0, 4 * PANEL, 1024, AccessKind::Load);
@@ -33,12 +33,12 @@ impl Operands {
         Self { a, b }
     }
 
-    /// Adds the thread's part of the product.
+    /// Adds the thread's part of the product. `widen` converts the bits of an element.
     #[track_caller]
-    pub(super) fn multiply(self, sums: &mut [f32; 128]) {
+    pub(super) fn multiply(self, sums: &mut [f32; 128], widen: impl Fn(u16) -> f32) {
         // SAFETY: `new` has checked that the panels exist. The caller of `Product::add` guarantees
         // that no thread writes them.
-        let element = |panels: Shared<bf16>, at: u32| unsafe { panels.load(at).to_f64() };
+        let element = |panels: Shared<u16>, at: u32| unsafe { f64::from(widen(panels.load(at))) };
         let a = rows().map(|row| -> [f64; 64] {
             core::array::from_fn(|k| element(self.a, swizzled(row, k as u32)))
         });

@@ -36,10 +36,13 @@ fn descriptor(address: u64, panel: u64) -> u64 {
     (address & 0x3_ffff) >> 4 | (panel >> 4) << 16 | (GROUP >> 4) << 32 | SWIZZLE_128
 }
 
-/// Defines [`multiply`]. The macro arguments are the function, and the indices of all registers of a
-/// thread.
+/// Defines the product for 16-bit floats of one type. The macro arguments are the function, the
+/// PTX name of the type, and the indices of all registers of a thread.
 macro_rules! multiply {
-    (multiply, $first:literal ($($i:literal)+)) => {
+    ($(($name:ident, $type:literal))+, $first:literal $list:tt) => {
+        $(multiply!(@one $name, $type, $first $list);)+
+    };
+    (@one $name:ident, $type:literal, $first:literal ($($i:literal)+)) => {
         /// Starts to add the product of a 64×64 matrix at `a` and a 64×256 matrix at `b` to `sums`.
         ///
         /// # Safety
@@ -48,20 +51,20 @@ macro_rules! multiply {
         ///   waited for.
         /// - Nothing may access `sums` until then, except further products.
         #[inline(always)]
-        pub(super) unsafe fn multiply(sums: &mut [f32; 128], a: u64, b: u64) {
+        pub(in crate::tensor) unsafe fn $name(sums: &mut [f32; 128], a: u64, b: u64) {
             // SAFETY: the caller upholds this function's safety contract.
             unsafe {
                 fence();
                 core::arch::asm!(
                     "{{",
                     ".reg .b64 a, b;",
-                    multiply!(@product "{a}", "{b}", $first $($i)+),
+                    multiply!(@product $type, "{a}", "{b}", $first $($i)+),
                     "add.s64 a, {a}, 2;", "add.s64 b, {b}, 128;",
-                    multiply!(@product "a", "b", $first $($i)+),
+                    multiply!(@product $type, "a", "b", $first $($i)+),
                     "add.s64 a, {a}, 4;", "add.s64 b, {b}, 256;",
-                    multiply!(@product "a", "b", $first $($i)+),
+                    multiply!(@product $type, "a", "b", $first $($i)+),
                     "add.s64 a, {a}, 6;", "add.s64 b, {b}, 384;",
-                    multiply!(@product "a", "b", $first $($i)+),
+                    multiply!(@product $type, "a", "b", $first $($i)+),
                     "}}",
                     inout(reg32) sums[$first],
                     $(inout(reg32) sums[$i],)+
@@ -73,9 +76,9 @@ macro_rules! multiply {
             }
         }
     };
-    (@product $a:literal, $b:literal, $first:literal $($i:literal)+) => {
+    (@product $type:literal, $a:literal, $b:literal, $first:literal $($i:literal)+) => {
         concat!(
-            "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16",
+            "wgmma.mma_async.sync.aligned.m64n256k16.f32.", $type, ".", $type,
             " {{{", $first, "}", $(", {", $i, "}",)+ "}}, ", $a, ", ", $b, ", 1, 1, 1, 0, 1;"
         )
     };
@@ -97,7 +100,7 @@ macro_rules! with_registers {
     };
 }
 
-with_registers!(multiply!(multiply));
+with_registers!(multiply!((multiply_bf16, "bf16")));
 
 /// Defines [`settle`].
 macro_rules! settle {
