@@ -7,6 +7,23 @@
 //! weights of all lines to a copy of the warp. [`seamed`] does all of this for one set of frames. For video, a
 //! [`SeamTracker`] decides when a better line justifies a change, and controls the fade to it.
 //!
+//! The search works on cells of a few pixels. Rows are cut along the seam, and a path separates each row in two:
+//!
+//! ```text
+//!    only left ◀─ overlap ─▶ only right        cost(cell)  = 1 + difference of the pictures around it
+//!   ┌──┬──┬──┬──┬──┬──┬──┬──┐                  best[row][i] = cheapest path from row 0 that has i cells of `row`
+//!   │▒▒│  │  │╲ │  │  │  │░░│  row 0                         on its left
+//!   │▒▒│  │  │ ╲│  │  │░░│░░│                  for each row:
+//!   │▒▒│▒▒│  │  │╲ │  │░░│░░│                      for each i:
+//!   │▒▒│▒▒│  │  │ ╲│  │  │░░│                          from = the cheapest best[row - 1][j], |i - j| ≤ STEP,
+//!   └──┴──┴──┴──┴──┴──┴──┴──┘  last row                        plus the cells that the step from j to i crosses
+//!                                                      best[row][i] = cost(row, i) + from;  parent[row][i] = j
+//!                                              path = the cheapest of the last row, traced back by `parent`
+//! ```
+//!
+//! A cell that only one camera sees has a prohibitive cost on the wrong side of the path. For video, cells near the
+//! current path are a little cheaper, so that the path does not jump between equal ones.
+//!
 //! Match the colours first. A different exposure makes the pictures differ everywhere, and the line would follow dark
 //! areas, where the difference is smallest.
 //!

@@ -1,16 +1,33 @@
 //! A mesh is a lossy compressed warp with a bounded error. It takes about 1/70 of the memory of the warp's planes, or
 //! 1/15 if the cameras overlap in half of the panorama.
 //!
-//! The panorama is divided into tiles. A tile has a *layer* for each camera that contributes to it. A layer has two
-//! parts:
-//! - *Patches* or *places* for the source coordinates: a patch is a quadratic map from panorama pixels to source
-//!   coordinates, fitted by least squares. If one patch for the whole tile deviates too much at a pixel to which the
+//! The panorama is divided into tiles of 32×32 pixels. A tile has a chain of *layers*, one for each camera that
+//! contributes to it. The first layer of a tile is found by the index of the tile, so a block of the GPU needs a single
+//! load of 64 bytes for most tiles:
+//!
+//! ```text
+//!      tiles of the panorama            layers[index of the tile]
+//!   ┌────┬────┬────┬────┬────┐
+//!   │ L  │ L  │ LR │ R  │ R  │   L   camera: left   cell: 32  patch: 12 numbers  shares: NONE  next: NONE
+//!   ├────┼────┼────┼────┼────┤
+//!   │ L  │ L  │ LR │ R  │ -  │   LR  camera: left   cell: 8   places ─▶ 16 patches  shares ─▶ 1024 × u16  next ─┐
+//!   └────┴────┴────┴────┴────┘       camera: right  cell: 0   places ─▶ 1024 points  shares: REST  next: NONE ◀─┘
+//!                                -   camera: NO_CAMERA (black)
+//!
+//!   pixel(p):
+//!       colour, rest = 0, 1
+//!       for each layer of the tile:
+//!           share  = 1 if shares is NONE; rest if REST; otherwise shares[p]
+//!           (u, v) = the point of p if cell is 0; otherwise a·(1, x, y, x², xy, y²) of the patch of its cell,
+//!                    with (x, y) from the centre of the tile
+//!           colour += share · grade(camera, sample(picture of the camera, u, v))
+//!           rest   -= share
+//! ```
+//!
+//! - *Patches* are fitted by least squares. If one patch for the whole tile deviates too much at a pixel to which the
 //!   camera contributes, the tile is divided into smaller cells with one patch each. If the patches of the smallest
-//!   cells deviate too much as well, the layer stores the source coordinates of each pixel, which are called places.
-//! - *Shares* for the weights: the share of a camera is its weight divided by the sum of all cameras' weights. A layer
-//!   stores a 16-bit share for each pixel, with two exceptions. If a camera alone contributes to all pixels of the
-//!   tile, its share is 1 and is not stored. In a tile without black pixels, the last of several layers stores no
-//!   shares, because its share is 1 minus the other layers' shares. Shares are not fitted, so seams stay as sharp as in
+//!   cells deviate too much as well, the layer stores the source coordinates of each pixel.
+//! - *Shares* are weights divided by the sum of all cameras' weights. They are not fitted, so seams stay as sharp as in
 //!   the planes.
 //!
 //! `looks` provides the input of a mesh, `fit` fits one cell, and `bands` computes the whole mesh.
