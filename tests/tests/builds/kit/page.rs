@@ -1,10 +1,9 @@
-//! Checks that the example programs in `cuda/README.md` and `cuda/doc/existing-program.md` build as printed and run,
-//! and that a program needs at most 45 packages.
+//! Checks that the program in `cuda/README.md` builds as printed and runs, and that it needs at most 45 packages.
 
 use std::fs;
 use std::path::Path;
 
-use crate::kit::{cargo_cuda, project};
+use crate::kit::project;
 
 /// The maximum number of packages that a host program with a kernel may need, including the two packages of the program
 /// itself.
@@ -13,39 +12,12 @@ const MOST_PACKAGES: usize = 45;
 /// The program's output, without the name of the device.
 const PRINTS: &str = "[11.0, 22.0, 33.0] on the ";
 
-/// Returns the text of a page in `cuda`.
-fn page(name: &str) -> String {
-    fs::read_to_string(project::root().join("cuda").join(name)).expect("a page of the kit")
-}
-
-/// Runs the program in `folder` and checks its output.
-fn runs(folder: &Path) {
-    let output = project::run(project::cargo(folder, &["run", "--quiet"]));
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.starts_with(PRINTS), "{said}");
-}
-
 #[test]
-fn the_first_page_builds_as_printed() {
-    let page = page("README.md");
-    let folder = cargo_cuda::new(&cargo_cuda::program(), "my-program");
-    let files = project::shown_files(&page);
-    assert_eq!(
-        files.iter().map(|file| file.0).collect::<Vec<_>>(),
-        ["kernels/src/lib.rs", "src/main.rs"]
-    );
-    for (name, code) in files {
-        project::write(&folder.join(name), code.as_bytes());
-    }
-    runs(&folder);
-}
-
-#[test]
-fn the_page_on_existing_programs_builds_as_printed() {
-    let page = page("doc/existing-program.md");
+fn the_program_of_the_readme_builds_as_printed() {
+    let page = fs::read_to_string(project::root().join("cuda/README.md")).expect("the README");
     let files = project::shown_files(&page);
     let names: Vec<_> = files.iter().map(|(name, _)| *name).collect();
-    let all = ["kernels/Cargo.toml", "kernels/src/lib.rs", "Cargo.toml", "build.rs", "src/main.rs"];
+    let all = ["kernels/src/lib.rs", "src/main.rs", "kernels/Cargo.toml", "Cargo.toml", "build.rs"];
     assert_eq!(names, all);
     let folder = project::folder("page");
     for (name, code) in files {
@@ -56,7 +28,9 @@ fn the_page_on_existing_programs_builds_as_printed() {
         };
         project::write(&folder.join(name), code.as_bytes());
     }
-    runs(&folder);
+    let output = project::run(project::cargo(&folder, &["run", "--quiet"]));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.starts_with(PRINTS), "{said}");
 
     let packages = packages(&folder);
     println!("{packages} packages");
