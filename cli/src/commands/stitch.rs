@@ -18,6 +18,7 @@ use crate::commands::calibrated::{Calibrated, Lenses, Pictures};
 use crate::options::blend::Blending;
 use crate::options::mask::Masks;
 use crate::options::recipe::Recipe;
+use crate::options::refine::Refining;
 use crate::options::shape::Shape;
 use crate::options::stitching::Stitching;
 use crate::options::warp::{Plan, WarpSource};
@@ -79,6 +80,8 @@ pub(crate) struct Args {
     look: Stitching,
     #[command(flatten)]
     blending: Blending,
+    #[command(flatten)]
+    refining: Refining,
 }
 
 /// Runs `panoweave stitch`: writes the panorama and prints a summary.
@@ -319,6 +322,7 @@ impl Args {
             match_colour,
             anchor: self.look.anchor(match_colour)?,
             blend: self.blending.blend(Blend::Seam(SeamOptions::default()))?,
+            refine: self.refining.refine,
             owners: false,
         })
     }

@@ -219,6 +219,7 @@ impl Job<'_> {
                     match_colour: args.follows(),
                     anchor: args.look.anchor(args.follows())?,
                     blend: *blend,
+                    refine: None,
                     owners: true,
                 };
                 let pictures: Vec<_> = cameras.iter().collect();
