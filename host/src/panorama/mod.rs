@@ -127,8 +127,7 @@ pub fn stitch_warp<P: Pixel>(
     // `stitch_sources` refuses other pictures.
     let fits = pictures.iter().map(|picture| picture.size()).eq(warp.sources().iter().copied());
     let refined = |refine| {
-        let comparison =
-            Comparison::new(warp.size(), warp.sources(), refine, warp.places(stream)?);
+        let comparison = Comparison::new(warp.size(), warp.sources(), refine, warp.places(stream)?);
         let grays: Vec<_> = pictures.iter().copied().map(Source::of_picture).collect();
         warp.refined(stream, &comparison.measure(&grays), 0, (UVec2::ZERO, 1))
     };

@@ -68,12 +68,7 @@ pub(super) struct Gray {
 impl Gray {
     /// Shows a picture on a panorama of `size` pixels, which is `step` times smaller than the whole one. `places` are
     /// the source coordinates at its pixels.
-    pub(super) fn of(
-        source: &Source<'_>,
-        size: UVec2,
-        step: u32,
-        places: &[Option<Vec2>],
-    ) -> Self {
+    pub(super) fn of(source: &Source<'_>, size: UVec2, step: u32, places: &[Option<Vec2>]) -> Self {
         let seen = places.iter().flatten().count().max(1) as f32;
         // The number of source pixels per panorama pixel along an axis, if the panorama shows the whole picture.
         let (area, shown) = (source.size.as_vec2().element_product(), seen * (step * step) as f32);
