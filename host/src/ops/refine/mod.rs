@@ -124,7 +124,15 @@ impl Comparison {
             let whole: f32 = margins.iter().sum();
             (whole > 0.0).then(|| margins.iter().map(|margin| margin / whole).collect())
         };
-        let weights = spread(points(nodes).map(weights).collect(), nodes, sources.len());
+        let seen: Vec<(UVec2, Vec<f32>)> =
+            points(nodes).filter_map(|node| Some((node, weights(node)?))).collect();
+        // A node that no camera sees has the weights of the nearest other one, so that a camera does not move beside it.
+        let weights = |node: UVec2| {
+            let distance = |at: &UVec2| at.as_ivec2().distance_squared(node.as_ivec2());
+            let nearest = seen.iter().min_by_key(|(at, _)| distance(at));
+            nearest.map_or_else(|| vec![0.0; sources.len()], |(_, weights)| weights.clone())
+        };
+        let weights = points(nodes).map(weights).collect();
         Self { limit, step, size: reduced, nodes, places, weights }
     }
 
@@ -151,35 +159,7 @@ impl Comparison {
     }
 }
 
-/// Gives each node that no camera sees the mean weights of its neighbours, ring by ring. So a camera does not move next
-/// to such a node where only this camera is visible.
-fn spread(mut weights: Vec<Option<Vec<f32>>>, nodes: UVec2, cameras: usize) -> Vec<Vec<f32>> {
-    loop {
-        let known = weights.clone();
-        let mean = |node: UVec2| {
-            let (first, last) = (node.saturating_sub(UVec2::ONE), (node + 1).min(nodes - 1));
-            let around = points(last - first + 1).map(|by| first + by);
-            let around = around.filter_map(|at| known[(at.y * nodes.x + at.x) as usize].as_ref());
-            let around: Vec<_> = around.collect();
-            let mean = |camera: usize| {
-                around.iter().map(|weights| weights[camera]).sum::<f32>() / around.len() as f32
-            };
-            (!around.is_empty()).then(|| (0..cameras).map(mean).collect())
-        };
-        for (node, weights) in points(nodes).zip(&mut weights) {
-            *weights = weights.take().or_else(|| mean(node));
-        }
-        if weights == known {
-            let none = || vec![0.0; cameras];
-            return weights.into_iter().map(|weights| weights.unwrap_or_else(none)).collect();
-        }
-    }
-}
-
 /// Returns the columns and rows of a grid, row by row.
 fn points(size: UVec2) -> impl Iterator<Item = UVec2> {
     (0..size.y).flat_map(move |y| (0..size.x).map(move |x| UVec2::new(x, y)))
 }
-
-#[cfg(test)]
-mod tests;
