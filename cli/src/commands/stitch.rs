@@ -18,7 +18,6 @@ use crate::commands::calibrated::{Calibrated, Lenses, Pictures};
 use crate::options::blend::Blending;
 use crate::options::mask::Masks;
 use crate::options::recipe::Recipe;
-use crate::options::refine::Refining;
 use crate::options::shape::Shape;
 use crate::options::stitching::Stitching;
 use crate::options::warp::{Plan, WarpSource};
@@ -80,8 +79,6 @@ pub(crate) struct Args {
     look: Stitching,
     #[command(flatten)]
     blending: Blending,
-    #[command(flatten)]
-    refining: Refining,
 }
 
 /// Runs `panoweave stitch`: writes the panorama and prints a summary.
@@ -322,7 +319,7 @@ impl Args {
             match_colour,
             anchor: self.look.anchor(match_colour)?,
             blend: self.blending.blend(Blend::Seam(SeamOptions::default()))?,
-            refine: self.refining.refine,
+            refine: self.blending.refine,
             owners: false,
         })
     }

@@ -25,7 +25,6 @@ use serde_json::{Value, json};
 use crate::options::blend::Blending;
 use crate::options::input_limits::InputLimits;
 use crate::options::inputs::{check_pipes, files};
-use crate::options::refine::Refining;
 use crate::options::stitching::Stitching;
 use crate::options::sync::Synchronising;
 use crate::options::values::{crf, encoder, picture_size};
@@ -141,8 +140,6 @@ pub(crate) struct Args {
     #[command(flatten)]
     blending: Blending,
     #[command(flatten)]
-    refining: Refining,
-    #[command(flatten)]
     viewing: Viewing,
 }
 
@@ -224,7 +221,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             "--lookup applies only to panoramas, because a view is rendered directly from the frames; remove --lookup",
         ));
     }
-    if viewed.is_some() && args.refining.refine.is_some() {
+    if viewed.is_some() && args.blending.refine.is_some() {
         return Err(Failure::Usage(
             "--refine applies only to panoramas, because a view is rendered from the models of the cameras; remove --refine",
         ));
@@ -247,7 +244,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             keep_highlights: args.look.keeps_highlights(),
             ..ColourOptions::at_rate(rate.per_second())
         },
-        refine: args.refining.refine,
+        refine: args.blending.refine,
         rate: Some(rate),
         offsets,
         blend,

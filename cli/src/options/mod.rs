@@ -9,7 +9,6 @@ pub(crate) mod lookup;
 pub(crate) mod mask;
 pub(crate) mod max_pixels;
 pub(crate) mod recipe;
-pub(crate) mod refine;
 pub(crate) mod shape;
 pub(crate) mod stitching;
 pub(crate) mod sync;

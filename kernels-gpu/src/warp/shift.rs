@@ -31,8 +31,8 @@ pub fn warp_shift(
     let mut place = unsafe { planes.place(at.x, at.y) };
     if is_inside(size, place) {
         let shift = between(&shifts, (at.as_vec2() - first) / spacing);
-        let along = slope(planes, size, at, uvec2(1, 0)) * shift.x;
-        let down = slope(planes, size, at, uvec2(0, 1)) * shift.y;
+        let along = slope(planes, size, at, place, uvec2(1, 0)) * shift.x;
+        let down = slope(planes, size, at, place, uvec2(0, 1)) * shift.y;
         place = (place + (along + down)).clamp(Vec2::ZERO, size.as_vec2() - 1.0);
     }
     // SAFETY: the pixel is inside both outputs, as checked above, and only this thread writes it.
@@ -42,26 +42,18 @@ pub fn warp_shift(
     }
 }
 
-/// Returns the change of a camera's source coordinates per panorama pixel at `at`, in the direction of `step`. Returns 0
+/// Returns the change of a camera's source coordinates `place` per pixel at `at`, in the direction of `step`. Returns 0
 /// if the camera sees neither neighbour.
 #[device]
-fn slope(planes: CameraPlanes, size: UVec2, at: UVec2, step: UVec2) -> Vec2 {
-    let seen = |at: UVec2| {
-        if !planes.contains(at.x, at.y) {
-            return None;
-        }
-        // SAFETY: the planes contain the pixel, as just checked.
-        let place = unsafe { planes.place(at.x, at.y) };
-        is_inside(size, place).then_some(place)
-    };
+fn slope(planes: CameraPlanes, size: UVec2, at: UVec2, place: Vec2, step: UVec2) -> Vec2 {
     // A step beyond the first pixel wraps to an index that the planes do not contain.
-    let before = seen(uvec2(at.x.wrapping_sub(step.x), at.y.wrapping_sub(step.y)));
-    match (before, seen(at), seen(at + step)) {
-        (Some(before), _, Some(after)) => (after - before) * 0.5,
-        (Some(before), Some(here), None) => here - before,
-        (None, Some(here), Some(after)) => after - here,
-        _ => Vec2::ZERO,
-    }
+    let [before, after] = [at.wrapping_sub(step), at + step].map(|at| {
+        // SAFETY: the planes contain the pixel, as just checked.
+        let seen = planes.contains(at.x, at.y).then(|| unsafe { planes.place(at.x, at.y) });
+        seen.filter(|place| is_inside(size, *place))
+    });
+    let both = before.is_some() && after.is_some();
+    (after.unwrap_or(place) - before.unwrap_or(place)) * if both { 0.5 } else { 1.0 }
 }
 
 /// Returns the displacement at a position in nodes, interpolated bilinearly. Positions outside the grid have that of

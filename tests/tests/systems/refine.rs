@@ -70,12 +70,8 @@ fn near_objects_are_not_doubled() {
         let warp = DeviceWarp::render(&stream, &geometry()).unwrap();
         let seam = Blend::Seam(SeamOptions::default());
         // Two pictures are stitched with a warp by planes, and in parts of the panorama by the cubic lookup.
-        for (lookup, blend) in [
-            (Lookup::Planes, Blend::Feather),
-            (Lookup::Planes, seam),
-            (Lookup::Cubic, Blend::Feather),
-            (Lookup::Cubic, seam),
-        ] {
+        let lookups = [Lookup::Planes, Lookup::Cubic];
+        for (lookup, blend) in lookups.into_iter().flat_map(|l| [(l, Blend::Feather), (l, seam)]) {
             let pictures = pictures(vec2(5.0, 1.0));
             let stitched = |refine| {
                 let stitch = StitchOptions { lookup, ..StitchOptions::default() };
@@ -104,23 +100,18 @@ fn update(
     pictures: &[Picture],
     nv12: bool,
 ) -> Result<DeviceWarp, RefineError> {
-    let bytes = |picture: &Picture| {
+    let frame = |picture: &Picture| {
+        let (width, height, pixels) = (picture.width(), picture.height(), picture.pixels());
         if !nv12 {
-            return bytemuck::cast_slice(picture.pixels()).to_vec();
+            let bytes = bytemuck::cast_slice(pixels).to_vec();
+            return (FrameFormat::rgba8(width, height), bytes);
         }
-        let mut bytes: Vec<u8> = picture.pixels().iter().map(|pixel| pixel.g).collect();
-        bytes.resize(bytes.len() * 3 / 2, 128);
-        bytes
+        let luma = pixels.iter().map(|pixel| pixel.g);
+        let bytes = luma.chain(std::iter::repeat_n(128, pixels.len() / 2)).collect();
+        (FrameFormat::nv12(width, height, YuvEncoding::default()), bytes)
     };
-    let bytes: Vec<_> = pictures.iter().map(bytes).collect();
-    let frames = bytes.iter().zip(pictures).map(|(bytes, picture)| {
-        let (width, height) = (picture.width(), picture.height());
-        let format = match nv12 {
-            true => FrameFormat::nv12(width, height, YuvEncoding::default()),
-            false => FrameFormat::rgba8(width, height),
-        };
-        Frame::tight(format, bytes).unwrap()
-    });
+    let frames: Vec<(FrameFormat, Vec<u8>)> = pictures.iter().map(frame).collect();
+    let frames = frames.iter().map(|(format, bytes)| Frame::tight(*format, bytes).unwrap());
     refiner.update(stream, &frames.collect::<Vec<_>>())
 }
 
@@ -132,21 +123,18 @@ fn videos_follow_near_objects_in_small_steps() {
         for nv12 in [false, true] {
             let mut refiner = WarpRefiner::new(&stream, &warp, RefineOptions::default()).unwrap();
             let mut moved = |parallax: Vec2| {
-                let refined = update(&mut refiner, &stream, &pictures(parallax), nv12).unwrap();
+                update(&mut refiner, &stream, &pictures(parallax), nv12).unwrap();
                 // The displacement of the cameras against each other in the middle of the near half of the overlap.
                 let found = refiner.refinement().unwrap();
                 let node = (vec2(210.0, 180.0) / found.spacing).round().as_uvec2();
                 let at = (node.y * found.nodes.x + node.x) as usize;
-                (found.shifts[0][at] - found.shifts[1][at], refined)
+                found.shifts[0][at] - found.shifts[1][at]
             };
             // At the position p, camera A shows the scene at p + 2.5, and B at p − 2.5. So A(p − 5) = B(p).
-            let (mut last, refined) = moved(vec2(5.0, 0.0));
+            let mut last = moved(vec2(5.0, 0.0));
             assert!((last - vec2(-5.0, 0.0)).length() < 0.6, "{device}: {last}");
-            let columns = refined.plane(Plane::X(0)).download(&stream).unwrap();
-            let mut rows = columns.chunks(CANVAS.x as usize).map(|row| &row[..SIZE.x as usize]);
-            assert!(rows.all(|row| row.iter().all(|x| (0.0..=279.0).contains(x))));
             for n in 0..7 {
-                let (now, _) = moved(vec2(-1.0, 0.0));
+                let now = moved(vec2(-1.0, 0.0));
                 // Each of the two cameras moves by at most one pixel.
                 assert!((now - last).length() < 2.01, "{device}, {n}: {last} to {now}");
                 last = now;
@@ -219,13 +207,9 @@ fn invalid_options_and_frames_are_rejected() {
     let warp = DeviceWarp::render(&stream, &geometry()).unwrap();
     for limit in [0.0, 256.5, f32::NAN] {
         let refused = WarpRefiner::new(&stream, &warp, RefineOptions { limit });
-        assert!(refused.unwrap_err().to_string().contains("it must be 1 to 256"), "{limit}");
+        assert!(refused.unwrap_err().to_string().contains("must be 1 to 256"), "{limit}");
     }
     let mut refiner = WarpRefiner::new(&stream, &warp, RefineOptions::default()).unwrap();
-    let small = Picture::filled(4, 4, Rgba8::opaque(0, 0, 0));
-    for pictures in [&pictures(Vec2::ZERO)[..1], &[small.clone(), small]] {
-        let refused = update(&mut refiner, &stream, pictures, false).unwrap_err();
-        assert!(refused.to_string().contains("pass one frame per camera"), "{refused}");
-    }
-    assert!(refiner.refinement().is_none());
+    let refused = update(&mut refiner, &stream, &pictures(Vec2::ZERO)[..1], false).unwrap_err();
+    assert!(refused.to_string().contains("pass one frame per camera"), "{refused}");
 }

@@ -60,19 +60,24 @@ impl WarpRefiner {
     ) -> Result<DeviceWarp, RefineError> {
         let sizes: Vec<_> = frames.iter().map(|frame| frame.format().size).collect();
         if sizes != self.base.sources() {
-            return Err(RefineError::Invalid(format!(
-                "the frames have the sizes {sizes:?}, but the warp is for {:?}; pass one frame per camera, for which the \
-                 warp was made",
-                self.base.sources()
-            )));
+            let expected = self.base.sources();
+            let text =
+                format!("pass one frame per camera; expected sizes {expected:?}, found {sizes:?}");
+            return Err(RefineError::Invalid(text));
         }
         let sources: Vec<_> = frames.iter().map(Source::of_frame).collect();
-        let target = self.comparison.measure(&sources);
-        let now = match &self.now {
-            Some(now) => now.towards(&target, PART, STEP),
-            None => target,
-        };
-        Ok(self.base.refined(stream, self.now.insert(now), 0, (UVec2::ZERO, 1))?)
+        let mut next = self.comparison.measure(&sources);
+        if let Some(now) = &self.now {
+            let shifts = next
+                .shifts
+                .iter_mut()
+                .zip(&now.shifts)
+                .flat_map(|(to, from)| to.iter_mut().zip(from));
+            for (to, from) in shifts {
+                *to = *from + (PART * (*to - *from)).clamp_length_max(STEP);
+            }
+        }
+        Ok(self.base.refined(stream, self.now.insert(next), 0, (UVec2::ZERO, 1))?)
     }
 
     /// Returns the current displacements, or `None` before the first update.

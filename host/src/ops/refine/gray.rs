@@ -1,6 +1,6 @@
 //! The gray levels of a camera on a reduced panorama.
 
-use glam::{UVec2, Vec2, uvec2};
+use glam::{FloatExt, UVec2, Vec2, uvec2};
 use shared_types::Rgba8;
 
 use super::points;
@@ -88,16 +88,9 @@ impl Gray {
         let at = at.clamp(Vec2::ZERO, last.as_vec2());
         let (low, part) = (at.floor().as_uvec2(), at.fract());
         let high = (low + 1).min(last);
-        let row = |y: u32| {
-            let (left, right) = (self.at(uvec2(low.x, y)), self.at(uvec2(high.x, y)));
-            left + part.x * (right - left)
-        };
-        let (above, below) = (row(low.y), row(high.y));
-        above + part.y * (below - above)
-    }
-
-    fn at(&self, at: UVec2) -> f32 {
-        self.levels[at.y as usize * self.size.x as usize + at.x as usize]
+        let level = |x: u32, y: u32| self.levels[(y * self.size.x + x) as usize];
+        let row = |y: u32| level(low.x, y).lerp(level(high.x, y), part.x);
+        row(low.y).lerp(row(high.y), part.y)
     }
 
     /// Copies the square of `side` pixels whose first pixel is at `(x, y)` to `out`. Returns whether the panorama
@@ -109,8 +102,8 @@ impl Gray {
             return false;
         }
         for y in y..y + side {
-            let first = y as usize * self.size.x as usize + x as usize;
-            out.extend_from_slice(&self.levels[first..first + side as usize]);
+            let first = (y * self.size.x + x) as usize;
+            out.extend_from_slice(&self.levels[first..][..side as usize]);
         }
         out.iter().all(|level| !level.is_nan())
     }

@@ -70,13 +70,8 @@ impl RefineOptions {
     /// # Errors
     /// Returns [`RefineError`] if the limit is not 1 to 256 pixels.
     pub fn check(&self) -> Result<(), RefineError> {
-        if (1.0..=256.0).contains(&self.limit) {
-            return Ok(());
-        }
-        Err(RefineError::Invalid(format!(
-            "the limit is {} pixels; it must be 1 to 256",
-            self.limit
-        )))
+        let error = || RefineError::Invalid("the limit must be 1 to 256 pixels".to_owned());
+        (1.0..=256.0).contains(&self.limit).then_some(()).ok_or_else(error)
     }
 }
 

@@ -54,7 +54,8 @@ fn measure(a: &Gray, b: &Gray, [x, y]: [i32; 2], reach: i32) -> Option<(Vec2, Ma
     let mean = window.iter().sum::<f32>() / count;
     window.iter_mut().for_each(|level| *level -= mean);
     let energy = window.iter().map(|level| level * level).sum::<f32>();
-    if energy < count * CONTRAST * CONTRAST {
+    let least = count * CONTRAST * CONTRAST;
+    if energy < least {
         return None;
     }
     // The similarity for each displacement, row by row.
@@ -72,21 +73,20 @@ fn measure(a: &Gray, b: &Gray, [x, y]: [i32; 2], reach: i32) -> Option<(Vec2, Ma
             product += one * two;
         }
         let contrast = squares - sum * sum / count;
-        if contrast > count * CONTRAST * CONTRAST {
+        if contrast > least {
             *similarity = product / (contrast * energy).sqrt();
         }
     }
     let at = |dx: i32, dy: i32| similarities[((dy + reach) * range + dx + reach) as usize];
     let far = (reach * reach).max(1) as f32;
     let preferred = |dx: i32, dy: i32| at(dx, dy) - PENALTY * (dx * dx + dy * dy) as f32 / far;
-    let inner = 1 - reach..reach;
-    let all = inner.clone().flat_map(|dy| inner.clone().map(move |dx| (dx, dy)));
+    let all = (1 - reach..reach).flat_map(|dy| (1 - reach..reach).map(move |dx| (dx, dy)));
     let (dx, dy) = all.max_by(|l, r| preferred(l.0, l.1).total_cmp(&preferred(r.0, r.1)))?;
     let near = |i: i32, j: i32| at(dx + i, dy + j);
     let best = near(0, 0);
-    let around = [-1, 0, 1].into_iter().flat_map(|j| [-1, 0, 1].map(|i| near(i, j)));
+    let mut around = [-1, 0, 1].into_iter().flat_map(|j| [-1, 0, 1].map(|i| near(i, j)));
     // At a maximum on the edge of the range, the true displacement may be larger.
-    if best < SIMILAR || around.into_iter().any(|value| value > best || !value.is_finite()) {
+    if best < SIMILAR || around.any(|value| value > best || !value.is_finite()) {
         return None;
     }
     let slope = vec2(near(1, 0) - near(-1, 0), near(0, 1) - near(0, -1)) / 2.0;

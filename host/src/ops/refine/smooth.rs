@@ -6,7 +6,7 @@
 //! wrong matches have hardly any influence. Iteratively reweighted least squares solve it; each round takes 100 sweeps
 //! over the grid.
 
-use glam::{Mat2, UVec2, Vec2};
+use glam::{IVec2, Mat2, UVec2, Vec2};
 
 use super::points;
 use super::search::Found;
@@ -40,25 +40,19 @@ pub(super) fn smooth(found: &[Found], nodes: UVec2) -> Option<Vec<Vec2>> {
     found.iter().for_each(|found| measured[index(found.node)] = Some(found));
     let mut field = vec![Vec2::ZERO; measured.len()];
     for round in 0..ROUNDS {
-        let reliable = |found: &Found, now: Vec2| {
-            if round == 0 {
-                return 1.0;
+        let reliable = |(found, now): (&Option<&Found>, &Vec2)| match found {
+            Some(found) if round > 0 => {
+                (1.0 + ((found.shift - *now) / TOLERANCE).length_squared()).powi(-2)
             }
-            let residual = (found.shift - now).length() / TOLERANCE;
-            (1.0 + residual * residual).powi(-2)
+            _ => 1.0,
         };
-        let reliability = measured.iter().zip(&field);
-        let reliability: Vec<_> = reliability
-            .map(|(found, now)| found.map_or(0.0, |found| reliable(found, *now)))
-            .collect();
+        let reliability: Vec<_> = measured.iter().zip(&field).map(reliable).collect();
         for _ in 0..SWEEPS {
             for node in points(nodes) {
                 let mut matrix = Mat2::from_diagonal(Vec2::splat(REST));
                 let mut right = Vec2::ZERO;
-                let beside = [(1, 0), (-1, 0), (0, 1), (0, -1)];
-                for (dx, dy) in beside {
-                    let neighbour =
-                        UVec2::new(node.x.wrapping_add_signed(dx), node.y.wrapping_add_signed(dy));
+                for step in [IVec2::X, IVec2::NEG_X, IVec2::Y, IVec2::NEG_Y] {
+                    let neighbour = node.wrapping_add_signed(step);
                     if neighbour.cmplt(nodes).all() {
                         matrix += Mat2::from_diagonal(Vec2::splat(STIFFNESS));
                         right += STIFFNESS * field[index(neighbour)];

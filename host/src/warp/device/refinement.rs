@@ -20,18 +20,6 @@ pub struct Refinement {
     pub shifts: Vec<Vec<Vec2>>,
 }
 
-impl Refinement {
-    /// Returns the displacements after a step from these ones towards those of `target`, which must have the same grid:
-    /// a part of the difference, and at most `most` pixels.
-    pub(crate) fn towards(&self, target: &Self, part: f32, most: f32) -> Self {
-        let step =
-            |(from, to): (&Vec2, &Vec2)| *from + (part * (*to - *from)).clamp_length_max(most);
-        let shifts = self.shifts.iter().zip(&target.shifts);
-        let shifts = shifts.map(|(from, to)| from.iter().zip(to).map(step).collect()).collect();
-        Self { shifts, ..*self }
-    }
-}
-
 impl DeviceWarp {
     /// Returns a copy of the warp with moved cameras. The warp's first camera is number `camera` of the refinement, and
     /// the others follow. The warp's pixel `p` is the pixel `origin + step · p` of the refinement's panorama.
