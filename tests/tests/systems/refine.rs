@@ -155,11 +155,9 @@ fn refined_coordinates_are_those_of_the_moved_position() {
         limit: 1.2,
         ..Camera::from_matrix(DMat3::IDENTITY, SIZE)
     };
-    let canvas = Canvas {
-        scale: dvec2(250.0, 250.0),
-        projection: Projection::CYLINDRICAL,
-        ..Canvas::of_pixels(CANVAS.as_dvec2() / 2.0, CANVAS)
-    };
+    let flat = Canvas::of_pixels(CANVAS.as_dvec2() / 2.0, CANVAS);
+    let (scale, projection) = (dvec2(250.0, 250.0), Projection::CYLINDRICAL);
+    let canvas = Canvas { scale, projection, ..flat };
     let geometry = Geometry { canvas, cameras: vec![camera(-12.0), camera(12.0)] };
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
@@ -167,7 +165,7 @@ fn refined_coordinates_are_those_of_the_moved_position() {
         let mut refiner = WarpRefiner::new(&stream, &warp, RefineOptions { limit: 8.0 }).unwrap();
         let refined = update(&mut refiner, &stream, &pictures(vec2(3.0, 1.0)), false).unwrap();
         let found = refiner.refinement().unwrap();
-        let (mut checked, mut largest) = (0, 0.0);
+        let mut checked = 0;
         for (i, camera) in geometry.cameras.iter().enumerate() {
             let plane = |plane| refined.plane(plane).download(&stream).unwrap();
             let places = plane(Plane::X(i)).into_iter().zip(plane(Plane::Y(i)));
@@ -193,11 +191,10 @@ fn refined_coordinates_are_those_of_the_moved_position() {
                 // The error of the linear step is about d² / 2f.
                 let allowed = 0.01 + moved.length_squared() / 250.0;
                 assert!(off.length() < allowed, "{device}, {i} at {point}: {off} for {moved}");
-                checked += 1;
-                largest = moved.length().max(largest);
+                checked += i32::from(moved.length() > 0.1);
             }
         }
-        assert!(checked > 60_000 && largest > 0.5, "{device}: {checked}, {largest}");
+        assert!(checked > 5_000, "{device}: {checked}");
     }
 }
 
