@@ -319,6 +319,7 @@ impl Args {
             match_colour,
             anchor: self.look.anchor(match_colour)?,
             blend: self.blending.blend(Blend::Seam(SeamOptions::default()))?,
+            refine: self.blending.refine,
             owners: false,
         })
     }

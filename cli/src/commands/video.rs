@@ -221,6 +221,11 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             "--lookup applies only to panoramas, because a view is rendered directly from the frames; remove --lookup",
         ));
     }
+    if viewed.is_some() && args.blending.refine.is_some() {
+        return Err(Failure::Usage(
+            "--refine applies only to panoramas, because a view is rendered from the models of the cameras; remove --refine",
+        ));
+    }
     let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
 
     let size = viewed.as_ref().map_or(warp.size(), |viewed| viewed.size);
@@ -239,6 +244,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             keep_highlights: args.look.keeps_highlights(),
             ..ColourOptions::at_rate(rate.per_second())
         },
+        refine: args.blending.refine,
         rate: Some(rate),
         offsets,
         blend,

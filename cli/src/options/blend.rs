@@ -1,13 +1,14 @@
-//! The options `--blend`, `--feather` and `--levels`: blending where the pictures overlap.
+//! The options `--blend`, `--feather`, `--levels` and `--refine`: blending where the pictures overlap.
 
 use clap::ValueEnum;
 use panoweave::ops::multiband::{MAX_LEVELS, MultibandOptions};
+use panoweave::ops::refine::RefineOptions;
 use panoweave::ops::seam::{Blend, SeamOptions};
 
-use crate::options::values::feather;
+use crate::options::values::{displacement, feather};
 use crate::output::failure::Failure;
 
-/// The options `--blend`, `--feather` and `--levels`.
+/// The options `--blend`, `--feather`, `--levels` and `--refine`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Blending {
     /// Blending where the pictures overlap. `feather` fades from one camera to the other across the whole overlap.
@@ -24,6 +25,10 @@ pub(crate) struct Blending {
     /// Default: 5. Only with `--blend multiband`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_LEVELS.into()))]
     levels: Option<u32>,
+    /// Moves the pictures in their overlaps so that near objects fit together, by up to PIXELS panorama pixels against
+    /// each other (1 to 256, default: 24). In videos, they follow the objects once per second, in small steps.
+    #[arg(long, value_name = "PIXELS", num_args = 0..=1, require_equals = true, default_missing_value = "24", value_parser = displacement)]
+    pub(crate) refine: Option<RefineOptions>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -36,7 +41,10 @@ enum Choice {
 impl Blending {
     /// Returns whether none of the options is given.
     pub(crate) fn is_default(&self) -> bool {
-        self.blend.is_none() && self.feather.is_none() && self.levels.is_none()
+        self.blend.is_none()
+            && self.feather.is_none()
+            && self.levels.is_none()
+            && self.refine.is_none()
     }
 
     /// Returns the blending that the options select, or `otherwise` if `--blend` is not given. Fails if `--feather` is

@@ -8,6 +8,7 @@ use panoweave::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use panoweave::io::picture::MAX_SIDE;
 use panoweave::io::video::{Crf, VideoEncoder};
 use panoweave::ops::features::{MAX_GRADIENT_SIGMA, MAX_WINDOW};
+use panoweave::ops::refine::RefineOptions;
 use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::view::MAX_SMOOTHING;
 use panoweave::video::MAX_OFFSET;
@@ -34,6 +35,8 @@ pub(crate) enum ValueError {
     Camera,
     #[error("a feather must be a number of pixels from 1 to 1000")]
     Feather,
+    #[error("a displacement must be a number of pixels from 1 to 256")]
+    Displacement,
     #[error("a window must be an odd number of pixels from 3 to {MAX_WINDOW}")]
     Window,
     #[error("an eigenvalue must be a number that is at least 0")]
@@ -143,6 +146,13 @@ pub(crate) fn feather(text: &str) -> Result<f32, ValueError> {
     let feather = text.parse().map_err(|_| ValueError::Feather)?;
     SeamOptions { feather }.check().map_err(|_| ValueError::Feather)?;
     Ok(feather)
+}
+
+/// Parses the limit of the displacements of a refinement: a number of panorama pixels from 1 to 256.
+pub(crate) fn displacement(text: &str) -> Result<RefineOptions, ValueError> {
+    let options = RefineOptions { limit: text.parse().map_err(|_| ValueError::Displacement)? };
+    options.check().map_err(|_| ValueError::Displacement)?;
+    Ok(options)
 }
 
 /// Parses the quality of encoded video (CRF): a whole number from 0 (lossless) to 51 (worst quality).

@@ -61,6 +61,9 @@ fn option_values() {
         (format!("{stitch} --rig rig.toml --gamma 0"), "greater than 0 and at most 100"),
         (format!("{stitch} --rig rig.toml --gamma NaN"), "greater than 0 and at most 100"),
         (format!("{stitch} --rig rig.toml --gamma x"), "greater than 0 and at most 100"),
+        (format!("{stitch} --rig rig.toml --refine=257"), "from 1 to 256"),
+        (format!("{stitch} --rig rig.toml --refine=nan"), "from 1 to 256"),
+        (format!("{stitch} --rig rig.toml --refine=x"), "from 1 to 256"),
         (
             format!("{stitch} --rig rig.toml --match-colour --anchor 3"),
             "--anchor 3: there are only 2 cameras; give a number from 1 to 2",

@@ -212,6 +212,31 @@ fn multiband_blending_reduces_a_step() {
     assert_ne!(step("--blend multiband --levels 1"), multiband);
 }
 
+/// The second picture is displaced by 4 rows against the homography. A refined blend shows the texture once.
+#[test]
+fn a_refinement_moves_the_pictures_together() {
+    let folder = Folder::new();
+    for (name, x, y) in [("left.png", 0.0, 4.0), ("right.png", 80.0, 0.0)] {
+        let pixel = |i: usize| {
+            let (x, y) = ((i % 200) as f64 + x, (i / 200) as f64 + y);
+            let waves = [(0.5, 0.2), (-0.2, 0.45), (0.31, -0.4), (0.1, 0.62)];
+            let level =
+                128.0 + 28.0 * waves.map(|(a, b)| (a * x + b * y).sin()).iter().sum::<f64>();
+            Rgba8::opaque(level as u8, level as u8, level as u8)
+        };
+        let picture = Picture::from_pixels(200, 120, (0..200 * 120).map(pixel).collect()).unwrap();
+        picture.save(folder.path(name)).unwrap();
+    }
+    folder.write("shift.txt", "1 0 80\n0 1 0\n0 0 1\n");
+    let [before, after, limited] = ["", "--refine", "--refine=1"].map(|refine| {
+        folder.quiet(&format!("{BASE} --homography shift.txt -o out.png --blend feather {refine}"));
+        let panorama = folder.picture("out.png");
+        let inner = (30..90).flat_map(|y| (110..170).map(move |x| y * 280 + x));
+        inner.map(|at| (f64::from(panorama.pixels()[at].g) - 128.0).powi(2)).sum::<f64>()
+    });
+    assert!(after > 1.5 * before && limited < 1.3 * before, "{before}, {after}, {limited}");
+}
+
 #[test]
 fn colours_are_matched() {
     let folder = Folder::new();

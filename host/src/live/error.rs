@@ -5,6 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::device::DeviceError;
+use crate::ops::refine::RefineError;
 use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::ops::view::ViewError;
@@ -70,4 +71,5 @@ from! {
     SeamError: Device;
     VitalsError: Device;
     RenderError: Device;
+    RefineError: Device;
 }

@@ -8,6 +8,7 @@ pub mod features;
 pub mod matching;
 pub mod multiband;
 pub mod photometry;
+pub mod refine;
 pub mod resample;
 pub mod seam;
 pub mod ssim;

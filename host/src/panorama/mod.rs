@@ -58,12 +58,13 @@ use crate::io::picture::{Mask, Picture, Pixel};
 use crate::ops::colour::Colours;
 use crate::ops::multiband::Multiband;
 use crate::ops::photometry::Photometry;
+use crate::ops::refine::{Comparison, RefineOptions, Source};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{Lookup, StitchOptions, Vignettes, check_images, stitch_images};
 use crate::warp::{DeviceWarp, Plane, check_size, check_source};
 use coverage::{Counts, Seen};
 use several::Several;
-use sources::{Sources, places_of_geometry, places_of_warp};
+use sources::{Sources, place, places_of_geometry, places_of_warp};
 
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,6 +84,9 @@ pub struct PanoramaOptions {
     pub anchor: Option<usize>,
     /// The kind of blending in the overlaps.
     pub blend: Blend,
+    /// How to move the pictures in their overlaps so that near objects fit together, or `None` to leave them as the
+    /// geometry places them.
+    pub refine: Option<RefineOptions>,
     /// Whether to record the camera with the largest weight at each pixel in [`Panorama::owners`].
     pub owners: bool,
 }
@@ -122,6 +126,13 @@ pub fn stitch_warp<P: Pixel>(
     let masks: Vec<_> = pictures.iter().map(|picture| Mask::of(picture)).collect();
     // `stitch_sources` refuses other pictures.
     let fits = pictures.iter().map(|picture| picture.size()).eq(warp.sources().iter().copied());
+    let refined = |refine| {
+        let comparison = Comparison::new(warp.size(), warp.sources(), refine, warp.places(stream)?);
+        let grays: Vec<_> = pictures.iter().copied().map(Source::of_picture).collect();
+        warp.refined(stream, &comparison.measure(&grays), 0, (UVec2::ZERO, 1))
+    };
+    let refined = options.refine.filter(|_| fits).map(refined).transpose()?;
+    let warp = refined.as_ref().unwrap_or(warp);
     let masked = (fits && masks.iter().any(Option::is_some))
         .then(|| seams::reweighted(stream, warp, &sources, &masks, None));
     let masked = masked.transpose()?;
@@ -187,11 +198,20 @@ pub fn stitch_geometry<P: Pixel>(
     }
     let places = || Ok(places_of_geometry(geometry));
     let sources = Sources::new(pictures.iter().collect(), options, places)?;
+    let refinement = options.refine.map(|refine| {
+        let place = |camera: usize, at: UVec2| place(geometry, camera, at);
+        let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
+        let grays: Vec<_> = pictures.iter().map(Source::of_picture).collect();
+        Comparison::new(canvas, &sizes, refine, place).measure(&grays)
+    });
     let with_two = pictures.len() == 2 && options.stitch.lookup != Lookup::Cubic;
     if multiband || with_two {
         let views: Vec<_> =
             geometry.cameras.iter().map(|camera| (geometry.canvas, *camera)).collect();
         let mut warp = DeviceWarp::margins(stream, canvas, &views)?;
+        if let Some(refinement) = &refinement {
+            warp = warp.refined(stream, refinement, 0, (UVec2::ZERO, 1))?;
+        }
         seams::mask(stream, &mut warp, &masks)?;
         let whole = OverlapBox { min: UVec2::ZERO, max: canvas };
         let (mut counts, mut seen) =
@@ -204,7 +224,8 @@ pub fn stitch_geometry<P: Pixel>(
         warp.feather(stream)?;
         return Ok((stitch_sources(stream, sources, &masks, &warp, options)?, counts.coverage()));
     }
-    let several = Several { sources: &sources, geometry, masks: &masks, options };
+    let refinement = refinement.as_ref();
+    let several = Several { sources: &sources, geometry, refinement, masks: &masks, options };
     let (picture, owners, coverage) = several.stitch(stream)?;
     Ok((sources.panorama(picture, owners), coverage))
 }
@@ -275,6 +296,8 @@ fn check<P: Pixel>(
 fn check_options(pictures: usize, options: &PanoramaOptions) -> Result<(), PanoramaError> {
     options.stitch.check(pictures)?;
     options.blend.seam().map_or(Ok(()), |seam| seam.check())?;
+    let refine = options.refine.map_or(Ok(()), |refine| refine.check());
+    refine.map_err(|error| PanoramaError::Invalid(error.to_string()))?;
     match options.anchor {
         Some(anchor) if anchor >= pictures => Err(PanoramaError::Invalid(format!(
             "the anchor is picture {}, but there are {pictures}; choose one of them, or none",

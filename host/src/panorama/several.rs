@@ -20,7 +20,7 @@ use crate::io::picture::{Mask, Picture, Pixel};
 use crate::ops::cut::{CellGrid, Labels, SPACING};
 use crate::ops::seam::SeamOptions;
 use crate::ops::stitch::sum::{self, Layer};
-use crate::warp::{DeviceWarp, Plane};
+use crate::warp::{DeviceWarp, Plane, Refinement};
 
 /// The number of columns of a strip. The strips of wide panoramas then show few pictures each.
 const STRIP: u32 = 512;
@@ -29,6 +29,7 @@ const STRIP: u32 = 512;
 pub(super) struct Several<'a, P> {
     pub(super) sources: &'a Sources<'a, P>,
     pub(super) geometry: &'a Geometry,
+    pub(super) refinement: Option<&'a Refinement>,
     /// The mask of each picture.
     pub(super) masks: &'a [Option<Mask>],
     pub(super) options: &'a PanoramaOptions,
@@ -129,9 +130,13 @@ impl<P: Pixel> Several<'_, P> {
     ) -> Result<DeviceWarp, DeviceError> {
         let Geometry { canvas, cameras } = self.geometry;
         let size = UVec2::new(place.size().x.div_ceil(step), place.size().y.div_ceil(step));
-        let (centre, step) = (canvas.centre - place.min.as_dvec2(), f64::from(step));
-        let part = Canvas { centre: centre / step, scale: canvas.scale / step, size, ..*canvas };
-        DeviceWarp::margins(stream, size, &[(part, cameras[camera])])
+        let (centre, by) = (canvas.centre - place.min.as_dvec2(), f64::from(step));
+        let part = Canvas { centre: centre / by, scale: canvas.scale / by, size, ..*canvas };
+        let warp = DeviceWarp::margins(stream, size, &[(part, cameras[camera])])?;
+        match self.refinement {
+            Some(refinement) => warp.refined(stream, refinement, camera, (place.min, step)),
+            None => Ok(warp),
+        }
     }
 
     /// Returns a warp of one camera in a part of the panorama with its weights, which are not normalised, and the

@@ -8,9 +8,11 @@
 use std::time::{Duration, Instant};
 
 use super::{Offset, VideoStitchError};
+use crate::device::Stream;
 use crate::frame::{Frame, Rate};
 use crate::io::video::{VideoError, VideoFrame, VideoSource};
-use crate::live::{CameraFrame, Stitcher};
+use crate::live::{CameraFrame, LiveError, Stitcher};
+use crate::ops::refine::WarpRefiner;
 
 /// The maximum difference between the lengths of the two videos, in panoramas, that causes no warning. A small
 /// difference is normal, because two cameras never stop at exactly the same time.
@@ -75,10 +77,12 @@ impl Feeds {
     }
 
     /// Submits one set of frames per panorama to `stitcher`, until a video ends or `limit` sets were submitted.
+    /// Once per second, the refiner, if any, replaces the warp first.
     pub(super) fn submit_all(
         &mut self,
         stitcher: &Stitcher,
         limit: u64,
+        mut refiner: Option<(Stream, WarpRefiner)>,
     ) -> (Counts, Result<(), VideoStitchError>) {
         let mut n = 0;
         let mut is_there = true;
@@ -86,7 +90,7 @@ impl Feeds {
             if n == limit || !is_there {
                 break Ok(());
             }
-            match self.submit(stitcher, n) {
+            match self.submit(stitcher, n, &mut refiner) {
                 Ok(true) => n += 1,
                 Ok(false) => is_there = false,
                 Err(error) => break Err(error),
@@ -111,12 +115,23 @@ impl Feeds {
 
     /// Submits the set of frames for panorama `n`. Returns false if a video ends before the frame that this panorama
     /// needs.
-    fn submit(&mut self, stitcher: &Stitcher, n: u64) -> Result<bool, VideoStitchError> {
+    fn submit(
+        &mut self,
+        stitcher: &Stitcher,
+        n: u64,
+        refiner: &mut Option<(Stream, WarpRefiner)>,
+    ) -> Result<bool, VideoStitchError> {
         let begin = Instant::now();
         let is_there = self.advance(n)?;
         self.waited += begin.elapsed();
         if !is_there {
             return Ok(false);
+        }
+        if let Some((stream, refiner)) = refiner
+            && n.is_multiple_of(self.rate.per_second().ceil() as u64)
+        {
+            let warp = refiner.update(stream, &self.host_frames()?).map_err(LiveError::from)?;
+            stitcher.swap_warp(warp)?;
         }
         let frames = self.feeds.iter().filter_map(Feed::frame).collect::<Result<Vec<_>, _>>()?;
         stitcher.submit(frames, self.rate.time(n))?;

@@ -18,6 +18,7 @@ use crate::live::{
     ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, Pace, Stitcher,
 };
 use crate::ops::colour::{Colours, matched};
+use crate::ops::refine::{RefineOptions, WarpRefiner};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{StitchOptions, Vignettes};
 use crate::ops::view::VirtualCamera;
@@ -36,6 +37,9 @@ pub struct VideoOptions {
     pub blend: Blend,
     /// The virtual camera to render instead of the panorama, if any.
     pub camera: Option<VirtualCamera>,
+    /// How to move the pictures in their overlaps once per second so that near objects fit together, or `None` to leave
+    /// them as the warp places them. Not allowed with a virtual camera, which does not use the warp.
+    pub refine: Option<RefineOptions>,
     /// The number of panoramas per second, which must equal the sink's rate. `None` selects the first video's rate.
     pub rate: Option<Rate>,
     /// The offset of each video. Videos without an element start together with the first one, and elements without a
@@ -136,6 +140,12 @@ pub fn stitch_video(
     let Some(rate) = options.rate.or(sources.first().map(VideoSource::rate)) else {
         return Err(LiveError::cameras(0, warp.sources().len()).into());
     };
+    let refiner = |refine| {
+        let stream = device.stream()?;
+        let refiner = WarpRefiner::new(&stream, &warp, refine)?;
+        Ok::<_, LiveError>((stream, refiner))
+    };
+    let refiner = options.refine.map(refiner).transpose()?;
     let Some(stitcher) = start(device, warp, &mut sources, options, output, camera)? else {
         return Ok(Summary { expected, stopped: true, ..Summary::default() });
     };
@@ -145,7 +155,7 @@ pub fn stitch_video(
     let (fed, written) = thread::scope(|scope| {
         let feed = || {
             let _close = Close(&stitcher);
-            Feeds::new(sources, &options.offsets, rate).submit_all(&stitcher, limit)
+            Feeds::new(sources, &options.offsets, rate).submit_all(&stitcher, limit, refiner)
         };
         let feeder = thread::Builder::new().name("feed".into()).spawn_scoped(scope, feed);
         let feeder = feeder.map_err(VideoError::Thread)?;

@@ -1,5 +1,6 @@
 //! A warp in device memory. It is uploaded from host memory, or rendered on the device from a geometry.
 
+mod refinement;
 mod weights;
 
 use std::sync::{Arc, Mutex, OnceLock};
@@ -15,6 +16,7 @@ use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, RenderError, Warp, check_size, 
 use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream, Textures};
 use crate::geometry::Geometry;
 use crate::ops::stitch::GammaTable;
+pub use refinement::Refinement;
 
 /// The planes of a warp in device memory.
 #[derive(Debug)]

@@ -31,7 +31,7 @@ use glam::{UVec2, Vec2};
 use crate::geometry::rig::ProjectionName;
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::picture::MAX_SIDE;
-pub use device::DeviceWarp;
+pub use device::{DeviceWarp, Refinement};
 pub use device_mesh::DeviceMesh;
 pub use error::{PlaneError, RenderError, WarpError};
 pub use mesh::{MESH_ERROR, Mesh};

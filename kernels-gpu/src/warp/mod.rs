@@ -17,6 +17,7 @@ mod cpu;
 pub mod fade;
 pub mod lens;
 pub(crate) mod patch;
+pub mod shift;
 
 use crate::warp::camera::is_inside;
 use crate::warp::lens::bend;

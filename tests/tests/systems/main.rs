@@ -18,6 +18,7 @@ mod on_cpu;
 mod panorama;
 mod photometry;
 mod quality;
+mod refine;
 mod resample;
 mod seam;
 mod sets;

@@ -219,6 +219,7 @@ impl Job<'_> {
                     match_colour: args.follows(),
                     anchor: args.look.anchor(args.follows())?,
                     blend: *blend,
+                    refine: args.blending.refine,
                     owners: true,
                 };
                 let pictures: Vec<_> = cameras.iter().collect();
@@ -336,6 +337,9 @@ impl Job<'_> {
             Ok((sources, plan))
         })?;
         conversions.add_videos(&sources);
+        if args.blending.refine.is_some() {
+            return Err(Failure::Usage("--refine does not apply to measured videos; remove it"));
+        }
         if sources.len() < 2 {
             return Err(Failure::Usage(
                 "a panorama is stitched from two or more videos; give one per camera",

@@ -18,6 +18,22 @@ use super::signals::{end, start};
 use super::{MAP, flat, gray, levels, luma, rgba, y4m};
 use crate::{Folder, pattern};
 
+/// Refinement replaces the warp once per second. A warning about its seams is logged only once.
+#[test]
+fn a_replaced_warp_repeats_no_warning() {
+    let folder = Folder::new();
+    let stream = flat("1:1", [10, 60, 110, 160]);
+    folder.write("a.y4m", &stream);
+    folder.write("b.y4m", &stream);
+    // The right picture is inside the left one, so no line separates them.
+    folder.write("inside.txt", "0.5 0 10 0 0.5 8 0 0 1\n");
+    let line = "video a.y4m b.y4m --homography inside.txt --device cpu --refine --blend multiband -o p.y4m";
+    let done = folder.words(&format!("{line} --json"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(done.stderr.matches("WARN seam: the other camera covers").count(), 1, "{done:?}");
+    assert_eq!(done.json()["warnings"].as_array().unwrap().len(), 1, "{done:?}");
+}
+
 #[test]
 fn raw_frames_are_stitched_like_pictures() {
     let folder = Folder::new();

@@ -72,8 +72,9 @@ pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
     })
 }
 
-/// Parses a rig and reads its calibration files. The caller must check the ranges of the numbers.
-pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
+/// Parses a rig and reads its calibration files, whose paths are relative to `folder`. Without a folder, a calibration
+/// file is an error. The caller must check the ranges of the numbers.
+pub(crate) fn parse(text: &str, file: &Path, folder: Option<&Path>) -> Result<Rig, RigError> {
     let table: RigTable = toml::from_str(text).map_err(|error| {
         let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or("");
         RigError::Syntax {
@@ -91,12 +92,12 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
             format!("the rig has {count} cameras; give 2 to {MAX_CAMERAS} [[camera]] tables");
         return Err(invalid(reason));
     }
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let opencv = table.camera.iter().filter_map(|camera| camera.opencv.as_ref());
+    let opencv =
+        table.camera.iter().filter_map(|camera| Some(folder?.join(camera.opencv.as_ref()?)));
     Ok(Rig {
         file: file.to_owned(),
         panorama: table.panorama,
-        calibrations: opencv.map(|path| folder.join(path)).collect(),
+        calibrations: opencv.collect(),
         cameras: table
             .camera
             .into_iter()
@@ -108,7 +109,7 @@ pub(crate) fn parse(text: &str, file: &Path) -> Result<Rig, RigError> {
 
 /// Converts a table to a camera. Reads the calibration file that the table names, relative to `folder`. An error is the
 /// reason why it cannot.
-fn complete(table: CameraTable, folder: &Path) -> Result<RigCamera, String> {
+fn complete(table: CameraTable, folder: Option<&Path>) -> Result<RigCamera, String> {
     let field = |name: &str, reason: &str| format!("{name} of camera {:?} {reason}", table.name);
     let stated = exactly(&table.size, || field("size", "must be two numbers, width and height"))?;
     let vignetting = exactly(&table.vignetting, || {
@@ -175,7 +176,7 @@ fn exactly<T: Copy, const N: usize>(
 type Calibrated = (CameraMatrix, Vec<f64>, Option<[u32; 2]>);
 
 /// Returns the camera matrix and the distortion from a table, or from the calibration file that the table names.
-fn calibration(table: &CameraTable, folder: &Path) -> Result<Calibrated, String> {
+fn calibration(table: &CameraTable, folder: Option<&Path>) -> Result<Calibrated, String> {
     let name = &table.name;
     match (table.matrix, &table.opencv) {
         (Some(_), None) if table.opencv_camera.is_some() => {
@@ -186,7 +187,12 @@ fn calibration(table: &CameraTable, folder: &Path) -> Result<Calibrated, String>
             Err(format!("distortion of camera {name:?} cannot be combined with opencv; remove it"))
         }
         (None, Some(path)) => {
-            let path = folder.join(path);
+            let refused = || {
+                format!(
+                    "opencv of camera {name:?} names a file, but only Rig::open reads files; give matrix"
+                )
+            };
+            let path = folder.ok_or_else(refused)?.join(path);
             let found = match table.opencv_camera {
                 Some(number) => Intrinsics::open(path, number),
                 None => Intrinsics::open_only(path),

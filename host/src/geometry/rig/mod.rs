@@ -184,22 +184,26 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Reads a rig file and its calibration files. The rig may name any file that the process can read.
+    /// Reads a rig file and its calibration files, whose paths are relative to the folder of the rig file. A rig may name
+    /// any file that the process can read, so pass a stranger's rig to [`parse`](Self::parse) instead.
     ///
     /// # Errors
     /// Returns [`RigError`] if the rig or a calibration file cannot be read or is invalid.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RigError> {
         let file = path.as_ref();
-        Self::parse(&crate::io::text::read_text(file)?, file)
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let rig = file::parse(&crate::io::text::read_text(file)?, file, Some(folder))?;
+        rig.check()?;
+        Ok(rig)
     }
 
-    /// Parses the text of a rig file, and reads its calibration files. Their paths are relative to the folder of
-    /// `file`, and error messages name `file`.
+    /// Parses the text of a rig file, such as that of [`to_toml`](Self::to_toml). Reads no files: a camera with the field
+    /// `opencv` is an error. Error messages name `file`.
     ///
     /// # Errors
-    /// Returns [`RigError`] if the rig or a calibration file is invalid.
+    /// Returns [`RigError`] if the rig is invalid or names a calibration file.
     pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, RigError> {
-        let rig = file::parse(text, file.as_ref())?;
+        let rig = file::parse(text, file.as_ref(), None)?;
         rig.check()?;
         Ok(rig)
     }

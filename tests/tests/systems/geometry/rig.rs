@@ -117,6 +117,21 @@ fn calibration_files_are_found_beside_the_rig() {
     assert_says(twice, "distortion of camera \"a\" cannot be combined with opencv");
 }
 
+/// Parsing a stranger's rig reads no files, not even one that exists.
+#[test]
+fn only_an_opened_rig_reads_calibration_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, calibration] = ["rig.toml", "secret.yaml"].map(|name| folder.path().join(name));
+    fs::write(&calibration, "K: [800, 0, 960, 0, 800, 540, 0, 0, 1]\n").unwrap();
+    let matrix = "matrix = { fx = 800.0, fy = 800.0, cx = 960.0, cy = 540.0 }";
+    for name in ["secret.yaml", calibration.to_str().unwrap()] {
+        let text = RIG.replacen(matrix, &format!("opencv = {name:?}"), 1);
+        assert_says(Rig::parse(&text, &file).unwrap_err(), "only Rig::open reads files");
+        fs::write(&file, text).unwrap();
+        assert_eq!(Rig::open(&file).unwrap().cameras, Rig::parse(RIG, &file).unwrap().cameras);
+    }
+}
+
 #[test]
 fn every_impossible_number_has_its_error() {
     let dir = tempfile::tempdir().unwrap();

@@ -47,7 +47,10 @@ yaw = 180.0
 fn geometry() -> Option<Geometry> {
     let calibration = data("rigs/surround/front.yaml")?;
     let found = Intrinsics::open(&calibration, 1).unwrap();
-    let rig = Rig::parse(RIG, calibration.with_file_name("rig.toml")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rig.toml");
+    std::fs::write(&file, RIG.replace("front.yaml", calibration.to_str().unwrap())).unwrap();
+    let rig = Rig::open(file).unwrap();
     let mut geometry = rig.geometry().unwrap();
     geometry.canvas =
         Canvas { centre: found.centre + SHIFT, scale: found.focal * SCALE, ..geometry.canvas };
