@@ -15,7 +15,7 @@ use super::summing::PanoramaSums;
 use super::{DeviceMesh, MESH_ERROR, Mesh, Plane, RenderError, Warp, check_size, check_sizes};
 use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream, Textures};
 use crate::geometry::Geometry;
-use crate::ops::stitch::GammaTable;
+use crate::warp::gamma_table::GammaTable;
 pub use refinement::Refinement;
 
 /// The planes of a warp in device memory.

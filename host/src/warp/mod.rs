@@ -17,6 +17,7 @@ mod device;
 mod device_mesh;
 mod error;
 mod file;
+mod gamma_table;
 mod mesh;
 mod names;
 mod plane;

@@ -5,7 +5,6 @@
 
 mod covers;
 mod error;
-mod gamma_table;
 mod lookup;
 mod mesh;
 mod per_camera;
@@ -29,7 +28,6 @@ pub use error::StitchError;
 pub(crate) use error::{
     check_depths, check_frames, check_images, check_output, check_size, check_sources,
 };
-pub(crate) use gamma_table::GammaTable;
 pub use lookup::Lookup;
 pub use per_camera::{Colours, PerCamera, Vignettes};
 

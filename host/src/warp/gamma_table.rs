@@ -1,4 +1,4 @@
-//! The table of both cameras' colour corrections in device memory, for [`Lookup::GammaTable`](super::Lookup::GammaTable).
+//! The table of both cameras' colour corrections in device memory, for [`Lookup::GammaTable`](crate::ops::stitch::Lookup::GammaTable).
 
 use kernels_gpu::stitch::GammaTable as BuildTable;
 use shared_types::colour::{TABLE_BLOCK, TABLE_LEN, TableEntry};
@@ -10,11 +10,11 @@ use crate::device::{Buffer, Device, DeviceError, Event, LaunchConfig, Stream};
 /// total.
 #[derive(Debug)]
 pub(crate) struct GammaTable {
-    pub(super) entries: Buffer<TableEntry>,
+    pub(crate) entries: Buffer<TableEntry>,
     /// The colours of the left and the right camera for which the table was built. `None` before the first build.
     built_for: Option<[Colour; 2]>,
     /// An event that is recorded after the last work that uses `entries`.
-    pub(super) done: Event,
+    pub(crate) done: Event,
 }
 
 impl GammaTable {
@@ -27,7 +27,7 @@ impl GammaTable {
 
     /// Submits the kernel that builds the table for these colours, unless it is already built for them.
     #[track_caller]
-    pub(super) fn update(
+    pub(crate) fn update(
         &mut self,
         stream: &Stream,
         [left, right]: [Colour; 2],
