@@ -33,7 +33,7 @@ use crate::options::warp::WarpSource;
 use crate::output;
 use crate::output::colour;
 use crate::output::conversions::Conversions;
-use crate::output::failure::{Failure, Kind};
+use crate::output::failure::{Failure, Kind, exit_code};
 use crate::output::interrupt::Interrupt;
 use crate::output::log;
 use crate::output::meter::Meter;
@@ -171,7 +171,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let output = if is_stdout { Path::new(STANDARD) } else { &args.output };
     let medium = Medium::of_output(output, args.output_format.map(Into::into))?;
     if args.encoder.is_some() && medium != Medium::File {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--encoder applies only to .mp4, .m4v, .mov and .mkv output; remove it",
         ));
     }
@@ -181,7 +181,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let mut video = args.output(&inputs, medium)?;
     let to_stdout = video.path == Path::new(STANDARD);
     if to_stdout && as_json {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--json and --output - both write to standard output; choose one",
         ));
     }
@@ -217,7 +217,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let look = StitchOptions { vignettes, ..args.look.options(Lookup::Mesh) };
     let viewed = args.viewing.open(&stream, plan.rig(), &look, rate)?;
     if viewed.is_some() && args.look.says_lookup() {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--lookup applies only to panoramas, because a view is rendered directly from the frames; remove --lookup",
         ));
     }
@@ -252,9 +252,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         return Err(killed);
     }
     let done = match done {
-        Ok(done) if done.written == 0 => Err(Failure::NotBegun { file: args.output.clone() }),
+        Ok(done) if done.written == 0 => Err(Failure::not_begun(&args.output)),
         Err(VideoStitchError::Video(VideoError::NoReader { file })) => {
-            Err(Failure::NotBegun { file })
+            Err(Failure::not_begun(&file))
         }
         done => Ok(done?),
     }?;
@@ -277,7 +277,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         let line = args.line(&done, size, &device, limited.unwrap_or_default());
         if to_stdout { tracing::info!("{line}") } else { output::print(&format!("{line}\n"))? }
     }
-    let code = if done.stopped { Kind::Interrupted.exit_code().into() } else { ExitCode::SUCCESS };
+    let code = if done.stopped { exit_code(Kind::Interrupted).into() } else { ExitCode::SUCCESS };
     Ok(code)
 }
 
@@ -289,7 +289,7 @@ impl Args {
     /// Returns whether inputs with more than 8 bits are read with 10.
     fn reads_ten_bits(&self, output: &Medium) -> Result<bool, Failure> {
         match self.depth.as_deref() {
-            Some("8") if *output == Medium::Stream(StreamFormat::P010) => Err(Failure::Usage(
+            Some("8") if *output == Medium::Stream(StreamFormat::P010) => Err(Failure::usage(
                 "--depth 8 does not go with raw P010, which has 10 bits; remove --depth, or write .nv12 or .y4m",
             )),
             Some("8") => Ok(false),
@@ -316,7 +316,7 @@ impl Args {
         }
         if bits == 8 {
             if self.depth.as_deref() == Some("10") {
-                return Err(Failure::Usage(
+                return Err(Failure::usage(
                     "--depth 10 requires a first video with more than 8 bits per sample; remove --depth",
                 ));
             }
@@ -376,7 +376,7 @@ impl Args {
                 if path == Path::new(STANDARD) {
                     // If the shell redirects standard output with `>> input`, the input would grow while it is read.
                     if files.iter().any(|file| output::same(file, output::STDOUT.as_ref())) {
-                        return Err(Failure::OutputIsInput { file: "stdout".into() });
+                        return Err(Failure::output_is_input(Path::new("stdout")));
                     }
                 } else if !special {
                     output::check(&path, &files)?;
@@ -390,7 +390,7 @@ impl Args {
                 for number in pattern.numbers()? {
                     let file = pattern.file(number);
                     if output::identity(&file).is_some_and(|file| read.contains(&file)) {
-                        return Err(Failure::OutputIsInput { file });
+                        return Err(Failure::output_is_input(&file));
                     }
                 }
             }

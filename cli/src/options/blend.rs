@@ -53,7 +53,7 @@ impl Blending {
                 Blend::Seam(SeamOptions { feather })
                 | Blend::Multiband(MultibandOptions { feather, .. }) => *feather = width,
                 Blend::Feather => {
-                    return Err(Failure::Usage(
+                    return Err(Failure::usage(
                         "--feather sets the width of a seam and requires one; give --blend seam too",
                     ));
                 }
@@ -61,7 +61,7 @@ impl Blending {
         }
         if let Some(number) = self.levels {
             let Blend::Multiband(MultibandOptions { levels, .. }) = &mut blend else {
-                return Err(Failure::Usage(
+                return Err(Failure::usage(
                     "--levels sets the levels of multiband blending; give --blend multiband too",
                 ));
             };

@@ -55,7 +55,10 @@ impl FailBelow {
     pub(crate) fn check(&self, known: &[&str]) -> Result<(), Failure> {
         for name in self.gates.iter().filter_map(|gate| gate.name.as_deref()) {
             if !known.contains(&name) {
-                return Err(Failure::Gate { name: name.to_owned(), known: known.join(", ") });
+                return Err(Failure::usage(format!(
+                    "--fail-below: there is no score {name}; choose one of: {}",
+                    known.join(", ")
+                )));
             }
         }
         Ok(())
@@ -71,8 +74,10 @@ impl FailBelow {
                 None => scores.iter().min_by(|a, b| a.1.total_cmp(&b.1)),
             };
             let Some(&(score, value)) = found else {
-                let name = name.clone().unwrap_or_else(|| "any score".to_owned());
-                return Err(Failure::NotMeasured { name });
+                let name = name.as_deref().unwrap_or("any score");
+                return Err(Failure::input(format!(
+                    "--fail-below: no value was measured for {name}, so the limit cannot be checked; give another score, or remove the option"
+                )));
             };
             if value < *least {
                 below.push((score, value, *least));

@@ -49,11 +49,13 @@ impl Clips {
         for file in files {
             kinds.push(self.is_picture(file)?);
         }
-        let of = |kind: bool| kinds.iter().position(|is| *is == kind).map(|i| files[i].to_owned());
+        let of = |kind: bool| kinds.iter().position(|is| *is == kind).map(|i| files[i].display());
         let asked = self.input_format.is_some() || self.input_size.is_some() || self.fps.is_some();
         match (of(true), of(false)) {
-            (Some(picture), Some(video)) => Err(Failure::Kinds { picture, video }),
-            (Some(_), None) if asked => Err(Failure::Usage(
+            (Some(picture), Some(video)) => Err(Failure::input(format!(
+                "{picture} is a picture but {video} is a video; give only pictures or only videos"
+            ))),
+            (Some(_), None) if asked => Err(Failure::usage(
                 "--input-format, --input-size and --fps require videos, but these are pictures",
             )),
             (picture, _) => Ok(picture.is_some()),
@@ -100,7 +102,7 @@ pub(crate) fn check_pipes(files: &[impl AsRef<Path>]) -> Result<(), Failure> {
     for file in files.iter().map(AsRef::as_ref) {
         let is_stdin = file == Path::new(STANDARD);
         if is_stdin && reads_stdin {
-            return Err(Failure::Usage("only one of the videos can be standard input"));
+            return Err(Failure::usage("only one of the videos can be standard input"));
         }
         reads_stdin |= is_stdin;
         // Ignore a file that cannot be queried here: opening it returns an error that names it.
@@ -109,7 +111,7 @@ pub(crate) fn check_pipes(files: &[impl AsRef<Path>]) -> Result<(), Failure> {
             continue;
         };
         if pipes.contains(&pipe) {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "two of the videos are the same pipe or device, which would split its frames between them; use one for each video",
             ));
         }

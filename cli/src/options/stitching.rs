@@ -48,14 +48,19 @@ impl Stitching {
     pub(crate) fn check(&self, cameras: usize) -> Result<(), Failure> {
         for (option, found) in [("--gain", self.gain.len()), ("--gamma", self.gamma.len())] {
             if found > 0 && found != cameras {
-                return Err(Failure::ColourCount { option, found, expected: cameras });
+                let s = if found == 1 { "" } else { "s" };
+                return Err(Failure::usage(format!(
+                    "{option}: given {found} time{s} for {cameras} cameras; give the option once per camera, in the order of the cameras"
+                )));
             }
         }
         if let Some(anchor) = self.anchor.filter(|anchor| *anchor > cameras) {
-            return Err(Failure::Anchor { anchor, cameras });
+            return Err(Failure::usage(format!(
+                "--anchor {anchor}: there are only {cameras} cameras; give a number from 1 to {cameras}"
+            )));
         }
         if cameras > MAX_CAMERAS && !(self.gain.is_empty() && self.gamma.is_empty()) {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "--gain and --gamma support at most 16 cameras; remove them, or use --match-colour instead",
             ));
         }
@@ -82,7 +87,7 @@ impl Stitching {
     /// `matched`.
     pub(crate) fn anchor(&self, matched: bool) -> Result<Option<usize>, Failure> {
         if self.anchor.is_some() && !matched {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "--anchor is for matched colours, but colours are not matched here; remove --anchor",
             ));
         }

@@ -67,7 +67,8 @@ impl Synchronising {
                 (seconds.iter().map(offset).collect(), Vec::new())
             }
             Some(Sync::Audio) => {
-                let found = find_offsets(sources, MOST_AUDIO, stop)?.ok_or(Failure::Stopped)?;
+                let found = find_offsets(sources, MOST_AUDIO, stop)?
+                    .ok_or_else(crate::output::interrupt::stopped)?;
                 for (source, found) in sources[1..].iter().zip(&found) {
                     tracing::info!("{}", describe(source.name(), sources[0].name(), found));
                 }
@@ -86,7 +87,10 @@ impl Synchronising {
     pub(crate) fn check(&self, videos: usize) -> Result<(), Failure> {
         match &self.sync {
             Some(Sync::Seconds(seconds)) if seconds.len() + 1 != videos => {
-                Err(Failure::SyncCount { found: seconds.len(), expected: videos - 1 })
+                let (found, expected) = (seconds.len(), videos - 1);
+                Err(Failure::usage(format!(
+                    "--sync: {found} offsets are given, but {expected} are needed: one for each video after the first"
+                )))
             }
             _ => Ok(()),
         }

@@ -30,6 +30,7 @@ use jpeg_encoder::{Encoder as JpegEncoder, ImageBuffer, JpegColorType, rgb_to_yc
 use shared_types::Rgba8;
 
 use crate::device::{DeviceError, Image, Stream};
+use crate::error::{Classify, Kind};
 use crate::io::{Conversion, replace};
 use decode::Depth;
 
@@ -124,6 +125,17 @@ pub enum PictureError {
         /// The error of the operating system.
         source: io::Error,
     },
+}
+
+impl Classify for PictureError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Extension { .. } | Self::Unencodable { .. } | Self::Unwritable { .. } => {
+                Kind::Output
+            }
+            _ => Kind::Input,
+        }
+    }
 }
 
 /// An RGBA picture in host memory, with 8 bits per channel or, as `Picture<Rgba16>`, with 16. Its pixels are stored row

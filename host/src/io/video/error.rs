@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::{NoNvdec, NvdecError, VideoLimitError};
 use crate::device::DeviceError;
+use crate::error::{Classify, Kind};
 use crate::frame::{FrameError, FrameFormat, PixelFormat, RateError};
 use crate::io::picture::{MAX_SIDE, PictureError};
 
@@ -437,36 +438,26 @@ impl FfmpegTask {
     }
 }
 
-impl VideoError {
-    /// Returns the error of the device that caused this error, if any.
-    #[must_use]
-    pub fn device_error(&self) -> Option<&DeviceError> {
+impl Classify for VideoError {
+    fn kind(&self) -> Kind {
         match self {
-            Self::Download { source, .. } => Some(source),
+            Self::Download { source, .. } => source.kind(),
             Self::Nvdec { source, .. } => match &**source {
-                NvdecError::Device(error) => Some(error),
-                _ => None,
+                NvdecError::Device(error) => error.kind(),
+                _ => Kind::Input,
             },
-            _ => None,
-        }
-    }
-
-    /// Returns whether the error is known to concern the output video rather than an input. Returns false for errors
-    /// that both an input and the output can cause, such as [`Picture`](Self::Picture).
-    #[must_use]
-    pub fn is_of_output(&self) -> bool {
-        match self {
+            Self::Picture(error) => error.kind(),
+            Self::Thread(_) => Kind::Device,
             Self::Unwritable { .. }
             | Self::NoEncoder { .. }
             | Self::Extension { .. }
             | Self::NoReader { .. }
             | Self::OutputDepth { .. }
             | Self::TooSmall { .. }
-            | Self::TooLarge { .. } => true,
-            Self::Ffmpeg { work, .. } | Self::TimedOut { work, .. } => {
-                matches!(work, FfmpegTask::Encoding | FfmpegTask::Sound)
-            }
-            _ => false,
+            | Self::TooLarge { .. }
+            | Self::Ffmpeg { work: FfmpegTask::Encoding | FfmpegTask::Sound, .. }
+            | Self::TimedOut { work: FfmpegTask::Encoding | FfmpegTask::Sound, .. } => Kind::Output,
+            _ => Kind::Input,
         }
     }
 }

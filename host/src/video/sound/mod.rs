@@ -27,6 +27,7 @@ use thiserror::Error;
 pub use whiten::Track;
 
 use super::Offset;
+use crate::error::Classify;
 use crate::io::video::{Sound, Stop, VideoError, VideoSource};
 
 /// The number of samples per second of a [`Track`].
@@ -104,6 +105,13 @@ pub enum SyncError {
     /// The sound of a video cannot be read.
     #[error(transparent)]
     Video(#[from] VideoError),
+}
+
+impl Classify for SyncError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        let Self::Video(error) = self else { return None };
+        Some(error)
+    }
 }
 
 /// Finds the offsets of videos relative to the first one from their sound, searching offsets up to `most` seconds.
