@@ -68,10 +68,10 @@ pub(crate) fn check_pictures(
     Ok(())
 }
 
-/// Returns the failure of a `map` that does not store the sizes of its pictures. `does` is the beginning of the reason.
-fn needs_cameras(map: &Path, does: &str) -> Failure {
+/// Returns the failure of a `map` that does not store the sizes of its pictures.
+fn needs_cameras(map: &Path, reason: &str) -> Failure {
     Failure::usage(format!(
-        "{}: {does} not store the sizes of its pictures; give the cameras' pictures or videos with --cameras LEFT RIGHT",
+        "{}: {reason}; give the cameras' pictures or videos with --cameras LEFT RIGHT",
         map.display()
     ))
 }
@@ -135,10 +135,10 @@ impl WarpSource {
     pub(crate) fn open_alone(&self) -> Result<Plan, Failure> {
         let Source { warp, homography, .. } = &self.source;
         if let Some(homography) = homography {
-            return Err(needs_cameras(homography, "a homography does"));
+            return Err(needs_cameras(homography, "a homography does not store the sizes of its pictures"));
         }
         if let Some(folder) = warp.as_ref().filter(|warp| warp.is_dir()) {
-            return Err(needs_cameras(folder, "raw planes do"));
+            return Err(needs_cameras(folder, "raw planes do not store the sizes of their pictures"));
         }
         // A rig and a warp file store the picture sizes, so `read` does not use these zeros.
         self.read(&[UVec2::ZERO; 2], Path::new(""))

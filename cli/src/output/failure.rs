@@ -170,3 +170,23 @@ fn listed(files: &[&Path]) -> String {
         names => names.concat(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use panoweave::io::video::VideoError;
+    use panoweave::live::LiveError;
+    use panoweave::video::VideoStitchError;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_cannot_start_is_no_fault_of_the_input() {
+        let error = || io::Error::from(io::ErrorKind::WouldBlock);
+        let live = LiveError::Thread(Arc::new(error()));
+        for error in [VideoError::Thread(error()).into(), VideoStitchError::Live(live)] {
+            assert_eq!(exit_code(Failure::from(error).kind()), 1);
+        }
+    }
+}

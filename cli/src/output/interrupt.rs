@@ -60,6 +60,8 @@ impl Interrupt {
         start(move || {
             if !shared.running.load(Ordering::Relaxed) {
                 report::failure(&not_begun, as_json);
+                // An earlier failure stays.
+                let _ = shared.killed.set(not_begun.clone());
                 shared.stop.kill();
                 exit(exit_code(Kind::Interrupted).into());
             }
@@ -107,6 +109,7 @@ impl Interrupt {
     pub(crate) fn running(&self) {
         self.running.store(true, Ordering::Relaxed);
     }
+
     /// Kills the child processes. Removes the temporary files and ends the program with `failure` if it still runs
     /// after [`PATIENCE`].
     fn end_now(&self, failure: &Failure, as_json: bool) -> ! {
