@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::options::format::Format;
 use glam::UVec2;
 use panoweave::device::{Device, DeviceName};
 use panoweave::frame::{ColourTags, Rate};
@@ -27,7 +26,7 @@ use crate::options::input_limits::InputLimits;
 use crate::options::inputs::{check_pipes, files};
 use crate::options::stitching::Stitching;
 use crate::options::sync::Synchronising;
-use crate::options::values::{crf, encoder, picture_size};
+use crate::options::values::{by_name, crf, format, picture_size};
 use crate::options::view::{Corrections, Viewing};
 use crate::options::warp::WarpSource;
 use crate::output;
@@ -91,12 +90,12 @@ pub(crate) struct Args {
     decoder: DecoderName,
     /// Encoder of ffmpeg for .mp4, .m4v, .mov and .mkv output. Default: libx264, or libx265 for 10 bits. Those of H.264
     /// write 8 bits. The ones with _nvenc run on an NVIDIA GPU, and h264_v4l2m2m on boards with such an encoder.
-    #[arg(long, value_name = "NAME", value_parser = encoder())]
+    #[arg(long, value_name = "NAME", value_parser = by_name(VideoEncoder::ALL.map(|it| (it.name(), it))))]
     encoder: Option<VideoEncoder>,
     /// Format of all inputs: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
     /// selects the format.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    input_format: Option<Format>,
+    #[arg(long, value_parser = format(), value_name = "FORMAT")]
+    input_format: Option<StreamFormat>,
     /// Frame size of raw input videos (nv12, p010, rgba) in pixels. Required for raw videos, because they do not store
     /// their size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
@@ -111,8 +110,8 @@ pub(crate) struct Args {
     limits: InputLimits,
     /// Format of the output: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
     /// selects the format.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    output_format: Option<Format>,
+    #[arg(long, value_parser = format(), value_name = "FORMAT")]
+    output_format: Option<StreamFormat>,
     /// Bits per sample of the output: 8 or 10. Default: 10 if the first video has more than 8 and the output can store
     /// them, otherwise 8.
     #[arg(long, value_name = "BITS", value_parser = ["8", "10"])]
@@ -169,7 +168,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let has_extension = args.output.extension().is_some();
     let is_stdout = !has_extension && output::is_stdout(&args.output);
     let output = if is_stdout { Path::new(STANDARD) } else { &args.output };
-    let medium = Medium::of_output(output, args.output_format.map(Into::into))?;
+    let medium = Medium::of_output(output, args.output_format)?;
     if args.encoder.is_some() && medium != Medium::File {
         return Err(Failure::usage(
             "--encoder applies only to .mp4, .m4v, .mov and .mkv output; remove it",
@@ -343,7 +342,7 @@ impl Args {
     fn inputs(&self, ten_bit: bool) -> Result<Vec<VideoInput>, Failure> {
         check_pipes(&self.videos)?;
         let input = |file: &PathBuf| {
-            let medium = Medium::of_input(file, self.input_format.map(Into::into))?;
+            let medium = Medium::of_input(file, self.input_format)?;
             Ok::<_, Failure>(VideoInput {
                 size: self.input_size,
                 rate: self.fps,

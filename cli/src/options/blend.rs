@@ -1,10 +1,9 @@
 //! The options `--blend`, `--feather` and `--levels`: blending where the pictures overlap.
 
-use clap::ValueEnum;
 use panoweave::ops::multiband::{MAX_LEVELS, MultibandOptions};
 use panoweave::ops::seam::{Blend, SeamOptions};
 
-use crate::options::values::feather;
+use crate::options::values::{by_name, feather};
 use crate::output::failure::Failure;
 
 /// The options `--blend`, `--feather` and `--levels`.
@@ -14,8 +13,12 @@ pub(crate) struct Blending {
     /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
     /// once. `multiband` is a seam across which differences in brightness fade over a longer distance than fine detail.
     /// Default: seam for `stitch`, otherwise feather.
-    #[arg(long, value_enum)]
-    blend: Option<Choice>,
+    #[arg(long, value_parser = by_name([
+        ("feather", Blend::Feather),
+        ("seam", Blend::Seam(SeamOptions::default())),
+        ("multiband", Blend::Multiband(MultibandOptions::default())),
+    ]))]
+    blend: Option<Blend>,
     /// Width in panorama pixels, from 1 to 1000, of the fade from one camera to the other across a seam. Default: 16,
     /// and 4 with `--blend multiband`. Not allowed with `--blend feather`.
     #[arg(long, value_name = "PIXELS", value_parser = feather, allow_negative_numbers = true)]
@@ -24,13 +27,6 @@ pub(crate) struct Blending {
     /// Default: 5. Only with `--blend multiband`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_LEVELS.into()))]
     levels: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Choice {
-    Feather,
-    Seam,
-    Multiband,
 }
 
 impl Blending {
@@ -42,12 +38,7 @@ impl Blending {
     /// Returns the blending that the options select, or `otherwise` if `--blend` is not given. Fails if `--feather` is
     /// given but the result has no seam, or if `--levels` is given without multiband blending.
     pub(crate) fn blend(&self, otherwise: Blend) -> Result<Blend, Failure> {
-        let mut blend = match self.blend {
-            Some(Choice::Feather) => Blend::Feather,
-            Some(Choice::Seam) => Blend::Seam(SeamOptions::default()),
-            Some(Choice::Multiband) => Blend::Multiband(MultibandOptions::default()),
-            None => otherwise,
-        };
+        let mut blend = self.blend.unwrap_or(otherwise);
         if let Some(width) = self.feather {
             match &mut blend {
                 Blend::Seam(SeamOptions { feather })

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use glam::UVec2;
 use panoweave::frame::Rate;
 use panoweave::io::picture::Picture;
-use panoweave::io::video::{Medium, STANDARD, VideoInput};
+use panoweave::io::video::{Medium, STANDARD, StreamFormat, VideoInput};
 
-use crate::options::format::Format;
 use crate::options::input_limits::InputLimits;
-use crate::options::values::picture_size;
+use crate::options::values::{format, picture_size};
 use crate::output::failure::Failure;
 use crate::output::{inode, input_file};
 
@@ -20,8 +19,8 @@ use crate::output::{inode, input_file};
 pub(crate) struct Clips {
     /// Format of the input videos: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file
     /// extension selects the format (.y4m, .nv12, .p010, .rgba), and ffmpeg reads files with any other extension.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    input_format: Option<Format>,
+    #[arg(long, value_parser = format(), value_name = "FORMAT")]
+    input_format: Option<StreamFormat>,
     /// Frame size of raw videos (nv12, p010, rgba) in pixels. Required for raw videos, because they do not store their
     /// size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
@@ -79,7 +78,7 @@ impl Clips {
     }
 
     fn medium(&self, file: &Path) -> Result<Medium, Failure> {
-        Ok(Medium::of_input(file, self.input_format.map(Into::into))?)
+        Ok(Medium::of_input(file, self.input_format)?)
     }
 }
 

@@ -1,13 +1,11 @@
-//! Options that `stitch`, `video` and `quality` share: gains, gammas, flip, edge boost, and `--lookup` from
-//! [`lookup`](super::lookup).
+//! Options that `stitch`, `video` and `quality` share: gains, gammas, flip, edge boost and lookup.
 
 use glam::Vec3;
 use panoweave::ops::colour::Colour;
 use panoweave::ops::stitch::{Colours, Lookup, StitchOptions};
 use panoweave::warp::MAX_CAMERAS;
 
-use crate::options::lookup::LookupOption;
-use crate::options::values::{camera_number, gain, gamma};
+use crate::options::values::{by_name, camera_number, gain, gamma};
 use crate::output::failure::Failure;
 
 /// The options for gains, gammas, flip, edge boost and lookup.
@@ -39,8 +37,14 @@ pub(crate) struct Stitching {
     /// right edges.
     #[arg(long)]
     edge_boost: bool,
-    #[command(flatten)]
-    lookup: LookupOption,
+    /// Method to find the source coordinates of each panorama pixel, to sample the pictures there and to compute
+    /// gammas. `mesh`: coordinates from a compact mesh, with an error of at most 1/32 pixel, and fast powers; fastest on
+    /// GPUs. `planes`: exact coordinates from the warp's planes, and exact powers. `cubic`: the same with a cubic filter,
+    /// which gives sharper panoramas; slowest. `textured-planes`, `hardware-bilinear` and `gamma-table`: variants of
+    /// `planes` for two RGBA pictures, for comparison. Default: mesh for videos, cubic for `stitch`, planes for
+    /// `quality`.
+    #[arg(long, value_name = "HOW", value_parser = by_name(Lookup::ALL.map(|it| (it.name(), it))))]
+    lookup: Option<Lookup>,
 }
 
 impl Stitching {
@@ -101,7 +105,7 @@ impl Stitching {
 
     /// Returns whether `--lookup` is given.
     pub(crate) fn says_lookup(&self) -> bool {
-        self.lookup.is_given()
+        self.lookup.is_some()
     }
 
     /// Returns whether `--flip` is given, which rotates the panorama by 180°.
@@ -115,7 +119,7 @@ impl Stitching {
             colours: self.colours(),
             flip: self.flip,
             edge_boost: self.edge_boost,
-            lookup: self.lookup.or(lookup),
+            lookup: self.lookup.unwrap_or(lookup),
             ..StitchOptions::default()
         }
     }

@@ -135,10 +135,16 @@ impl WarpSource {
     pub(crate) fn open_alone(&self) -> Result<Plan, Failure> {
         let Source { warp, homography, .. } = &self.source;
         if let Some(homography) = homography {
-            return Err(needs_cameras(homography, "a homography does not store the sizes of its pictures"));
+            return Err(needs_cameras(
+                homography,
+                "a homography does not store the sizes of its pictures",
+            ));
         }
         if let Some(folder) = warp.as_ref().filter(|warp| warp.is_dir()) {
-            return Err(needs_cameras(folder, "raw planes do not store the sizes of their pictures"));
+            return Err(needs_cameras(
+                folder,
+                "raw planes do not store the sizes of their pictures",
+            ));
         }
         // A rig and a warp file store the picture sizes, so `read` does not use these zeros.
         self.read(&[UVec2::ZERO; 2], Path::new(""))
