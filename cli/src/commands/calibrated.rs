@@ -64,7 +64,7 @@ impl Lenses {
             return Ok(vec![None; files.len()]);
         }
         if self.files.len() != 1 && self.files.len() != files.len() {
-            return Err(Failure::Usage("--lens must be given once, or once for each picture"));
+            return Err(Failure::usage("--lens must be given once, or once for each picture"));
         }
         let lens = if self.fisheye { LensName::Fisheye } else { LensName::Pinhole };
         let known = |((number, file), picture): ((u32, &&Path), &Picture)| {
@@ -72,9 +72,7 @@ impl Lenses {
             let intrinsics = Intrinsics::open(source, number)?;
             let found = picture.size();
             if let Some(expected) = intrinsics.size.filter(|size| *size != found) {
-                let (file, which) = (file.to_path_buf(), "pictures".to_owned());
-                let source_of_warp = source.clone();
-                return Err(Failure::PictureSize { file, which, found, expected, source_of_warp });
+                return Err(Failure::picture_size(file, found, source, "pictures", expected));
             }
             let (matrix, distortion) = (intrinsics.matrix(), intrinsics.distortion);
             Ok(Some(KnownLens { lens, matrix, distortion }))

@@ -84,7 +84,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let outputs = [&args.map, &args.csv, &args.plot];
     if outputs.into_iter().flatten().any(|file| file == Path::new(STANDARD)) {
-        return Err(Failure::Usage("--map, --csv and --plot need a file name; - is not supported"));
+        return Err(Failure::usage("--map, --csv and --plot need a file name; - is not supported"));
     }
     args.fail_below.check(&["ssim"])?;
     if args.clips.are_pictures(&args.files())? {
@@ -96,18 +96,17 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 
 fn pictures(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     if args.csv.is_some() || args.plot.is_some() {
-        return Err(Failure::Usage("--csv and --plot require videos, but these are pictures"));
+        return Err(Failure::usage("--csv and --plot require videos, but these are pictures"));
     }
     if args.sync.is_given() {
-        return Err(Failure::Usage("--sync requires videos, but these are pictures"));
+        return Err(Failure::usage("--sync requires videos, but these are pictures"));
     }
     let both = args.files();
     if let Some(map) = &args.map {
         output::check(map, &both)?;
         let png = map.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
         if !png {
-            let expected = "the name of an SSIM map must end in .png";
-            return Err(Failure::OutputName { file: map.clone(), expected });
+            return Err(Failure::output(map, "the name of an SSIM map must end in .png"));
         }
     }
     let mut stages = Stages::new();
@@ -266,7 +265,7 @@ impl Args {
     /// an output file cannot be written or is also an input.
     fn video_inputs(&self, both: [&Path; 2]) -> Result<[VideoInput; 2], Failure> {
         if self.map.is_some() {
-            return Err(Failure::Usage("--map requires pictures, but these are videos"));
+            return Err(Failure::usage("--map requires pictures, but these are videos"));
         }
         check_pipes(&both)?;
         let inputs = [self.clips.input(both[0])?, self.clips.input(both[1])?];
@@ -278,7 +277,7 @@ impl Args {
         if let (Some(csv), Some(plot)) = (&self.csv, &self.plot)
             && output::would_be_same(csv, plot)
         {
-            return Err(Failure::OutputTwice { file: plot.clone() });
+            return Err(Failure::output_twice(plot));
         }
         if let Some(file) = &self.plot {
             plot::check_name(file)?;
@@ -289,8 +288,7 @@ impl Args {
     /// Writes the files of `--csv` and `--plot`, if these options are given.
     fn save(&self, frames: &[FrameSimilarity]) -> Result<(), Failure> {
         let write = |file: &Path, text: String| {
-            let unwritable = |source| Failure::TextUnwritable { file: file.to_owned(), source };
-            replace_text(file, &text).map_err(unwritable)
+            replace_text(file, &text).map_err(|source| Failure::output(file, source))
         };
         if let Some(file) = &self.csv {
             write(file, csv(frames))?;

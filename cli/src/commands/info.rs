@@ -112,7 +112,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 
 /// `kernels` tells whether to compile all kernels on each GPU, which takes seconds, for their resources.
 fn collect(kernels: bool) -> Result<Info, Failure> {
-    let build: Build = serde_json::from_str(REPORT).map_err(std::io::Error::from)?;
+    let build: Build =
+        serde_json::from_str(REPORT).map_err(|error| Failure::stdout(error.into()))?;
     let driver = match cust::driver() {
         Ok(driver) => Driver::Loaded {
             library: driver.library().to_string_lossy().into_owned(),

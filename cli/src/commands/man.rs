@@ -7,7 +7,7 @@ use clap_mangen::Man;
 use serde_json::json;
 
 use crate::output;
-use crate::output::failure::Failure;
+use crate::output::failure::{Failure, Kind};
 
 /// Writes the manual pages, panoweave.1 and one for each command, to a folder.
 #[derive(Debug, clap::Args)]
@@ -39,7 +39,15 @@ pub(crate) fn run(args: &Args, program: Command, as_json: bool) -> Result<(), Fa
 /// Writes the page of `command` and of each subcommand below it. Adds the paths to `pages`.
 fn write(command: &Command, args: &Args, pages: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let folder = &args.folder;
-    let unwritable = |source| Failure::ManPages { folder: folder.clone(), source };
+    let unwritable = |error| {
+        Failure::new(
+            Kind::Output,
+            format!(
+                "{}: manual pages cannot be written: {error}; give an existing folder",
+                folder.display()
+            ),
+        )
+    };
     let page = Man::new(command.clone()).manual("panoweave").generate_to(folder);
     pages.push(page.map_err(unwritable)?);
     command.get_subcommands().try_for_each(|command| write(command, args, pages))

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     if let Some(preview) = &args.preview
         && rig.calibrations.iter().any(|file| output::same(preview, file))
     {
-        return Err(Failure::OutputIsInput { file: preview.clone() });
+        return Err(Failure::output_is_input(preview));
     }
     if let Some(size) = args.size {
         rig.panorama = rig.panorama.resized(size);

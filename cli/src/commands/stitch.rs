@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     output::check(&args.output, &inputs)?;
     let format = PictureFormat::of_file(&args.output)?;
     if format == PictureFormat::Jpeg && args.depth.as_deref() == Some("16") {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--depth 16 requires a .png output, because JPEG has 8 bits; remove --depth, or change the output",
         ));
     }
@@ -211,7 +211,7 @@ impl Args {
                 options.stitch.colours = Colours::of(colours.collect::<Vec<_>>());
                 if let Some(anchor) = options.anchor {
                     let kept = found.calibration.indices.iter().position(|&i| i == anchor);
-                    options.anchor = Some(kept.ok_or(Failure::Usage(
+                    options.anchor = Some(kept.ok_or(Failure::usage(
                         "--anchor names a picture that was left out; choose another one",
                     ))?);
                 }
@@ -280,13 +280,13 @@ impl Args {
         match &mut plan {
             _ if !self.shape.crops() => {}
             Plan::Planes(_) => {
-                return Err(Failure::Usage(
+                return Err(Failure::usage(
                     "--crop cannot change the panorama of a warp file; give the rig or the homography instead",
                 ));
             }
             Plan::Render(recipe) => {
                 if !recipe.crop() {
-                    return Err(Failure::Usage(
+                    return Err(Failure::usage(
                         "--crop: the pictures cover no rectangle of the panorama completely; remove --crop",
                     ));
                 }
@@ -302,13 +302,13 @@ impl Args {
         let pictures = self.pictures.files().len();
         self.look.check(pictures)?;
         if !calibrates && self.shape.needs_calibration() {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "--model and --projection are for a calibration of the pictures; remove them, or remove --warp, --rig and --homography",
             ));
         }
         // More than two pictures support fewer lookups. Reject the others before any computation.
         if pictures > 2 && self.look.options(Lookup::Planes).lookup == Lookup::Mesh {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "--lookup mesh supports only two pictures; remove --lookup to stitch more",
             ));
         }

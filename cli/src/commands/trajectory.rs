@@ -89,12 +89,12 @@ impl Resample {
     fn run(&self, as_json: bool) -> Result<(), Failure> {
         let to_stdout = self.output == Path::new(STANDARD);
         if to_stdout && as_json {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "--json and --output - both write to standard output; choose one",
             ));
         }
         if self.input == Path::new(STANDARD) && self.targets.times.as_ref() == Some(&self.input) {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "the trajectory and --times cannot both be read from standard input",
             ));
         }
@@ -119,7 +119,9 @@ impl Resample {
         let (rows, columns) = (times.len() as u64, 1 + trajectory.columns().len() as u64);
         let (numbers, limit) = (rows.saturating_mul(columns), self.max_numbers);
         if numbers > limit {
-            return Err(Failure::OutputNumbers { rows, columns, numbers, limit });
+            return Err(Failure::usage(format!(
+                "the output would have {rows} rows of {columns} numbers, which are {numbers}, but --max-numbers is {limit}; lower --fps, or raise --max-numbers"
+            )));
         }
         let device = self.device.open()?;
         let stream = device.stream()?;
@@ -173,7 +175,7 @@ impl Targets {
             (None, Some(file)) => {
                 Ok(opened(file, |file| open_times(file), |text, name| parse_times(text, name))?)
             }
-            (None, None) => Err(Failure::Usage("there are no output times; give --fps or --times")),
+            (None, None) => Err(Failure::usage("there are no output times; give --fps or --times")),
         }
     }
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::options::format::Format;
 use glam::UVec2;
 use panoweave::device::{Device, DeviceName};
 use panoweave::frame::{ColourTags, Rate};
@@ -27,13 +26,13 @@ use crate::options::input_limits::InputLimits;
 use crate::options::inputs::{check_pipes, files};
 use crate::options::stitching::Stitching;
 use crate::options::sync::Synchronising;
-use crate::options::values::{crf, encoder, picture_size};
+use crate::options::values::{by_name, crf, format, picture_size};
 use crate::options::view::{Corrections, Viewing};
 use crate::options::warp::WarpSource;
 use crate::output;
 use crate::output::colour;
 use crate::output::conversions::Conversions;
-use crate::output::failure::{Failure, Kind};
+use crate::output::failure::{Failure, Kind, exit_code};
 use crate::output::interrupt::Interrupt;
 use crate::output::log;
 use crate::output::meter::Meter;
@@ -91,12 +90,12 @@ pub(crate) struct Args {
     decoder: DecoderName,
     /// Encoder of ffmpeg for .mp4, .m4v, .mov and .mkv output. Default: libx264, or libx265 for 10 bits. Those of H.264
     /// write 8 bits. The ones with _nvenc run on an NVIDIA GPU, and h264_v4l2m2m on boards with such an encoder.
-    #[arg(long, value_name = "NAME", value_parser = encoder())]
+    #[arg(long, value_name = "NAME", value_parser = by_name(VideoEncoder::ALL.map(|it| (it.name(), it))))]
     encoder: Option<VideoEncoder>,
     /// Format of all inputs: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
     /// selects the format.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    input_format: Option<Format>,
+    #[arg(long, value_parser = format(), value_name = "FORMAT")]
+    input_format: Option<StreamFormat>,
     /// Frame size of raw input videos (nv12, p010, rgba) in pixels. Required for raw videos, because they do not store
     /// their size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
@@ -111,8 +110,8 @@ pub(crate) struct Args {
     limits: InputLimits,
     /// Format of the output: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
     /// selects the format.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    output_format: Option<Format>,
+    #[arg(long, value_parser = format(), value_name = "FORMAT")]
+    output_format: Option<StreamFormat>,
     /// Bits per sample of the output: 8 or 10. Default: 10 if the first video has more than 8 and the output can store
     /// them, otherwise 8.
     #[arg(long, value_name = "BITS", value_parser = ["8", "10"])]
@@ -169,9 +168,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let has_extension = args.output.extension().is_some();
     let is_stdout = !has_extension && output::is_stdout(&args.output);
     let output = if is_stdout { Path::new(STANDARD) } else { &args.output };
-    let medium = Medium::of_output(output, args.output_format.map(Into::into))?;
+    let medium = Medium::of_output(output, args.output_format)?;
     if args.encoder.is_some() && medium != Medium::File {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--encoder applies only to .mp4, .m4v, .mov and .mkv output; remove it",
         ));
     }
@@ -181,7 +180,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let mut video = args.output(&inputs, medium)?;
     let to_stdout = video.path == Path::new(STANDARD);
     if to_stdout && as_json {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--json and --output - both write to standard output; choose one",
         ));
     }
@@ -217,12 +216,12 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let look = StitchOptions { vignettes, ..args.look.options(Lookup::Mesh) };
     let viewed = args.viewing.open(&stream, plan.rig(), &look, rate)?;
     if viewed.is_some() && args.look.says_lookup() {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--lookup applies only to panoramas, because a view is rendered directly from the frames; remove --lookup",
         ));
     }
     if viewed.is_some() && args.blending.refine.is_some() {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--refine applies only to panoramas, because a view is rendered from the models of the cameras; remove --refine",
         ));
     }
@@ -258,9 +257,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         return Err(killed);
     }
     let done = match done {
-        Ok(done) if done.written == 0 => Err(Failure::NotBegun { file: args.output.clone() }),
+        Ok(done) if done.written == 0 => Err(Failure::not_begun(&args.output)),
         Err(VideoStitchError::Video(VideoError::NoReader { file })) => {
-            Err(Failure::NotBegun { file })
+            Err(Failure::not_begun(&file))
         }
         done => Ok(done?),
     }?;
@@ -283,7 +282,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         let line = args.line(&done, size, &device, limited.unwrap_or_default());
         if to_stdout { tracing::info!("{line}") } else { output::print(&format!("{line}\n"))? }
     }
-    let code = if done.stopped { Kind::Interrupted.exit_code().into() } else { ExitCode::SUCCESS };
+    let code = if done.stopped { exit_code(Kind::Interrupted).into() } else { ExitCode::SUCCESS };
     Ok(code)
 }
 
@@ -295,7 +294,7 @@ impl Args {
     /// Returns whether inputs with more than 8 bits are read with 10.
     fn reads_ten_bits(&self, output: &Medium) -> Result<bool, Failure> {
         match self.depth.as_deref() {
-            Some("8") if *output == Medium::Stream(StreamFormat::P010) => Err(Failure::Usage(
+            Some("8") if *output == Medium::Stream(StreamFormat::P010) => Err(Failure::usage(
                 "--depth 8 does not go with raw P010, which has 10 bits; remove --depth, or write .nv12 or .y4m",
             )),
             Some("8") => Ok(false),
@@ -322,7 +321,7 @@ impl Args {
         }
         if bits == 8 {
             if self.depth.as_deref() == Some("10") {
-                return Err(Failure::Usage(
+                return Err(Failure::usage(
                     "--depth 10 requires a first video with more than 8 bits per sample; remove --depth",
                 ));
             }
@@ -349,7 +348,7 @@ impl Args {
     fn inputs(&self, ten_bit: bool) -> Result<Vec<VideoInput>, Failure> {
         check_pipes(&self.videos)?;
         let input = |file: &PathBuf| {
-            let medium = Medium::of_input(file, self.input_format.map(Into::into))?;
+            let medium = Medium::of_input(file, self.input_format)?;
             Ok::<_, Failure>(VideoInput {
                 size: self.input_size,
                 rate: self.fps,
@@ -382,7 +381,7 @@ impl Args {
                 if path == Path::new(STANDARD) {
                     // If the shell redirects standard output with `>> input`, the input would grow while it is read.
                     if files.iter().any(|file| output::same(file, output::STDOUT.as_ref())) {
-                        return Err(Failure::OutputIsInput { file: "stdout".into() });
+                        return Err(Failure::output_is_input(Path::new("stdout")));
                     }
                 } else if !special {
                     output::check(&path, &files)?;
@@ -396,7 +395,7 @@ impl Args {
                 for number in pattern.numbers()? {
                     let file = pattern.file(number);
                     if output::identity(&file).is_some_and(|file| read.contains(&file)) {
-                        return Err(Failure::OutputIsInput { file });
+                        return Err(Failure::output_is_input(&file));
                     }
                 }
             }

@@ -1,11 +1,10 @@
 //! The options `--blend`, `--feather`, `--levels` and `--refine`: blending where the pictures overlap.
 
-use clap::ValueEnum;
 use panoweave::ops::multiband::{MAX_LEVELS, MultibandOptions};
 use panoweave::ops::refine::RefineOptions;
 use panoweave::ops::seam::{Blend, SeamOptions};
 
-use crate::options::values::{displacement, feather};
+use crate::options::values::{by_name, displacement, feather};
 use crate::output::failure::Failure;
 
 /// The options `--blend`, `--feather`, `--levels` and `--refine`.
@@ -15,8 +14,12 @@ pub(crate) struct Blending {
     /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
     /// once. `multiband` is a seam across which differences in brightness fade over a longer distance than fine detail.
     /// Default: seam for `stitch`, otherwise feather.
-    #[arg(long, value_enum)]
-    blend: Option<Choice>,
+    #[arg(long, value_parser = by_name([
+        ("feather", Blend::Feather),
+        ("seam", Blend::Seam(SeamOptions::default())),
+        ("multiband", Blend::Multiband(MultibandOptions::default())),
+    ]))]
+    blend: Option<Blend>,
     /// Width in panorama pixels, from 1 to 1000, of the fade from one camera to the other across a seam. Default: 16,
     /// and 4 with `--blend multiband`. Not allowed with `--blend feather`.
     #[arg(long, value_name = "PIXELS", value_parser = feather, allow_negative_numbers = true)]
@@ -31,13 +34,6 @@ pub(crate) struct Blending {
     pub(crate) refine: Option<RefineOptions>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Choice {
-    Feather,
-    Seam,
-    Multiband,
-}
-
 impl Blending {
     /// Returns whether none of the options is given.
     pub(crate) fn is_default(&self) -> bool {
@@ -50,18 +46,13 @@ impl Blending {
     /// Returns the blending that the options select, or `otherwise` if `--blend` is not given. Fails if `--feather` is
     /// given but the result has no seam, or if `--levels` is given without multiband blending.
     pub(crate) fn blend(&self, otherwise: Blend) -> Result<Blend, Failure> {
-        let mut blend = match self.blend {
-            Some(Choice::Feather) => Blend::Feather,
-            Some(Choice::Seam) => Blend::Seam(SeamOptions::default()),
-            Some(Choice::Multiband) => Blend::Multiband(MultibandOptions::default()),
-            None => otherwise,
-        };
+        let mut blend = self.blend.unwrap_or(otherwise);
         if let Some(width) = self.feather {
             match &mut blend {
                 Blend::Seam(SeamOptions { feather })
                 | Blend::Multiband(MultibandOptions { feather, .. }) => *feather = width,
                 Blend::Feather => {
-                    return Err(Failure::Usage(
+                    return Err(Failure::usage(
                         "--feather sets the width of a seam and requires one; give --blend seam too",
                     ));
                 }
@@ -69,7 +60,7 @@ impl Blending {
         }
         if let Some(number) = self.levels {
             let Blend::Multiband(MultibandOptions { levels, .. }) = &mut blend else {
-                return Err(Failure::Usage(
+                return Err(Failure::usage(
                     "--levels sets the levels of multiband blending; give --blend multiband too",
                 ));
             };

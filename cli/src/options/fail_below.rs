@@ -8,8 +8,11 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use crate::options::values::ValueError;
 use crate::output::failure::{CHECK_FAILED, Failure};
+
+/// The allowed values of the option.
+const EXPECTED: &str =
+    "the value must be SCORE or NAME=SCORE with a score from 0 to 1, as in 0.9 or seam=0.9";
 
 /// The values of the option `--fail-below`, which can be given several times.
 #[derive(Debug, clap::Args)]
@@ -29,17 +32,17 @@ struct Gate {
 }
 
 impl FromStr for Gate {
-    type Err = ValueError;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, &'static str> {
         let (name, number) = match text.split_once('=') {
             Some((name, number)) => (Some(name.trim().to_owned()), number),
             None => (None, text),
         };
-        let least: f64 = number.trim().parse().map_err(|_| ValueError::Gate)?;
+        let least: f64 = number.trim().parse().map_err(|_| EXPECTED)?;
         let fine =
             (0.0..=1.0).contains(&least) && name.as_ref().is_none_or(|name| !name.is_empty());
-        if fine { Ok(Self { name, least }) } else { Err(ValueError::Gate) }
+        if fine { Ok(Self { name, least }) } else { Err(EXPECTED) }
     }
 }
 
@@ -55,7 +58,10 @@ impl FailBelow {
     pub(crate) fn check(&self, known: &[&str]) -> Result<(), Failure> {
         for name in self.gates.iter().filter_map(|gate| gate.name.as_deref()) {
             if !known.contains(&name) {
-                return Err(Failure::Gate { name: name.to_owned(), known: known.join(", ") });
+                return Err(Failure::usage(format!(
+                    "--fail-below: there is no score {name}; choose one of: {}",
+                    known.join(", ")
+                )));
             }
         }
         Ok(())
@@ -71,8 +77,10 @@ impl FailBelow {
                 None => scores.iter().min_by(|a, b| a.1.total_cmp(&b.1)),
             };
             let Some(&(score, value)) = found else {
-                let name = name.clone().unwrap_or_else(|| "any score".to_owned());
-                return Err(Failure::NotMeasured { name });
+                let name = name.as_deref().unwrap_or("any score");
+                return Err(Failure::input(format!(
+                    "--fail-below: no value was measured for {name}, so the limit cannot be checked; give another score, or remove the option"
+                )));
             };
             if value < *least {
                 below.push((score, value, *least));
@@ -113,7 +121,7 @@ mod tests {
         assert_eq!("0.9".parse(), Ok(Gate { name: None, least: 0.9 }));
         assert_eq!("seam=1".parse(), Ok(Gate { name: Some("seam".to_owned()), least: 1.0 }));
         for text in ["", "x", "seam=", "=0.5", "1.5", "-0.1", "nan", "a=b=0.5"] {
-            assert_eq!(text.parse::<Gate>(), Err(ValueError::Gate), "{text}");
+            assert_eq!(text.parse::<Gate>(), Err(EXPECTED), "{text}");
         }
     }
 }

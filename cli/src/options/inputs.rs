@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use glam::UVec2;
 use panoweave::frame::Rate;
 use panoweave::io::picture::Picture;
-use panoweave::io::video::{Medium, STANDARD, VideoInput};
+use panoweave::io::video::{Medium, STANDARD, StreamFormat, VideoInput};
 
-use crate::options::format::Format;
 use crate::options::input_limits::InputLimits;
-use crate::options::values::picture_size;
+use crate::options::values::{format, picture_size};
 use crate::output::failure::Failure;
 use crate::output::{inode, input_file};
 
@@ -20,8 +19,8 @@ use crate::output::{inode, input_file};
 pub(crate) struct Clips {
     /// Format of the input videos: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file
     /// extension selects the format (.y4m, .nv12, .p010, .rgba), and ffmpeg reads files with any other extension.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    input_format: Option<Format>,
+    #[arg(long, value_parser = format(), value_name = "FORMAT")]
+    input_format: Option<StreamFormat>,
     /// Frame size of raw videos (nv12, p010, rgba) in pixels. Required for raw videos, because they do not store their
     /// size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
@@ -49,11 +48,13 @@ impl Clips {
         for file in files {
             kinds.push(self.is_picture(file)?);
         }
-        let of = |kind: bool| kinds.iter().position(|is| *is == kind).map(|i| files[i].to_owned());
+        let of = |kind: bool| kinds.iter().position(|is| *is == kind).map(|i| files[i].display());
         let asked = self.input_format.is_some() || self.input_size.is_some() || self.fps.is_some();
         match (of(true), of(false)) {
-            (Some(picture), Some(video)) => Err(Failure::Kinds { picture, video }),
-            (Some(_), None) if asked => Err(Failure::Usage(
+            (Some(picture), Some(video)) => Err(Failure::input(format!(
+                "{picture} is a picture but {video} is a video; give only pictures or only videos"
+            ))),
+            (Some(_), None) if asked => Err(Failure::usage(
                 "--input-format, --input-size and --fps require videos, but these are pictures",
             )),
             (picture, _) => Ok(picture.is_some()),
@@ -77,7 +78,7 @@ impl Clips {
     }
 
     fn medium(&self, file: &Path) -> Result<Medium, Failure> {
-        Ok(Medium::of_input(file, self.input_format.map(Into::into))?)
+        Ok(Medium::of_input(file, self.input_format)?)
     }
 }
 
@@ -100,7 +101,7 @@ pub(crate) fn check_pipes(files: &[impl AsRef<Path>]) -> Result<(), Failure> {
     for file in files.iter().map(AsRef::as_ref) {
         let is_stdin = file == Path::new(STANDARD);
         if is_stdin && reads_stdin {
-            return Err(Failure::Usage("only one of the videos can be standard input"));
+            return Err(Failure::usage("only one of the videos can be standard input"));
         }
         reads_stdin |= is_stdin;
         // Ignore a file that cannot be queried here: opening it returns an error that names it.
@@ -109,7 +110,7 @@ pub(crate) fn check_pipes(files: &[impl AsRef<Path>]) -> Result<(), Failure> {
             continue;
         };
         if pipes.contains(&pipe) {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "two of the videos are the same pipe or device, which would split its frames between them; use one for each video",
             ));
         }

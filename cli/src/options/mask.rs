@@ -30,23 +30,30 @@ impl Masks {
         files: &[&Path],
     ) -> Result<(), Failure> {
         if !self.mask.is_empty() && self.mask.len() != 1 && self.mask.len() != files.len() {
-            return Err(Failure::Usage("--mask must be given once, or once for each picture"));
+            return Err(Failure::usage("--mask must be given once, or once for each picture"));
         }
         let masks = self.mask.iter().map(Picture::open).collect::<Result<Vec<_>, _>>()?;
         for (i, (picture, file)) in pictures.iter_mut().zip(files).enumerate() {
             let Some(at) = (!masks.is_empty()).then(|| i.min(masks.len() - 1)) else { continue };
             if !picture.mask(&masks[at]) {
-                return Err(Failure::MaskSize {
-                    mask: self.mask[at].clone(),
-                    found: masks[at].size(),
-                    picture: file.to_path_buf(),
-                    expected: picture.size(),
-                });
+                let (found, expected) = (masks[at].size(), picture.size());
+                return Err(Failure::input(format!(
+                    "{}: the mask is {}×{} pixels, but the picture {} is {}×{} pixels; give a mask of the size of the picture",
+                    self.mask[at].display(),
+                    found.x,
+                    found.y,
+                    file.display(),
+                    expected.x,
+                    expected.y
+                )));
             }
             let is_hidden = |&pixel: &P| Into::<Rgba8>::into(pixel).a == 0;
             if picture.pixels().iter().all(is_hidden) {
-                let (mask, picture) = (self.mask[at].clone(), file.to_path_buf());
-                return Err(Failure::MaskAll { mask, picture });
+                return Err(Failure::input(format!(
+                    "{}: the mask leaves no visible pixel of the picture {}; a mask is white where its picture is used",
+                    self.mask[at].display(),
+                    file.display()
+                )));
             }
         }
         Ok(())

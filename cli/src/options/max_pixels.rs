@@ -24,6 +24,11 @@ impl MaxPixels {
         if u64::from(size.x) * u64::from(size.y) <= limit {
             return Ok(());
         }
-        Err(Failure::PanoramaPixels { map: map.to_owned(), size, limit })
+        Err(Failure::input(format!(
+            "{}: the panorama is {}×{} pixels, but --max-pixels is {limit}; describe a smaller panorama, or raise --max-pixels (up to {MAX_CANVAS_AREA})",
+            map.display(),
+            size.x,
+            size.y
+        )))
     }
 }

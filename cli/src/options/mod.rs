@@ -2,10 +2,8 @@
 
 pub(crate) mod blend;
 pub(crate) mod fail_below;
-pub(crate) mod format;
 pub(crate) mod input_limits;
 pub(crate) mod inputs;
-pub(crate) mod lookup;
 pub(crate) mod mask;
 pub(crate) mod max_pixels;
 pub(crate) mod recipe;

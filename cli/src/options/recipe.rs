@@ -38,7 +38,7 @@ impl Recipe {
     ) -> Result<Self, Failure> {
         let mut rig = Rig::open(file)?;
         if rig.calibrations.iter().any(|calibration| output::same(output, calibration)) {
-            return Err(Failure::OutputIsInput { file: output.to_owned() });
+            return Err(Failure::output_is_input(output));
         }
         match size {
             Some(size) => rig.panorama = rig.panorama.resized(size),

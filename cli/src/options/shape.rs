@@ -5,6 +5,8 @@ use clap::ValueEnum;
 use panoweave::geometry::calibrate::{CalibrateOptions, ModelChoice, RigOptions};
 use panoweave::geometry::rig::ProjectionName;
 
+use crate::options::values::by_name;
+
 /// The options `--model`, `--projection` and `--crop`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Shape {
@@ -14,8 +16,8 @@ pub(crate) struct Shape {
     /// Projection of the panorama. By default, the field of view determines the projection: planar below 80°,
     /// cylindrical for wider views, equirectangular for views that reach 50° above or below the horizon. With a
     /// homography, the projection must be planar.
-    #[arg(long, value_enum)]
-    projection: Option<Projection>,
+    #[arg(long, value_parser = by_name(ProjectionName::ALL.map(|it| (it.as_str(), it))))]
+    projection: Option<ProjectionName>,
     /// Crops the panorama to the largest rectangle that the cameras cover completely, without black edges.
     #[arg(long)]
     crop: bool,
@@ -31,13 +33,6 @@ enum Model {
     Rotation,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Projection {
-    Planar,
-    Cylindrical,
-    Equirectangular,
-}
-
 impl Shape {
     /// Returns the options of the calibration.
     pub(crate) fn calibration(&self) -> CalibrateOptions {
@@ -46,7 +41,7 @@ impl Shape {
 
     /// Returns the options of the panorama.
     pub(crate) fn rig(&self) -> RigOptions {
-        RigOptions { projection: self.projection.map(Into::into), crop: self.crop }
+        RigOptions { projection: self.projection, crop: self.crop }
     }
 
     /// Returns whether `--crop` is given.
@@ -66,16 +61,6 @@ impl From<Model> for ModelChoice {
             Model::Auto => Self::Auto,
             Model::Homography => Self::Homography,
             Model::Rotation => Self::Rotation,
-        }
-    }
-}
-
-impl From<Projection> for ProjectionName {
-    fn from(projection: Projection) -> Self {
-        match projection {
-            Projection::Planar => Self::Planar,
-            Projection::Cylindrical => Self::Cylindrical,
-            Projection::Equirectangular => Self::Equirectangular,
         }
     }
 }

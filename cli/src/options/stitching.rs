@@ -1,13 +1,11 @@
-//! Options that `stitch`, `video` and `quality` share: gains, gammas, flip, edge boost, and `--lookup` from
-//! [`lookup`](super::lookup).
+//! Options that `stitch`, `video` and `quality` share: gains, gammas, flip, edge boost and lookup.
 
 use glam::Vec3;
 use panoweave::ops::colour::Colour;
 use panoweave::ops::stitch::{Colours, Lookup, StitchOptions};
 use panoweave::warp::MAX_CAMERAS;
 
-use crate::options::lookup::LookupOption;
-use crate::options::values::{camera_number, gain, gamma};
+use crate::options::values::{by_name, camera_number, gain, gamma};
 use crate::output::failure::Failure;
 
 /// The options for gains, gammas, flip, edge boost and lookup.
@@ -39,8 +37,14 @@ pub(crate) struct Stitching {
     /// right edges.
     #[arg(long)]
     edge_boost: bool,
-    #[command(flatten)]
-    lookup: LookupOption,
+    /// Method to find the source coordinates of each panorama pixel, to sample the pictures there and to compute
+    /// gammas. `mesh`: coordinates from a compact mesh, with an error of at most 1/32 pixel, and fast powers; fastest on
+    /// GPUs. `planes`: exact coordinates from the warp's planes, and exact powers. `cubic`: the same with a cubic filter,
+    /// which gives sharper panoramas; slowest. `textured-planes`, `hardware-bilinear` and `gamma-table`: variants of
+    /// `planes` for two RGBA pictures, for comparison. Default: mesh for videos, cubic for `stitch`, planes for
+    /// `quality`.
+    #[arg(long, value_name = "HOW", value_parser = by_name(Lookup::ALL.map(|it| (it.name(), it))))]
+    lookup: Option<Lookup>,
 }
 
 impl Stitching {
@@ -48,14 +52,19 @@ impl Stitching {
     pub(crate) fn check(&self, cameras: usize) -> Result<(), Failure> {
         for (option, found) in [("--gain", self.gain.len()), ("--gamma", self.gamma.len())] {
             if found > 0 && found != cameras {
-                return Err(Failure::ColourCount { option, found, expected: cameras });
+                let s = if found == 1 { "" } else { "s" };
+                return Err(Failure::usage(format!(
+                    "{option}: given {found} time{s} for {cameras} cameras; give the option once per camera, in the order of the cameras"
+                )));
             }
         }
         if let Some(anchor) = self.anchor.filter(|anchor| *anchor > cameras) {
-            return Err(Failure::Anchor { anchor, cameras });
+            return Err(Failure::usage(format!(
+                "--anchor {anchor}: there are only {cameras} cameras; give a number from 1 to {cameras}"
+            )));
         }
         if cameras > MAX_CAMERAS && !(self.gain.is_empty() && self.gamma.is_empty()) {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "--gain and --gamma support at most 16 cameras; remove them, or use --match-colour instead",
             ));
         }
@@ -82,7 +91,7 @@ impl Stitching {
     /// `matched`.
     pub(crate) fn anchor(&self, matched: bool) -> Result<Option<usize>, Failure> {
         if self.anchor.is_some() && !matched {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "--anchor is for matched colours, but colours are not matched here; remove --anchor",
             ));
         }
@@ -96,7 +105,7 @@ impl Stitching {
 
     /// Returns whether `--lookup` is given.
     pub(crate) fn says_lookup(&self) -> bool {
-        self.lookup.is_given()
+        self.lookup.is_some()
     }
 
     /// Returns whether `--flip` is given, which rotates the panorama by 180°.
@@ -110,7 +119,7 @@ impl Stitching {
             colours: self.colours(),
             flip: self.flip,
             edge_boost: self.edge_boost,
-            lookup: self.lookup.or(lookup),
+            lookup: self.lookup.unwrap_or(lookup),
             ..StitchOptions::default()
         }
     }

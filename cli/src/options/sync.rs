@@ -7,7 +7,6 @@ use panoweave::video::sound::{SoundOffset, find_offsets};
 use panoweave::video::{MAX_OFFSET, Offset};
 use serde_json::{Value, json};
 
-use crate::options::values::ValueError;
 use crate::output::failure::Failure;
 
 /// The word that selects the search in the sound.
@@ -35,13 +34,15 @@ enum Sync {
 }
 
 /// Parses `audio`, or numbers of seconds separated by commas.
-fn sync(text: &str) -> Result<Sync, ValueError> {
+fn sync(text: &str) -> Result<Sync, String> {
     if text == AUDIO {
         return Ok(Sync::Audio);
     }
     let seconds = |word: &str| word.trim().parse().ok().filter(|n: &f64| n.abs() <= MAX_OFFSET);
     let all: Option<Vec<f64>> = text.split(',').map(seconds).collect();
-    all.map(Sync::Seconds).ok_or(ValueError::Sync)
+    all.map(Sync::Seconds).ok_or_else(|| {
+        format!("the value must be audio, or a number of seconds from -{MAX_OFFSET} to {MAX_OFFSET} for each further video, separated by commas, as in 0.25,-1.5")
+    })
 }
 
 /// The offset of each video, and how it was found.
@@ -67,7 +68,8 @@ impl Synchronising {
                 (seconds.iter().map(offset).collect(), Vec::new())
             }
             Some(Sync::Audio) => {
-                let found = find_offsets(sources, MOST_AUDIO, stop)?.ok_or(Failure::Stopped)?;
+                let found = find_offsets(sources, MOST_AUDIO, stop)?
+                    .ok_or_else(crate::output::interrupt::stopped)?;
                 for (source, found) in sources[1..].iter().zip(&found) {
                     tracing::info!("{}", describe(source.name(), sources[0].name(), found));
                 }
@@ -86,7 +88,10 @@ impl Synchronising {
     pub(crate) fn check(&self, videos: usize) -> Result<(), Failure> {
         match &self.sync {
             Some(Sync::Seconds(seconds)) if seconds.len() + 1 != videos => {
-                Err(Failure::SyncCount { found: seconds.len(), expected: videos - 1 })
+                let (found, expected) = (seconds.len(), videos - 1);
+                Err(Failure::usage(format!(
+                    "--sync: {found} offsets are given, but {expected} are needed: one for each video after the first"
+                )))
             }
             _ => Ok(()),
         }
@@ -134,7 +139,7 @@ mod tests {
         assert_eq!(sync("0.25"), Ok(Sync::Seconds(vec![0.25])));
         assert_eq!(sync("0, -1.25,86400"), Ok(Sync::Seconds(vec![0.0, -1.25, 86_400.0])));
         for text in ["", "Audio", "1,", "1;2", "nan", "inf", "86401", "1 2", "audio,1"] {
-            assert_eq!(sync(text), Err(ValueError::Sync), "{text}");
+            assert!(sync(text).is_err(), "{text}");
         }
     }
 

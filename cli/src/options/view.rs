@@ -98,12 +98,12 @@ impl Viewing {
     ) -> Result<Option<Viewed>, Failure> {
         let Some(file) = &self.view else { return Ok(None) };
         let Some(geometry) = geometry else {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "--view needs the cameras' lenses, which only a rig describes; give --rig",
             ));
         };
         if look.edge_boost {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "--edge-boost brightens the ends of a panorama and does not apply to --view; remove --edge-boost",
             ));
         }
@@ -112,7 +112,7 @@ impl Viewing {
         let track = Track::open(stream, file, rate, self.view_smooth)?;
         let limits = if self.view_free { None } else { viewer.limits() };
         if limits.is_none() && !self.view_free {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "the view cannot be kept inside the area that this rig's cameras cover; give --view-free",
             ));
         }

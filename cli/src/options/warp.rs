@@ -53,21 +53,27 @@ pub(crate) fn check_pictures(
     files: &[&Path],
 ) -> Result<(), Failure> {
     if wanted.len() != found.len() {
-        let (found, expected) = (found.len(), wanted.len());
-        return Err(Failure::PictureCount { source_of_warp: map.to_owned(), found, expected });
+        return Err(Failure::picture_count(map, found.len(), wanted.len()));
     }
     for (i, ((&expected, &found), file)) in wanted.iter().zip(found).zip(files).enumerate() {
         if found != expected {
             let which = match (wanted.len(), i) {
-                (2, 0) => "a left picture".to_owned(),
-                (2, _) => "a right picture".to_owned(),
-                _ => format!("picture {}", i + 1),
+                (2, 0) => "a left picture",
+                (2, _) => "a right picture",
+                _ => &format!("picture {}", i + 1),
             };
-            let (file, source_of_warp) = ((*file).to_owned(), map.to_owned());
-            return Err(Failure::PictureSize { file, which, found, expected, source_of_warp });
+            return Err(Failure::picture_size(file, found, map, which, expected));
         }
     }
     Ok(())
+}
+
+/// Returns the failure of a `map` that does not store the sizes of its pictures.
+fn needs_cameras(map: &Path, reason: &str) -> Failure {
+    Failure::usage(format!(
+        "{}: {reason}; give the cameras' pictures or videos with --cameras LEFT RIGHT",
+        map.display()
+    ))
 }
 
 /// A warp that is not on the device yet: planes that were read from a warp file and must be uploaded, or a recipe from
@@ -82,7 +88,7 @@ impl WarpSource {
     /// the raw planes of `--warp`.
     pub(crate) fn check_absent(&self) -> Result<(), Failure> {
         match self.size {
-            Some(_) => Err(Failure::Usage(
+            Some(_) => Err(Failure::usage(
                 "--size is the size of raw planes; give their folder with --warp",
             )),
             None => Ok(()),
@@ -120,7 +126,7 @@ impl WarpSource {
     ) -> Result<Plan, Failure> {
         let plan = self.read(sources, output)?;
         // Check the sizes before any computation. The stitch would also check them, but its error names no file.
-        check_pictures(&self.name(), &plan.sources(), sources, files)?;
+        check_pictures(self.path().unwrap_or(Path::new("")), &plan.sources(), sources, files)?;
         Ok(plan)
     }
 
@@ -129,23 +135,19 @@ impl WarpSource {
     pub(crate) fn open_alone(&self) -> Result<Plan, Failure> {
         let Source { warp, homography, .. } = &self.source;
         if let Some(homography) = homography {
-            let reason = "a homography does not store the sizes of its pictures";
-            return Err(Failure::NeedsCameras { map: homography.clone(), reason });
+            return Err(needs_cameras(
+                homography,
+                "a homography does not store the sizes of its pictures",
+            ));
         }
         if let Some(folder) = warp.as_ref().filter(|warp| warp.is_dir()) {
-            let reason = "raw planes do not store the sizes of their pictures";
-            return Err(Failure::NeedsCameras { map: folder.clone(), reason });
+            return Err(needs_cameras(
+                folder,
+                "raw planes do not store the sizes of their pictures",
+            ));
         }
         // A rig and a warp file store the picture sizes, so `read` does not use these zeros.
         self.read(&[UVec2::ZERO; 2], Path::new(""))
-    }
-
-    fn name(&self) -> PathBuf {
-        self.path().unwrap_or(Path::new("")).to_owned()
-    }
-
-    fn count(&self, found: usize, expected: usize) -> Failure {
-        Failure::PictureCount { source_of_warp: self.name(), found, expected }
     }
 
     fn read(&self, sources: &[UVec2], output: &Path) -> Result<Plan, Failure> {
@@ -155,20 +157,30 @@ impl WarpSource {
         }
         let two = <[UVec2; 2]>::try_from(sources);
         if let Some(homography) = homography {
-            let (found, file) = (sources.len(), homography.clone());
-            let two = two.map_err(|_| Failure::HomographyCount { homography: file, found })?;
+            let two = two.map_err(|_| {
+                Failure::input(format!(
+                    "{}: a homography is for exactly two pictures or videos, but {} are given; give two, or a rig with --rig",
+                    homography.display(),
+                    sources.len()
+                ))
+            })?;
             return Ok(Plan::Render(Recipe::from_homography(homography, two, self.limit)?));
         }
         let Some(path) = warp else {
-            return Err(Failure::Usage("there is no warp; give --warp, --rig or --homography"));
+            return Err(Failure::usage("there is no warp; give --warp, --rig or --homography"));
         };
         let warp = match (path.is_dir(), self.size) {
             (true, Some(size)) => {
-                let two = two.map_err(|_| self.count(sources.len(), 2))?;
+                let two = two.map_err(|_| Failure::picture_count(path, sources.len(), 2))?;
                 Warp::import_raw(path, size, two)?
             }
-            (true, None) => return Err(Failure::RawSize { folder: path.clone() }),
-            (false, Some(_)) => return Err(Failure::NeedlessSize { file: path.clone() }),
+            (true, None) => return Err(Failure::raw_size(path)),
+            (false, Some(_)) => {
+                return Err(Failure::usage(format!(
+                    "{}: a warp file stores its own size; remove --size",
+                    path.display()
+                )));
+            }
             (false, None) => Warp::open(path)?,
         };
         Ok(Plan::Planes(warp))

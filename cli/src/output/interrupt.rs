@@ -15,9 +15,10 @@
 //!
 //! If the parent process ignores SIGHUP, as `nohup` does, this program also ignores it.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::exit;
 
-use crate::output::failure::{Failure, Kind};
+use crate::output::failure::{Failure, Kind, exit_code};
 use crate::output::report;
 
 /// The time that the program has to end by itself after its child processes were killed.
@@ -34,59 +35,51 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The flags that the signal thread of `panoweave video` shares with the main thread: the signal thread sets `stop` to
 /// end the video, and the main thread sets `running` when it starts to write the video.
+#[derive(Clone, Default)]
 pub(crate) struct Interrupt {
     stop: Stop,
     running: Arc<AtomicBool>,
-    /// Whether the time limit for completing the file has ended.
-    late: Arc<AtomicBool>,
-    output: PathBuf,
-    /// The time limit for completing the file after the first signal.
-    limit: Duration,
+    /// The failure with which the signal thread has killed the child processes.
+    killed: Arc<OnceLock<Failure>>,
 }
 
 impl Interrupt {
     /// Starts the signal thread of `panoweave video`. `output` is the video file, for messages. `limit` is the time
     /// limit for completing it after the first signal.
     pub(crate) fn listen(output: &Path, limit: Duration, as_json: bool) -> Result<Self, Failure> {
-        let (stop, running, late) = (Stop::default(), Arc::default(), Arc::default());
-        let this = Self { stop, running, late, output: output.to_owned(), limit };
-        let (stop, running) = (this.stop.clone(), Arc::clone(&this.running));
-        let late = Arc::clone(&this.late);
-        let mut signals = signals()?;
-        let not_begun = Failure::NotBegun { file: output.to_owned() };
-        let at_once = Failure::Interrupted { file: output.to_owned() };
-        let too_late = Arc::new(Failure::FinishLimit { file: output.to_owned(), limit });
-        let listen = move || {
-            for _ in signals.forever() {
-                if running.load(Ordering::Relaxed) && !stop.is_asked() {
-                    stop.ask();
-                    let seconds = limit.as_secs();
-                    tracing::info!(
-                        "stopping: finishing the output within {seconds} s; a second signal stops at once"
-                    );
-                    let (stop, late, failure) =
-                        (stop.clone(), Arc::clone(&late), Arc::clone(&too_late));
-                    let end = move || {
-                        thread::sleep(limit);
-                        late.store(true, Ordering::Relaxed);
-                        end_now(&stop, &failure, as_json);
-                    };
-                    // Without a thread, there is no time limit, and a second signal still ends the program.
-                    drop(thread::Builder::new().name("finish limit".into()).spawn(end));
-                    continue;
-                }
-                let begun = running.load(Ordering::Relaxed);
-                if !begun {
-                    report::failure(&not_begun, as_json);
-                }
-                if begun {
-                    end_now(&stop, &at_once, as_json);
-                }
-                stop.kill();
-                exit(Kind::Interrupted.exit_code().into());
+        let this = Self::default();
+        let shared = this.clone();
+        let (not_begun, seconds) = (Failure::not_begun(output), limit.as_secs());
+        let output = output.display();
+        let at_once = Failure::interrupted(format!(
+            "{output}: stopped by a second signal before it was finished"
+        ));
+        let too_late = Failure::interrupted(format!(
+            "{output}: stopped by a signal, but not finished within {seconds} s; its encoder or the reader of a pipe does not read, or the disk is slow: raise --finish-limit"
+        ));
+        start(move || {
+            if !shared.running.load(Ordering::Relaxed) {
+                report::failure(&not_begun, as_json);
+                // An earlier failure stays.
+                let _ = shared.killed.set(not_begun.clone());
+                shared.stop.kill();
+                exit(exit_code(Kind::Interrupted).into());
             }
-        };
-        thread::Builder::new().name("signals".into()).spawn(listen).map_err(Failure::Signals)?;
+            if shared.stop.is_asked() {
+                shared.end_now(&at_once, as_json);
+            }
+            shared.stop.ask();
+            tracing::info!(
+                "stopping: finishing the output within {seconds} s; a second signal stops at once"
+            );
+            let (shared, too_late) = (shared.clone(), too_late.clone());
+            let end = move || {
+                thread::sleep(limit);
+                shared.end_now(&too_late, as_json);
+            };
+            // Without a thread, there is no time limit, and a second signal still ends the program.
+            drop(thread::Builder::new().name("finish limit".into()).spawn(end));
+        })?;
         Ok(this)
     }
 
@@ -94,16 +87,11 @@ impl Interrupt {
     /// files and ends the program. Output files are then complete or unchanged, because a complete temporary file
     /// replaces them.
     pub(crate) fn end_at_once(as_json: bool) -> Result<(), Failure> {
-        let mut signals = signals()?;
-        let listen = move || {
-            if signals.forever().next().is_some() {
-                panoweave::io::remove_unfinished();
-                report::failure(&Failure::Stopped, as_json);
-                exit(Kind::Interrupted.exit_code().into());
-            }
-        };
-        thread::Builder::new().name("signals".into()).spawn(listen).map_err(Failure::Signals)?;
-        Ok(())
+        start(move || {
+            panoweave::io::remove_unfinished();
+            report::failure(&stopped(), as_json);
+            exit(exit_code(Kind::Interrupted).into());
+        })
     }
 
     /// Returns the stop flag, which the signal thread sets.
@@ -113,11 +101,7 @@ impl Interrupt {
 
     /// Returns the failure of a video whose child processes were killed, or `None` if they were not.
     pub(crate) fn killed(&self) -> Option<Failure> {
-        let (file, limit) = (self.output.clone(), self.limit);
-        self.stop.is_killed().then(|| match self.late.load(Ordering::Relaxed) {
-            true => Failure::FinishLimit { file, limit },
-            false => Failure::Interrupted { file },
-        })
+        self.killed.get().cloned()
     }
 
     /// Records that the video is being written. From now on, the first signal completes the video file instead of
@@ -125,28 +109,43 @@ impl Interrupt {
     pub(crate) fn running(&self) {
         self.running.store(true, Ordering::Relaxed);
     }
+
+    /// Kills the child processes. Removes the temporary files and ends the program with `failure` if it still runs
+    /// after [`PATIENCE`].
+    fn end_now(&self, failure: &Failure, as_json: bool) -> ! {
+        // An earlier failure stays.
+        let _ = self.killed.set(failure.clone());
+        self.stop.kill();
+        thread::sleep(PATIENCE);
+        panoweave::io::remove_unfinished();
+        report::failure(failure, as_json);
+        exit(exit_code(Kind::Interrupted).into());
+    }
 }
 
-/// Kills the child processes. Removes the temporary files and ends the program with `failure` if it still runs after
-/// [`PATIENCE`].
-fn end_now(stop: &Stop, failure: &Failure, as_json: bool) -> ! {
-    stop.kill();
-    thread::sleep(PATIENCE);
-    panoweave::io::remove_unfinished();
-    report::failure(failure, as_json);
-    exit(Kind::Interrupted.exit_code().into());
+/// Returns the failure of a job that a signal has ended before it wrote anything.
+pub(crate) fn stopped() -> Failure {
+    Failure::interrupted("stopped by a signal; each output file is either complete or unchanged")
 }
 
 /// Makes a write beyond the limit on the file size (`ulimit -f`) fail, instead of ending the program by SIGXFSZ.
 pub(crate) fn fail_large_writes() -> Result<(), Failure> {
     // A signal with a handler does not end the program. Nothing reads the flag that this handler sets.
-    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(|_| ()).map_err(Failure::Signals)
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(|_| ()).map_err(uninstalled)
 }
 
-/// Registers handlers for SIGINT, SIGTERM and SIGHUP. Does not handle SIGHUP if the parent process ignores it.
-fn signals() -> Result<Signals, Failure> {
+/// Starts a thread that calls `on_signal` after each SIGINT, SIGTERM and SIGHUP. Does not handle SIGHUP if the parent
+/// process ignores it.
+fn start(mut on_signal: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     let hangup = (!ignores_hangup()).then_some(SIGHUP);
-    Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)).map_err(Failure::Signals)
+    let signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup));
+    let mut signals = signals.map_err(uninstalled)?;
+    let listen = move || signals.forever().for_each(|_| on_signal());
+    thread::Builder::new().name("signals".into()).spawn(listen).map(drop).map_err(uninstalled)
+}
+
+fn uninstalled(error: io::Error) -> Failure {
+    Failure::new(Kind::Device, format!("signal handlers cannot be installed: {error}"))
 }
 
 /// Returns whether the parent process made this process ignore SIGHUP, according to `/proc/self/status`. Returns false

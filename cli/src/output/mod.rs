@@ -60,14 +60,15 @@ pub(crate) fn print_with(
 ) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Stdout(error)),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::stdout(error)),
         _ => Ok(()),
     }
 }
 
 /// Prints JSON to stdout.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let mut text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
+    let mut text =
+        serde_json::to_string_pretty(value).map_err(|error| Failure::stdout(error.into()))?;
     text.push('\n');
     print_with(|out| out.write_all(text.as_bytes()))
 }
@@ -75,16 +76,19 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// Checks that `file` can be written: it is a regular file or does not exist yet, its folder exists, and it is not one
 /// of the files in `inputs`.
 pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
-    let name = || file.to_owned();
+    let is_folder = || Err(Failure::output(file, "it is a folder; name a file in it"));
     if names_folder(file) {
-        return Err(Failure::OutputIsFolder { file: name() });
+        return is_folder();
     }
     match fs::metadata(file) {
-        Ok(found) if found.is_dir() => return Err(Failure::OutputIsFolder { file: name() }),
-        Ok(found) if !found.is_file() => return Err(Failure::OutputIsSpecial { file: name() }),
+        Ok(found) if found.is_dir() => return is_folder(),
+        Ok(found) if !found.is_file() => {
+            let reason = "it is not a regular file; choose another name";
+            return Err(Failure::output(file, reason));
+        }
         Ok(_) => {
             if inputs.iter().any(|input| same(file, input)) {
-                return Err(Failure::OutputIsInput { file: name() });
+                return Err(Failure::output_is_input(file));
             }
         }
         // Usually the file does not exist, which is fine. Any other problem fails when the file is written.
@@ -92,7 +96,8 @@ pub(crate) fn check(file: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     }
     let folder = folder_of(file);
     if !folder.is_dir() {
-        return Err(Failure::OutputFolder { file: name(), folder: folder.to_owned() });
+        let reason = format!("the folder {} does not exist; create it", folder.display());
+        return Err(Failure::output(file, reason));
     }
     Ok(())
 }

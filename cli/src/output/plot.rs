@@ -31,7 +31,7 @@ pub(crate) struct Panel {
 pub(crate) fn check_name(file: &Path) -> Result<(), Failure> {
     let svg = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
     let expected = "the name of a plot must end in .svg; `ffmpeg -i plot.svg plot.png` or a browser can convert an SVG file to PNG";
-    if svg { Ok(()) } else { Err(Failure::OutputName { file: file.to_owned(), expected }) }
+    if svg { Ok(()) } else { Err(Failure::output(file, expected)) }
 }
 
 /// Returns the text of an SVG file with the panels from top to bottom. `times` are ascending times in seconds. Every

@@ -9,14 +9,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet as Lines};
-use panoweave::geometry::homography::HomographyError;
-use panoweave::geometry::rig::RigError;
 use panoweave::io::text::TEXT_LIMIT;
-use panoweave::ops::trajectory::TrajectoryError;
 use serde_json::json;
 
 use crate::output;
-use crate::output::failure::{Failure, Kind};
+use crate::output::failure::{Failure, Kind, TextPlace, exit_code};
 
 /// Reports a failure on stderr and, if `as_json` is true, also as JSON on stdout. Returns the failure's exit code.
 pub(crate) fn failure(failure: &Failure, as_json: bool) -> ExitCode {
@@ -48,12 +45,11 @@ pub(crate) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
 
 fn finish(kind: Kind, message: &str, as_json: bool) -> ExitCode {
     if as_json {
-        let error =
-            json!({ "message": message, "kind": kind.name(), "exit_code": kind.exit_code() });
+        let error = json!({ "message": message, "kind": kind, "exit_code": exit_code(kind) });
         // If stdout fails, the user still has the message on stderr, so ignore the failure.
         let _ = output::print_json(&json!({ "error": error }));
     }
-    ExitCode::from(kind.exit_code())
+    ExitCode::from(exit_code(kind))
 }
 
 /// Writes `text` to stderr. Ignores errors, so that the program also works with a closed stderr.
@@ -74,21 +70,12 @@ struct Snippet<'a> {
 
 impl<'a> Snippet<'a> {
     fn of(failure: &'a Failure) -> Option<Self> {
-        let (file, line, column, word) = match failure {
-            Failure::Rig(RigError::Syntax { file, line, column, .. }) => (file, *line, *column, ""),
-            Failure::Homography(HomographyError::NotANumber { file, line, word }) => {
-                (file, *line, 1, word.as_str())
-            }
-            Failure::Trajectory(TrajectoryError::Line { file, line, word, .. }) => {
-                (file, *line, 1, word.as_str())
-            }
-            _ => return None,
-        };
+        let TextPlace { file, line, column, word } = failure.place()?;
         let text = read_again(file)?;
-        let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let start: usize = text.split_inclusive('\n').take(*line - 1).map(str::len).sum();
         let content = text.get(start..)?.lines().next().unwrap_or_default();
-        let before: usize = content.chars().take(column - 1).map(char::len_utf8).sum();
-        let before = before + content[before..].find(word).unwrap_or(0);
+        let before: usize = content.chars().take(*column - 1).map(char::len_utf8).sum();
+        let before = before + content[before..].find(word.as_str()).unwrap_or(0);
         let end = if word.is_empty() { content.trim_end().len() } else { before + word.len() };
         // Do not show a long line, because it would fill the terminal. The report then has only the message.
         if content.len() > MAX_SHOWN {

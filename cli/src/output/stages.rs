@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value};
 
-use crate::output::failure::Failure;
+use crate::output::failure::{Failure, Kind};
 
 /// The interval between steps of the spinner.
 const TICK: Duration = Duration::from_millis(120);
@@ -29,7 +29,9 @@ impl Stages {
     fn start_threads() -> Result<(), Failure> {
         static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
         let start = || rayon::ThreadPoolBuilder::new().build_global().map_err(|e| e.to_string());
-        STARTED.get_or_init(start).clone().map_err(Failure::Threads)
+        STARTED.get_or_init(start).clone().map_err(|error| {
+            Failure::new(Kind::Device, format!("the threads that compute cannot be started: {error}; allow more memory or processes, or set RAYON_NUM_THREADS=1"))
+        })
     }
 
     /// Runs `body` as a stage of the command. Adds the elapsed time to the total of all stages named `name`. If stderr

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::warp::{Camera, Canvas};
 
+use crate::error::{Classify, TextPlace};
 use crate::geometry::{Geometry, MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::picture::MAX_SIDE;
 use crate::io::text::{TextError, read_text};
@@ -35,6 +36,13 @@ pub enum HomographyError {
     /// The numbers are no homography, or a picture or the panorama has an impossible size.
     #[error("{}: {reason}", file.display())]
     Invalid { file: PathBuf, reason: String },
+}
+
+impl Classify for HomographyError {
+    fn place(&self) -> Option<TextPlace<'_>> {
+        let Self::NotANumber { file, line, word } = self else { return None };
+        Some(TextPlace { file, line: *line, column: 1, word })
+    }
 }
 
 fn invalid<T>(file: &Path, reason: String) -> Result<T, HomographyError> {

@@ -17,34 +17,17 @@ pub const TEXT_LIMIT: u64 = 1 << 20;
 /// The error for a text that could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum TextError {
     /// The file is missing, unreadable, or not a regular file.
     #[error("{}: cannot be read: {source}", file.display())]
-    Unreadable {
-        /// The text file, or the name of the stream.
-        file: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Unreadable { file: PathBuf, source: io::Error },
     /// The text is longer than the limit.
     #[error("{}: the text has {bytes} bytes, but at most {limit} are allowed; check that it is the right file", file.display())]
-    TooLong {
-        /// The text file, or the name of the stream.
-        file: PathBuf,
-        /// The length of the file in bytes. For a stream, it is the number of bytes read, which is one more than the
-        /// limit.
-        bytes: u64,
-        /// The limit in bytes.
-        limit: u64,
-    },
+    TooLong { file: PathBuf, bytes: u64, limit: u64 },
     /// The text is not valid UTF-8.
     #[error("{}: not UTF-8 text: the byte at offset {offset} is invalid; check that it is the right file", file.display())]
-    NotText {
-        /// The text file, or the name of the stream.
-        file: PathBuf,
-        /// The offset of the first invalid byte, from 0.
-        offset: usize,
-    },
+    NotText { file: PathBuf, offset: usize },
 }
 
 /// Replaces a text file atomically.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::device::DeviceError;
+use crate::error::{Classify, Kind};
 use crate::ops::refine::RefineError;
 use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
@@ -36,6 +37,22 @@ pub enum LiveError {
     /// The operating system cannot start a thread.
     #[error("live stitching: cannot start a thread: {0}")]
     Thread(Arc<std::io::Error>),
+}
+
+impl Classify for LiveError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        let Self::Device(error) = self else { return None };
+        Some(error)
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Device(error) => error.kind(),
+            // The system had too little memory or too many threads. A later attempt may succeed.
+            Self::Thread(_) => Kind::Device,
+            _ => Kind::Input,
+        }
+    }
 }
 
 impl LiveError {

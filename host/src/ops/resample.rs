@@ -20,6 +20,7 @@ use shared_types::resample::{
 use thiserror::Error;
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+use crate::error::Classify;
 use cuda_std::{DeviceSliceMut, DeviceView, DeviceViewMut};
 
 /// The error if times or sizes are invalid, or the device failed.
@@ -32,6 +33,13 @@ pub enum ResampleError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+impl Classify for ResampleError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        let Self::Device(error) = self else { return None };
+        Some(error)
+    }
 }
 
 impl ResampleError {

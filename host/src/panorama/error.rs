@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::device::DeviceError;
+use crate::error::Classify;
 use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::warp::{PlaneError, RenderError};
@@ -26,6 +27,13 @@ pub enum PanoramaError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+impl Classify for PanoramaError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        let Self::Device(error) = self else { return None };
+        Some(error)
+    }
 }
 
 impl From<StitchError> for PanoramaError {

@@ -21,6 +21,7 @@ use glam::UVec2;
 use thiserror::Error;
 
 use crate::device::DeviceError;
+use crate::error::Classify;
 pub use flicker::{Flicker, FlickerFrame, FlickerMeter, flicker_score};
 pub use levels::Levels;
 pub use overlap::{CameraDifference, OverlapMeter, colour_score};
@@ -39,6 +40,13 @@ pub enum QualityError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+impl Classify for QualityError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        let Self::Device(error) = self else { return None };
+        Some(error)
+    }
 }
 
 /// Checks that an input has the expected size.

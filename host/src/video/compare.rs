@@ -16,6 +16,7 @@ use thiserror::Error;
 use super::Offset;
 use super::feeds::{Feed, Wanted};
 use crate::device::{Device, DeviceError};
+use crate::error::Classify;
 use crate::frame::{DeviceFrame, FrameView, Rate};
 use crate::io::video::{Stop, VideoError, VideoSource};
 use crate::ops::ssim::{Compared, Comparer, Similarity, SsimError};
@@ -36,6 +37,16 @@ pub enum CompareError {
     /// A video cannot be read.
     #[error(transparent)]
     Video(#[from] VideoError),
+}
+
+impl Classify for CompareError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        match self {
+            Self::Device(error) => Some(error),
+            Self::Video(error) => Some(error),
+            _ => None,
+        }
+    }
 }
 
 impl From<SsimError> for CompareError {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::device::DeviceError;
+use crate::error::{Classify, Kind};
 
 /// A warp could not be read or written.
 #[derive(Debug, Error)]
@@ -36,6 +37,12 @@ pub enum WarpError {
         /// The reason.
         source: io::Error,
     },
+}
+
+impl Classify for WarpError {
+    fn kind(&self) -> Kind {
+        if matches!(self, Self::Unwritable { .. }) { Kind::Output } else { Kind::Input }
+    }
 }
 
 impl WarpError {
@@ -93,4 +100,11 @@ pub enum RenderError {
     /// The device failed, for instance because its memory is full.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+impl Classify for RenderError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        let Self::Device(error) = self else { return None };
+        Some(error)
+    }
 }

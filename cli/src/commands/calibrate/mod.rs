@@ -77,13 +77,13 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     if let (Some(output), Some(preview)) = (&args.output, &args.preview)
         && output::would_be_same(output, preview)
     {
-        return Err(Failure::OutputTwice { file: preview.clone() });
+        return Err(Failure::output_twice(preview));
     }
     if let Some(preview) = &args.preview {
         Picture::check_name(preview)?;
     }
     if args.output.as_ref().is_some_and(|file| PictureFormat::of_file(file).is_ok()) {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--output is a rig file (TOML), but its name is that of a picture; choose another name, or use --preview",
         ));
     }
@@ -218,7 +218,7 @@ fn worst(
     let reason = refused.into_iter().next();
     worst.ok_or_else(|| match reason {
         Some((cameras, refusal)) => Failure::refused(&cameras.map(|camera| files[camera]), refusal),
-        None => Failure::Usage("--check needs a rig with two or more cameras"),
+        None => Failure::usage("--check needs a rig with two or more cameras"),
     })
 }
 

@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         files if args.cameras.is_empty() => (None, files),
         _ => {
             let usage = "--cameras belongs to a finished panorama, but several files are stitched first; remove --cameras";
-            return Err(Failure::Usage(usage));
+            return Err(Failure::usage(usage));
         }
     };
     let cameras: Vec<&Path> = cameras.iter().map(PathBuf::as_path).collect();
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         || args.look.says_lookup()
         || !args.look.leaves_colours();
     if panorama.is_some() && of_stitching {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "options for blending and colours apply only if the panorama is stitched first; give the cameras' pictures or videos instead of a panorama",
         ));
     }
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     }
     let pictures = args.clips.are_pictures(&files)?;
     if args.reference.is_some() && !pictures {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--reference requires pictures; use `panoweave compare` for videos",
         ));
     }
@@ -239,7 +239,7 @@ impl Job<'_> {
                 (panorama, owners)
             }
             (None, _) => {
-                return Err(Failure::Usage(
+                return Err(Failure::usage(
                     "a panorama is stitched from two or more pictures; give one per camera",
                 ));
             }
@@ -338,10 +338,10 @@ impl Job<'_> {
         })?;
         conversions.add_videos(&sources);
         if args.blending.refine.is_some() {
-            return Err(Failure::Usage("--refine does not apply to measured videos; remove it"));
+            return Err(Failure::usage("--refine does not apply to measured videos; remove it"));
         }
         if sources.len() < 2 {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "a panorama is stitched from two or more videos; give one per camera",
             ));
         }
@@ -451,9 +451,15 @@ impl Args {
     /// of columns at the right and of rows at the bottom that the panorama may lack.
     fn check_size(&self, found: UVec2, expected: UVec2, lacking: [u32; 2]) -> Result<(), Failure> {
         if found.cmpgt(expected).any() || (expected - found).cmpgt(lacking.into()).any() {
-            let panorama = self.files[0].clone();
-            let map = self.map.path().unwrap_or(Path::new("")).to_owned();
-            return Err(Failure::PanoramaSize { panorama, map, found, expected });
+            return Err(Failure::input(format!(
+                "{}: the size is {}×{} pixels, but {} describes a panorama of {}×{} pixels; give the file that made this panorama",
+                self.files[0].display(),
+                found.x,
+                found.y,
+                self.map.path().unwrap_or(Path::new("")).display(),
+                expected.x,
+                expected.y
+            )));
         }
         Ok(())
     }

@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     match (&args.action, &args.make.output) {
         (Some(Action::Inspect(args)), _) => inspect::run(args, as_json),
         (None, Some(file)) => args.make.run(file, as_json),
-        (None, None) => Err(Failure::Usage("there is no output; give --output FILE")),
+        (None, None) => Err(Failure::usage("there is no output; give --output FILE")),
     }
 }
 
@@ -143,7 +143,7 @@ impl Make {
     fn make(&self, file: &Path, stages: &mut Stages) -> Result<Warp, Failure> {
         if let Some(folder) = &self.source.import {
             let Some(size) = self.size else {
-                return Err(Failure::RawSize { folder: folder.clone() });
+                return Err(Failure::raw_size(folder));
             };
             return stages
                 .run("load", "reading", || Ok(Warp::import_raw(folder, size, self.sources()?)?));
@@ -153,7 +153,7 @@ impl Make {
             Source { homography: Some(homography), .. } => {
                 Recipe::from_homography(homography, self.sources()?, self.limit)
             }
-            _ => Err(Failure::Usage("there is no input; give --rig, --homography or --import")),
+            _ => Err(Failure::usage("there is no input; give --rig, --homography or --import")),
         })?;
         let stream = self.device.open()?.stream()?;
         stages.run("warp", "computing the warp", || recipe.render(&stream))
@@ -168,7 +168,9 @@ impl Make {
                 let picture = Picture::open(file)?;
                 Ok(picture.size())
             }
-            (None, None) => Err(Failure::SourceSize { side }),
+            (None, None) => Err(Failure::usage(format!(
+                "the size of the {side} picture is unknown; give --{side}-size WxH, or give a picture of that size with --{side} PICTURE"
+            ))),
         };
         Ok([
             size("left", self.left_size, &self.left)?,

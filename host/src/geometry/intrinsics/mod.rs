@@ -11,6 +11,7 @@ use std::path::Path;
 
 use glam::{DVec2, UVec2};
 
+use crate::error::Classify;
 use crate::geometry::CameraMatrix;
 use crate::io::text::{TextError, read_text};
 use opencv_yaml::{Node, parse};
@@ -29,6 +30,8 @@ pub enum IntrinsicsError {
     #[error("{0}")]
     Invalid(String),
 }
+
+impl Classify for IntrinsicsError {}
 
 fn invalid(file: &Path, reason: impl Display) -> IntrinsicsError {
     IntrinsicsError::Invalid(format!("{}: {reason}", file.display()))

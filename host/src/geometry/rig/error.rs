@@ -6,6 +6,7 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use crate::error::{Classify, Kind, TextPlace};
 use crate::geometry::homography::is_singular;
 use crate::geometry::rig::{CameraPose, MAX_CAMERAS, Quality, Rig, RigCamera};
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
@@ -29,6 +30,17 @@ pub enum RigError {
     /// The file cannot be written.
     #[error("cannot write {}: {reason}", file.display())]
     Unsaved { file: PathBuf, reason: String },
+}
+
+impl Classify for RigError {
+    fn kind(&self) -> Kind {
+        if matches!(self, Self::Unsaved { .. }) { Kind::Output } else { Kind::Input }
+    }
+
+    fn place(&self) -> Option<TextPlace<'_>> {
+        let Self::Syntax { file, line, column, .. } = self else { return None };
+        Some(TextPlace { file, line: *line, column: *column, word: "" })
+    }
 }
 
 impl Rig {

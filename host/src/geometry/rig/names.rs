@@ -17,6 +17,9 @@ pub enum ProjectionName {
 }
 
 impl ProjectionName {
+    /// All projections.
+    pub const ALL: [Self; 3] = [Self::Planar, Self::Cylindrical, Self::Equirectangular];
+
     /// Returns the name of the projection in rig files.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -30,6 +30,7 @@ use jpeg_encoder::{Encoder as JpegEncoder, ImageBuffer, JpegColorType, rgb_to_yc
 use shared_types::Rgba8;
 
 use crate::device::{DeviceError, Image, Stream};
+use crate::error::{Classify, Kind};
 use crate::io::{Conversion, replace};
 use decode::Depth;
 
@@ -42,88 +43,50 @@ const JPEG_QUALITY: u8 = 92;
 /// The error for a picture that could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum PictureError {
     /// The file is missing, unreadable, or not a regular file.
     #[error("{}: cannot be read: {source}", file.display())]
-    Unreadable {
-        /// The picture file.
-        file: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Unreadable { file: PathBuf, source: io::Error },
     /// The content is not a picture.
     #[error("{}: not a picture; use a PNG or JPEG file", file.display())]
-    NotAPicture {
-        /// The picture file.
-        file: PathBuf,
-    },
+    NotAPicture { file: PathBuf },
     /// The picture's format is not supported.
     #[error("{}: the format {found} is not supported; convert the picture to PNG or JPEG", file.display())]
-    WrongFormat {
-        /// The picture file.
-        file: PathBuf,
-        /// Name of the format.
-        found: String,
-    },
+    WrongFormat { file: PathBuf, found: String },
     /// A side is larger than [`MAX_SIDE`].
     #[error("{}: the picture is {width}×{height} pixels; each side must be at most {MAX_SIDE} pixels", file.display())]
-    TooLarge {
-        /// The picture file.
-        file: PathBuf,
-        /// The width in the file, in pixels.
-        width: u32,
-        /// The height in the file, in pixels.
-        height: u32,
-    },
+    TooLarge { file: PathBuf, width: u32, height: u32 },
     /// Decoding would take more memory than the fixed limit.
     #[error("{}: decoding {width}×{height} pixels would take more than the limit of {limit} bytes; use a smaller picture", file.display())]
-    TooMuchMemory {
-        /// The picture file.
-        file: PathBuf,
-        /// The width in the file, in pixels.
-        width: u32,
-        /// The height in the file, in pixels.
-        height: u32,
-        /// The limit in bytes.
-        limit: u64,
-    },
+    TooMuchMemory { file: PathBuf, width: u32, height: u32, limit: u64 },
     /// The file ends before the picture is complete.
     #[error("{}: truncated: the file ends before the picture is complete; copy or save the picture again", file.display())]
-    Truncated {
-        /// The picture file.
-        file: PathBuf,
-    },
+    Truncated { file: PathBuf },
     /// The content violates its file format, or exceeds a limit other than the size of the picture.
     #[error("{}: cannot be decoded: {reason}", file.display())]
-    Corrupt {
-        /// The picture file.
-        file: PathBuf,
-        /// The cause, in words.
-        reason: String,
-    },
+    Corrupt { file: PathBuf, reason: String },
     /// The name of the output file does not end in `.png`, `.jpg` or `.jpeg`.
     #[error("{}: cannot be written: the name must end in .png, .jpg or .jpeg", file.display())]
-    Extension {
-        /// The picture file.
-        file: PathBuf,
-    },
+    Extension { file: PathBuf },
     /// The picture has no pixels, the format does not support its size, or the number of gray levels does not match its
     /// size.
     #[error("{}: cannot be written: {reason}", file.display())]
-    Unencodable {
-        /// The picture file.
-        file: PathBuf,
-        /// The cause, in words.
-        reason: String,
-    },
+    Unencodable { file: PathBuf, reason: String },
     /// The file cannot be written.
     #[error("{}: cannot be written: {source}", file.display())]
-    Unwritable {
-        /// The picture file.
-        file: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Unwritable { file: PathBuf, source: io::Error },
+}
+
+impl Classify for PictureError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Extension { .. } | Self::Unencodable { .. } | Self::Unwritable { .. } => {
+                Kind::Output
+            }
+            _ => Kind::Input,
+        }
+    }
 }
 
 /// An RGBA picture in host memory, with 8 bits per channel or, as `Picture<Rgba16>`, with 16. Its pixels are stored row

@@ -10,382 +10,158 @@ use thiserror::Error;
 
 use super::{NoNvdec, NvdecError, VideoLimitError};
 use crate::device::DeviceError;
+use crate::error::{Classify, Kind};
 use crate::frame::{FrameError, FrameFormat, PixelFormat, RateError};
 use crate::io::picture::{MAX_SIDE, PictureError};
 
 /// The error for a video that could not be read or written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum VideoError {
     /// The program `ffmpeg` or `ffprobe` is not installed.
     #[error(
         "{}: cannot find the program {program}; install it (apt install ffmpeg), or set {variable} to its path; Y4M, raw frames and picture sequences work without it", file.display()
     )]
-    NoFfmpeg {
-        /// The path of the video.
-        file: PathBuf,
-        /// The name or path of the program.
-        program: String,
-        /// The environment variable with which the user can set the path of the program.
-        variable: &'static str,
-    },
+    NoFfmpeg { file: PathBuf, program: String, variable: &'static str },
     /// The video has no sound that could be read.
     #[error("{}: no sound track; only files that ffmpeg reads have one; give the offset of the recordings in seconds with --sync, for example --sync 0.25", file.display())]
-    NoSound {
-        /// The path of the video.
-        file: PathBuf,
-    },
+    NoSound { file: PathBuf },
     /// The video ends before all videos have begun.
     #[error("{}: ends after {frames} frames, before all videos have begun; check the offsets of --sync", file.display())]
-    EndsBeforeStart {
-        /// The path of the video.
-        file: PathBuf,
-        /// The number of frames of the video.
-        frames: u64,
-    },
+    EndsBeforeStart { file: PathBuf, frames: u64 },
     /// The program `ffmpeg` or `ffprobe` cannot be started, or its state cannot be queried.
     #[error("{}: the program {program} cannot be started: {source}; check the program, or set {variable} to the path of another one", file.display())]
-    Start {
-        /// The path of the video.
-        file: PathBuf,
-        /// The name or path of the program.
-        program: String,
-        /// The environment variable with which the user can set the path of the program.
-        variable: &'static str,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Start { file: PathBuf, program: String, variable: &'static str, source: io::Error },
     /// The program that was started as `ffmpeg` or `ffprobe` does not print its version, so the video is not the cause
     /// of the failure.
     #[error("{}: the program {program} does not work{}; install ffmpeg (apt install ffmpeg), or set {variable} to the path of a working program", file.display(), quote(said))]
-    NotFfmpeg {
-        /// The path of the video.
-        file: PathBuf,
-        /// The name or path of the program.
-        program: String,
-        /// The environment variable with which the user can set the path of the program.
-        variable: &'static str,
-        /// The program's last messages.
-        said: String,
-    },
+    NotFfmpeg { file: PathBuf, program: String, variable: &'static str, said: String },
     /// ffmpeg or ffprobe failed or was killed.
     #[error("{}: ffmpeg failed while {work}, {status}{}{}", file.display(), quote(said), work.remedy())]
-    Ffmpeg {
-        /// The path of the video.
-        file: PathBuf,
-        /// The task at which ffmpeg failed.
-        work: FfmpegTask,
-        /// ffmpeg's exit status.
-        status: ExitStatus,
-        /// ffmpeg's last messages.
-        said: String,
-    },
+    Ffmpeg { file: PathBuf, work: FfmpegTask, status: ExitStatus, said: String },
     /// ffmpeg exceeded its time limit and was killed.
     #[error("{}: ffmpeg did not end within {} s while {work} and was killed{}", file.display(), limit.as_secs_f64(), quote(said))]
-    TimedOut {
-        /// The path of the video.
-        file: PathBuf,
-        /// The task that ffmpeg did not finish in time.
-        work: FfmpegTask,
-        /// The time limit of the task.
-        limit: Duration,
-        /// ffmpeg's last messages.
-        said: String,
-    },
+    TimedOut { file: PathBuf, work: FfmpegTask, limit: Duration, said: String },
     /// ffmpeg was built without the encoder for the output, or the encoder does not start.
     #[error(
         "{}: cannot encode with {encoder}: {reason}; install an ffmpeg that has this encoder and the hardware or driver that it needs, select another one with --encoder, or write a .y4m file", file.display()
     )]
-    NoEncoder {
-        /// The path of the video.
-        file: PathBuf,
-        /// The name of the encoder in ffmpeg.
-        encoder: &'static str,
-        /// The cause, in words.
-        reason: String,
-    },
+    NoEncoder { file: PathBuf, encoder: &'static str, reason: String },
     /// The medium of the output, or its encoder, stores only 8 bits per sample.
     #[error("{}: cannot store 10 bits; write .mp4, .m4v, .mov or .mkv (not with an encoder of H.264), .y4m or .p010, or write 8 bits", file.display())]
-    Depth {
-        /// The path of the video.
-        file: PathBuf,
-    },
+    Depth { file: PathBuf },
     /// ffmpeg does not recognise the file as a video.
     #[error("{}: not a video that ffmpeg can read{}; if the file is incomplete or damaged, copy or create it again", file.display(), quote(said))]
-    NotVideo {
-        /// The path of the video.
-        file: PathBuf,
-        /// ffprobe's last messages.
-        said: String,
-    },
+    NotVideo { file: PathBuf, said: String },
     /// The timestamps of two consecutive frames are too far apart.
     #[error("{}: the timestamps jump by {seconds:.0} s between two frames, but gaps must be at most {most} s; split the video at the jump, or repair the timestamps", file.display())]
-    Jump {
-        /// The path of the video.
-        file: PathBuf,
-        /// The difference of the timestamps in seconds, negative if the timestamps jump backwards.
-        seconds: f64,
-        /// The longest gap, in seconds, that repeated frames may fill.
-        most: u32,
-    },
+    Jump { file: PathBuf, seconds: f64, most: u32 },
     /// The aspect ratio of the frames changes within the file.
     #[error("{}: the shape of the frames changes after about {seconds:.1} s; split the file there, for example with ffmpeg -ss and -t, and process the parts one by one", file.display())]
-    Shape {
-        /// The path of the video.
-        file: PathBuf,
-        /// The approximate time in seconds from the first frame to the change.
-        seconds: f64,
-    },
+    Shape { file: PathBuf, seconds: f64 },
     /// The thread that reads the video panicked, which is a bug of panoweave.
     #[error("{}: the thread that reads the video panicked; report this with the video", file.display())]
-    Panicked {
-        /// The path of the video.
-        file: PathBuf,
-    },
+    Panicked { file: PathBuf },
     /// The timestamps go backwards.
     #[error("{}: the timestamps of many frames go backwards; repair them, or let ffmpeg decode the video (--decoder ffmpeg)", file.display())]
-    Backwards {
-        /// The path of the video.
-        file: PathBuf,
-    },
+    Backwards { file: PathBuf },
     /// NVDEC was requested, but does not decode the video.
     #[error("{}: NVDEC does not decode this video: {reason}; use --decoder auto to let ffmpeg decode it", file.display())]
-    NoNvdec {
-        /// The path of the video.
-        file: PathBuf,
-        /// The reason.
-        reason: Box<NoNvdec>,
-    },
+    NoNvdec { file: PathBuf, reason: Box<NoNvdec> },
     /// NVDEC failed.
     #[error("{}: NVDEC failed: {source}; let ffmpeg decode the video (--decoder ffmpeg)", file.display())]
-    Nvdec {
-        /// The path of the video.
-        file: PathBuf,
-        /// The error of the decoder.
-        source: Box<NvdecError>,
-    },
+    Nvdec { file: PathBuf, source: Box<NvdecError> },
     /// A frame could not be copied from the device.
     #[error("{}: cannot copy a frame from the device: {source}", file.display())]
-    Download {
-        /// The path of the video.
-        file: PathBuf,
-        /// The error of the device.
-        source: Box<DeviceError>,
-    },
+    Download { file: PathBuf, source: Box<DeviceError> },
     /// The file has no video stream.
     #[error("{}: the file has no video stream; use a file that contains video", file.display())]
-    NoVideoStream {
-        /// The path of the video.
-        file: PathBuf,
-    },
+    NoVideoStream { file: PathBuf },
     /// The file is missing or unreadable.
     #[error("{}: cannot be read: {source}", file.display())]
-    Unreadable {
-        /// The path of the video.
-        file: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Unreadable { file: PathBuf, source: io::Error },
     /// The path is not a regular file, for instance a pipe or a folder, but ffmpeg reads only regular files.
     #[error(
         "{}: not a regular file; to read frames from a pipe, give --input-format y4m, nv12 or rgba", file.display()
     )]
-    NotRegular {
-        /// The path of the video.
-        file: PathBuf,
-    },
+    NotRegular { file: PathBuf },
     /// The video cannot be written.
     #[error("{}: cannot be written: {source}", file.display())]
-    Unwritable {
-        /// The path of the video.
-        file: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Unwritable { file: PathBuf, source: io::Error },
     /// The Y4M file is invalid, or its pixel format is not supported.
     #[error("{}: invalid or unsupported Y4M: {reason}", file.display())]
-    Y4m {
-        /// The path of the video.
-        file: PathBuf,
-        /// The cause, in words.
-        reason: String,
-    },
+    Y4m { file: PathBuf, reason: String },
     /// The input ends in the middle of a frame.
     #[error("{}: truncated: frame {frame} has only {found} of {expected} bytes; check the size and the pixel format, or create the video again", file.display())]
-    Truncated {
-        /// The path of the video.
-        file: PathBuf,
-        /// The frame's number, from 0.
-        frame: u64,
-        /// The number of bytes of this frame that the input contains.
-        found: usize,
-        /// The number of bytes of a complete frame.
-        expected: usize,
-    },
+    Truncated { file: PathBuf, frame: u64, found: usize, expected: usize },
     /// The input has no frames.
     #[error("{}: no frames; use a video or picture sequence with at least one frame", file.display())]
-    NoFrames {
-        /// The path of the video.
-        file: PathBuf,
-    },
+    NoFrames { file: PathBuf },
     /// A picture in the middle of a sequence is missing.
     #[error("{}: this picture is missing, but the sequence continues up to {}; add the picture, or number the others without a gap", missing.display(), last.display())]
-    Gap {
-        /// The first missing picture.
-        missing: PathBuf,
-        /// The last picture of the sequence.
-        last: PathBuf,
-    },
+    Gap { missing: PathBuf, last: PathBuf },
     /// A picture of a sequence does not have the size of the first picture.
     #[error("{}: the picture is {}×{} pixels, but the first picture of the sequence is {}×{}; use pictures of one size", file.display(), found.x, found.y, expected.x, expected.y)]
-    Changed {
-        /// The picture.
-        file: PathBuf,
-        /// The size of the picture in pixels.
-        found: UVec2,
-        /// The size of the first picture in pixels.
-        expected: UVec2,
-    },
+    Changed { file: PathBuf, found: UVec2, expected: UVec2 },
     /// The size of the panorama is not supported.
     #[error("{}: {source}", file.display())]
-    Frame {
-        /// The path of the video.
-        file: PathBuf,
-        /// The limit that the size violates.
-        source: FrameError,
-    },
+    Frame { file: PathBuf, source: FrameError },
     /// The size of the input frames is not supported.
     #[error("{}: the frames are {}×{} pixels; each side must be 1 to {MAX_SIDE} pixels", file.display(), size.x, size.y)]
-    SourceSize {
-        /// The path of the video.
-        file: PathBuf,
-        /// The size of the frames in pixels.
-        size: UVec2,
-    },
+    SourceSize { file: PathBuf, size: UVec2 },
     /// The video exceeds a limit of [`VideoLimits`](super::VideoLimits).
     #[error("{}: {source}", file.display())]
-    Limit {
-        /// The path of the video.
-        file: PathBuf,
-        /// The limit.
-        source: VideoLimitError,
-    },
+    Limit { file: PathBuf, source: VideoLimitError },
     /// The bytes of a frame do not fit the format of its video.
     #[error("cannot pair the frames of the two videos: {0}")]
     Pair(#[from] FrameError),
     /// A frame does not have the size or the pixel format of the video to which it is written.
     #[error("{}: a frame of {found} cannot be written to a video of {expected}; stitch to the format of the video", file.display())]
-    FrameFormat {
-        /// The path of the video.
-        file: PathBuf,
-        /// The format of the frame.
-        found: FrameFormat,
-        /// The format of the video.
-        expected: FrameFormat,
-    },
+    FrameFormat { file: PathBuf, found: FrameFormat, expected: FrameFormat },
     /// Two videos that are compared have different pixel formats.
     #[error("{}: the pixel format is {found}, but the other video's is {expected}; convert one of them", file.display())]
-    Formats {
-        /// The path of the video.
-        file: PathBuf,
-        /// The video's pixel format.
-        found: PixelFormat,
-        /// The other video's pixel format.
-        expected: PixelFormat,
-    },
+    Formats { file: PathBuf, found: PixelFormat, expected: PixelFormat },
     /// The frames of two videos that are stitched have different numbers of bits per sample.
     #[error("{}: the frames have {found} bits per sample, but those of {} have {expected}; Y4M and raw videos are not converted, so convert one of them with ffmpeg", file.display(), first.display())]
-    InputDepths {
-        /// The path of the video.
-        file: PathBuf,
-        /// The number of bits of its samples.
-        found: u8,
-        /// The path of the first video.
-        first: PathBuf,
-        /// The number of bits of the first video's samples.
-        expected: u8,
-    },
+    InputDepths { file: PathBuf, found: u8, first: PathBuf, expected: u8 },
     /// The output has another number of bits per sample than the frames of the inputs.
     #[error("{}: the output has {bits} bits per sample, but the frames of {} have {found}; {}", file.display(), input.display(), other_output(*bits))]
-    OutputDepth {
-        /// The path of the output.
-        file: PathBuf,
-        /// The number of bits of the output's samples.
-        bits: u8,
-        /// The path of the first input.
-        input: PathBuf,
-        /// The number of bits of its samples.
-        found: u8,
-    },
+    OutputDepth { file: PathBuf, bits: u8, input: PathBuf, found: u8 },
     /// The frame size of a raw stream is unknown.
     #[error("{}: the size of raw frames is unknown; give --input-size WxH", file.display())]
-    NoSize {
-        /// The path of the video.
-        file: PathBuf,
-    },
+    NoSize { file: PathBuf },
     /// The frame rate is unknown.
     #[error("{}: the frame rate is unknown; give --fps RATE, for example --fps 30 or --fps 30000/1001", file.display())]
-    NoRate {
-        /// The path of the video.
-        file: PathBuf,
-    },
+    NoRate { file: PathBuf },
     /// The frame rate is invalid.
     #[error("{}: invalid frame rate {text}: {source}", file.display())]
-    Rate {
-        /// The path of the video.
-        file: PathBuf,
-        /// The frame rate that the file states, as text.
-        text: String,
-        /// The reason why the rate is invalid.
-        source: RateError,
-    },
+    Rate { file: PathBuf, text: String, source: RateError },
     /// The file extension stands for raw frames, but does not determine their pixel format.
     #[error(
         "{}: the pixel format of the raw frames is unknown; for an input, give --input-format nv12 or rgba; for the output, give --output-format nv12 or rgba", file.display()
     )]
-    Raw {
-        /// The path of the video.
-        file: PathBuf,
-    },
+    Raw { file: PathBuf },
     /// The extension of the output file is not supported.
     #[error(
         "{}: cannot be written: the name must end in .mp4, .m4v, .mov, .mkv, .y4m, .nv12, .p010 or .rgba, or be a pattern such as frame_%04d.png", file.display()
     )]
-    Extension {
-        /// The path of the video.
-        file: PathBuf,
-    },
+    Extension { file: PathBuf },
     /// The panorama is too small for the encoder.
     #[error("{}: the panorama is {}×{} pixels; each side must be at least 2 pixels for encoding", file.display(), size.x, size.y)]
-    TooSmall {
-        /// The path of the video.
-        file: PathBuf,
-        /// The size of the panorama in pixels.
-        size: UVec2,
-    },
+    TooSmall { file: PathBuf, size: UVec2 },
     /// The panorama is too large for the encoder.
     #[error("{}: the panorama is {}×{} pixels, which ffmpeg does not encode; give a smaller size of at most about 16,000×16,000 pixels, or write .y4m, .rgba or pictures", file.display(), size.x, size.y)]
-    TooLarge {
-        /// The path of the video.
-        file: PathBuf,
-        /// The size of the panorama in pixels.
-        size: UVec2,
-    },
+    TooLarge { file: PathBuf, size: UVec2 },
     /// A picture of a sequence could not be read or written.
     #[error(transparent)]
     Picture(#[from] PictureError),
     /// The job was stopped before another program opened the output pipe for reading.
     #[error("{}: no program opened the pipe for reading; start a program that reads it", file.display())]
-    NoReader {
-        /// The pipe.
-        file: PathBuf,
-    },
+    NoReader { file: PathBuf },
     /// The job was stopped before a program wrote the first data to an input pipe.
     #[error("{}: no program wrote frames to the pipe before the stop; start a program that writes it", file.display())]
-    NoWriter {
-        /// The pipe.
-        file: PathBuf,
-    },
+    NoWriter { file: PathBuf },
     /// The operating system could not start a thread.
     #[error("cannot start a thread: {0}; check the limits on processes and memory")]
     Thread(io::Error),
@@ -437,36 +213,26 @@ impl FfmpegTask {
     }
 }
 
-impl VideoError {
-    /// Returns the error of the device that caused this error, if any.
-    #[must_use]
-    pub fn device_error(&self) -> Option<&DeviceError> {
+impl Classify for VideoError {
+    fn kind(&self) -> Kind {
         match self {
-            Self::Download { source, .. } => Some(source),
+            Self::Download { source, .. } => source.kind(),
             Self::Nvdec { source, .. } => match &**source {
-                NvdecError::Device(error) => Some(error),
-                _ => None,
+                NvdecError::Device(error) => error.kind(),
+                _ => Kind::Input,
             },
-            _ => None,
-        }
-    }
-
-    /// Returns whether the error is known to concern the output video rather than an input. Returns false for errors
-    /// that both an input and the output can cause, such as [`Picture`](Self::Picture).
-    #[must_use]
-    pub fn is_of_output(&self) -> bool {
-        match self {
+            Self::Picture(error) => error.kind(),
+            Self::Thread(_) => Kind::Device,
             Self::Unwritable { .. }
             | Self::NoEncoder { .. }
             | Self::Extension { .. }
             | Self::NoReader { .. }
             | Self::OutputDepth { .. }
             | Self::TooSmall { .. }
-            | Self::TooLarge { .. } => true,
-            Self::Ffmpeg { work, .. } | Self::TimedOut { work, .. } => {
-                matches!(work, FfmpegTask::Encoding | FfmpegTask::Sound)
-            }
-            _ => false,
+            | Self::TooLarge { .. }
+            | Self::Ffmpeg { work: FfmpegTask::Encoding | FfmpegTask::Sound, .. }
+            | Self::TimedOut { work: FfmpegTask::Encoding | FfmpegTask::Sound, .. } => Kind::Output,
+            _ => Kind::Input,
         }
     }
 }

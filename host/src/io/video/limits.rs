@@ -27,41 +27,22 @@ impl Default for VideoLimits {
 /// The limit that an input video exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum VideoLimitError {
     /// The frames have too many pixels.
     #[error("the frames are {}×{} pixels, but at most {limit} pixels are allowed; raise `VideoLimits::pixels` (--max-input-pixels)", size.x, size.y)]
-    Pixels {
-        /// The size of a frame.
-        size: UVec2,
-        /// The limit.
-        limit: u64,
-    },
+    Pixels { size: UVec2, limit: u64 },
     /// A frame has more pixels than the file states, and too many. ffmpeg did not decode it.
     #[error("a frame has about {}×{} pixels, but at most {limit} are allowed; raise `VideoLimits::pixels` (--max-input-pixels)", size.x, size.y)]
-    Frame {
-        /// The size of the frame, whose sides the decoder may have rounded up.
-        size: UVec2,
-        /// The limit.
-        limit: u64,
-    },
+    Frame { size: UVec2, limit: u64 },
     /// The file has too many streams.
     #[error(
         "the file has {streams} streams, but at most {limit} are allowed; raise `VideoLimits::streams` (--max-input-streams)"
     )]
-    Streams {
-        /// The number of streams.
-        streams: usize,
-        /// The limit.
-        limit: usize,
-    },
+    Streams { streams: usize, limit: usize },
     /// The video is too long.
     #[error("the video lasts {} s, but at most {} s are allowed; raise `VideoLimits::duration` (--max-input-seconds)", duration.as_secs_f64(), limit.as_secs_f64())]
-    Duration {
-        /// The duration that the video states, or that of the frames that were read.
-        duration: Duration,
-        /// The limit.
-        limit: Duration,
-    },
+    Duration { duration: Duration, limit: Duration },
 }
 
 impl VideoLimits {

@@ -25,6 +25,20 @@ pub enum StreamFormat {
 }
 
 impl StreamFormat {
+    /// All formats.
+    pub const ALL: [Self; 4] = [Self::Y4m, Self::Nv12, Self::P010, Self::Rgba];
+
+    /// Returns the name of the format, which is also its file extension.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Y4m => "y4m",
+            Self::Nv12 => "nv12",
+            Self::P010 => "p010",
+            Self::Rgba => "rgba",
+        }
+    }
+
     /// Returns the pixel format of the frames in a raw stream, or `None` for Y4M, whose header states the pixel format.
     ///
     /// A raw stream does not state its colour encoding. This function assumes BT.709 in limited range for NV12 and
@@ -101,11 +115,11 @@ impl Medium {
         if path == Path::new(STANDARD) {
             return Ok(Some(Self::Stream(StreamFormat::Y4m)));
         }
-        Ok(match extension(path).as_str() {
-            "y4m" => Some(Self::Stream(StreamFormat::Y4m)),
-            "nv12" => Some(Self::Stream(StreamFormat::Nv12)),
-            "p010" => Some(Self::Stream(StreamFormat::P010)),
-            "rgba" => Some(Self::Stream(StreamFormat::Rgba)),
+        let extension = extension(path);
+        if let Some(format) = StreamFormat::ALL.into_iter().find(|it| it.name() == extension) {
+            return Ok(Some(Self::Stream(format)));
+        }
+        Ok(match extension.as_str() {
             "raw" | "yuv" => return Err(VideoError::Raw { file: path.to_owned() }),
             "png" | "jpg" | "jpeg" => Pattern::parse(path).map(Self::Pictures),
             _ => None,

@@ -19,6 +19,7 @@ use shared_types::convolve::{
 use thiserror::Error;
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+use crate::error::Classify;
 
 pub use gradients::GradientFilter;
 pub use taps::Taps;
@@ -36,6 +37,13 @@ pub enum ConvolveError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+impl Classify for ConvolveError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        let Self::Device(error) = self else { return None };
+        Some(error)
+    }
 }
 
 /// A separable filter on a device. Only one stream at a time may use it.

@@ -17,6 +17,7 @@ pub use shared_types::features::MAX_WINDOW;
 use thiserror::Error;
 
 use crate::device::{DeviceError, Stream};
+use crate::error::Classify;
 use crate::ops::convolve::ConvolveError;
 
 pub use detector::Detector;
@@ -89,6 +90,16 @@ pub enum FeatureError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+impl Classify for FeatureError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        match self {
+            Self::Convolve(error) => Some(error),
+            Self::Device(error) => Some(error),
+            _ => None,
+        }
+    }
 }
 
 impl FeatureOptions {

@@ -20,6 +20,7 @@ use glam::UVec2;
 use thiserror::Error;
 
 use crate::device::DeviceError;
+use crate::error::Classify;
 use crate::ops::features::FeatureError;
 
 pub use describer::{Described, Describer, Keypoint};
@@ -46,4 +47,14 @@ pub enum MatchError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+impl Classify for MatchError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        match self {
+            Self::Features(error) => Some(error),
+            Self::Device(error) => Some(error),
+            _ => None,
+        }
+    }
 }

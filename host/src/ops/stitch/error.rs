@@ -5,6 +5,7 @@ use shared_types::stitch::Colour;
 use thiserror::Error;
 
 use crate::device::{DeviceError, Image};
+use crate::error::Classify;
 use crate::frame::{FrameFormat, FrameView, FrameViewMut};
 use crate::io::picture::Pixel;
 use crate::warp::{RenderError, camera_name};
@@ -22,6 +23,13 @@ pub enum StitchError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+impl Classify for StitchError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        let Self::Device(error) = self else { return None };
+        Some(error)
+    }
 }
 
 impl StitchError {

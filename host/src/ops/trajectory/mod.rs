@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::device::{Image, Stream};
+use crate::error::{Classify, Kind, TextPlace};
 use crate::frame::Rate;
 use crate::io::replace;
 use crate::io::text::TextError;
@@ -80,6 +81,26 @@ pub enum TrajectoryError {
     #[error("{}: cannot be written: {source}", file.display())]
     #[expect(missing_docs, reason = "the message explains the fields")]
     Unwritable { file: PathBuf, source: io::Error },
+}
+
+impl Classify for TrajectoryError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        let Self::Resample(error) = self else { return None };
+        Some(error)
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Resample(error) => error.kind(),
+            Self::Unwritable { .. } | Self::Output(_) => Kind::Output,
+            _ => Kind::Input,
+        }
+    }
+
+    fn place(&self) -> Option<TextPlace<'_>> {
+        let Self::Line { file, line, word, .. } = self else { return None };
+        Some(TextPlace { file, line: *line, column: 1, word })
+    }
 }
 
 fn invalid<T>(text: String) -> Result<T, TrajectoryError> {

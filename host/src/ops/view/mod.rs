@@ -29,6 +29,7 @@ use shared_types::stitch::MAX_CAMERAS;
 use thiserror::Error;
 
 use crate::device::DeviceError;
+use crate::error::Classify;
 use crate::geometry::rig::rotation;
 use crate::ops::stitch::StitchError;
 
@@ -130,6 +131,13 @@ pub enum ViewError {
     /// The frames or colours are invalid, or the device failed.
     #[error("view: {0}")]
     Stitch(#[from] StitchError),
+}
+
+impl Classify for ViewError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        let Self::Stitch(error) = self else { return None };
+        Some(error)
+    }
 }
 
 impl ViewError {

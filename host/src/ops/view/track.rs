@@ -20,6 +20,7 @@ use thiserror::Error;
 use super::smoothing::{gaussian, smooth};
 use super::{MAX_FOV, MIN_FOV, ViewError, ViewPose};
 use crate::device::Stream;
+use crate::error::Classify;
 use crate::frame::Rate;
 use crate::ops::trajectory::{Trajectory, TrajectoryError};
 
@@ -50,6 +51,13 @@ pub enum TrackError {
     /// The columns, the keyframes or the smoothing are not those of a track.
     #[error("{0}")]
     Invalid(String),
+}
+
+impl Classify for TrackError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        let Self::Trajectory(error) = self else { return None };
+        Some(error)
+    }
 }
 
 /// Returns the error for a fault of a track file.

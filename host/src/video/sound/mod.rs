@@ -27,6 +27,7 @@ use thiserror::Error;
 pub use whiten::Track;
 
 use super::Offset;
+use crate::error::Classify;
 use crate::io::video::{Sound, Stop, VideoError, VideoSource};
 
 /// The number of samples per second of a [`Track`].
@@ -64,6 +65,7 @@ pub struct SoundOffset {
 /// The reason why no offset was found.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum SoundError {
     /// A recording is silent or too short.
     #[error("one of the recordings is silent or shorter than 0.5 s")]
@@ -72,38 +74,31 @@ pub enum SoundError {
     #[error(
         "the recordings have no {LEAST_SECONDS} s of sound in common at offsets up to {most:.0} s, or their clocks differ by more than {:.0} ppm", MAX_DRIFT * 1e6
     )]
-    Different {
-        /// The largest offset that was searched, in seconds.
-        most: f64,
-    },
+    Different { most: f64 },
     /// Several offsets explain the sound almost equally well.
     #[error(
         "the sound repeats, so that {:.3} s and {:.3} s explain it almost equally well (confidence {confidence:.2}, needed: {LEAST_CONFIDENCE})", .seconds[0], .seconds[1]
     )]
-    Ambiguous {
-        /// The best and the second-best offset in seconds.
-        seconds: [f64; 2],
-        /// The ratio of the two, as in [`SoundOffset::confidence`].
-        confidence: f64,
-    },
+    Ambiguous { seconds: [f64; 2], confidence: f64 },
 }
 
 /// The error if the offsets of videos cannot be found from their sound.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum SyncError {
     /// The sound of two videos does not determine their offset.
     #[error("{}: cannot find its offset to {} from the sound: {error}; give the offset in seconds with --sync, for example --sync 0.25", other.display(), first.display())]
-    Sound {
-        /// The first video.
-        first: PathBuf,
-        /// The video whose offset was not found.
-        other: PathBuf,
-        /// The reason.
-        error: SoundError,
-    },
+    Sound { first: PathBuf, other: PathBuf, error: SoundError },
     /// The sound of a video cannot be read.
     #[error(transparent)]
     Video(#[from] VideoError),
+}
+
+impl Classify for SyncError {
+    fn inner(&self) -> Option<&dyn Classify> {
+        let Self::Video(error) = self else { return None };
+        Some(error)
+    }
 }
 
 /// Finds the offsets of videos relative to the first one from their sound, searching offsets up to `most` seconds.

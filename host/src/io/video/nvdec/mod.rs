@@ -79,6 +79,7 @@ impl VideoDecoder {
 /// The reason why NVDEC does not decode a video.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum NoNvdec {
     /// The device is the CPU.
     #[error("the device is the CPU; select a GPU with --device")]
@@ -115,14 +116,7 @@ pub enum NoNvdec {
     NoTimestamps,
     /// The GPU does not decode such videos.
     #[error("the GPU does not decode {codec} of {bits} bits with {}×{} pixels", size[0], size[1])]
-    Unsupported {
-        /// The name of the codec.
-        codec: &'static str,
-        /// The number of bits per sample.
-        bits: u8,
-        /// The width and height in pixels.
-        size: [u32; 2],
-    },
+    Unsupported { codec: &'static str, bits: u8, size: [u32; 2] },
     /// The GPU does not tell its abilities.
     #[error("the abilities of the decoder cannot be read: {0}")]
     Unknown(String),
