@@ -74,6 +74,8 @@ impl CudaDevice {
     #[track_caller]
     pub(super) fn open(ordinal: u32, modules: &[KernelModule]) -> Result<Self, DeviceError> {
         check_alive(ordinal, "opening a CUDA device")?;
+        // Inside a closure, `caller` would be the closure.
+        let location = Location::caller();
         let opened = Gpu::get(ordinal).and_then(|gpu| {
             let context = Context::retain(gpu).check("opening a CUDA context")?;
             Self::with_context(ordinal, gpu, context, modules)
