@@ -81,7 +81,7 @@ impl CudaDevice {
             Self::with_context(ordinal, gpu, context, modules)
         });
         opened
-            .map_err(|error| DeviceError { location: Location::caller(), ..error })
+            .map_err(|error| DeviceError { location, ..error })
             .inspect_err(|error| note(ordinal, error))
     }
 

@@ -169,7 +169,7 @@ fn every_stitching_kernel_has_its_bounds_and_no_barrier() {
     assert_eq!(architectures(images), ["sm_80", "sm_90"]);
     for image in images {
         let found = found(image);
-        for name in ["planes_linear", "planes_exact", "planes_fast", "add_exact", "finish_nv12"] {
+        for name in ["planes_rgba8", "planes_nv12", "gamma_table", "add_rgba8", "finish_nv12"] {
             assert!(found.contains(&(format!("stitch_{name}"), 256, Some(4), 0)), "{name}");
         }
     }
@@ -261,7 +261,7 @@ fn stitching_reads_through_the_read_only_cache() {
             let cameras = [
                 ("planes_nv12", 8),
                 ("textured_planes_nv12", 8),
-                ("add_nv12_cubic", 16),
+                ("add_cubic_nv12", 16),
                 ("add_nv12", 4),
             ];
             let reads = |kernel: &str| name["stitch_".len()..].starts_with(kernel);
