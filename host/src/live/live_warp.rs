@@ -25,6 +25,8 @@ pub(super) struct LiveWarp {
     /// The memory for multiband blending, if it is used and cameras overlap.
     pub(super) multiband: Option<Mutex<Multiband>>,
     pub(super) viewer: Option<Viewer>,
+    /// Why pairs of cameras have no seam.
+    reasons: Vec<String>,
 }
 
 impl LiveWarp {
@@ -34,6 +36,7 @@ impl LiveWarp {
         viewer: Option<Viewer>,
         options: &LiveOptions,
         Formats { inputs, output }: &Formats,
+        former: Option<&Self>,
     ) -> Result<Self, LiveError> {
         let (lookup, blend, failures) =
             (options.stitch.lookup, options.blend, options.failure.is_some());
@@ -67,9 +70,13 @@ impl LiveWarp {
             None => None,
             Some(levels) => Multiband::new(stream, &warp, levels)?.map(Mutex::new),
         };
-        let weights = LiveWeights::new(stream, &warp, blend.seam(), failures, inputs)?;
+        let (weights, reasons) = LiveWeights::new(stream, &warp, blend.seam(), failures, inputs)?;
+        // A replaced warp repeats no warning.
+        let is_new =
+            |reason: &&String| former.is_none_or(|former| !former.reasons.contains(reason));
+        reasons.iter().filter(is_new).for_each(|reason| tracing::warn!("{reason}"));
         let weights = weights.map(Mutex::new);
-        Ok(Self { warp, overlaps, weights, multiband, viewer })
+        Ok(Self { warp, overlaps, weights, multiband, viewer, reasons })
     }
 
     /// Takes over the seams of the warp that this one replaces. Waits for the device.

@@ -180,7 +180,7 @@ impl Stitcher {
             ));
         }
         let stream = device.stream()?;
-        let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, &options, &formats)?);
+        let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, &options, &formats, None)?);
         stream.synchronize()?;
         // Sending to one of these channels never blocks: each item in a channel holds a token or an output buffer, and
         // the channel has room for as many items as there are tokens or output buffers.
@@ -271,9 +271,10 @@ impl Stitcher {
         let mut swap = lock(&self.swap);
         let (stream, retired) = &mut *swap;
         let options = LiveOptions { stitch: self.shared.current().stitch, ..self.shared.options };
-        let mut warp = LiveWarp::new(stream, warp, viewer, &options, &self.shared.formats)?;
-        stream.synchronize()?;
         let former = Arc::clone(&self.shared.current().warp);
+        let formats = &self.shared.formats;
+        let mut warp = LiveWarp::new(stream, warp, viewer, &options, formats, Some(&former))?;
+        stream.synchronize()?;
         warp.take_over(stream, &former)?;
         drop(former);
         retired.push(std::mem::replace(&mut lock(&self.shared.current).warp, Arc::new(warp)));

@@ -52,9 +52,9 @@ pub(super) fn any_absent(presences: &[f32; MAX_CAMERAS]) -> bool {
 }
 
 impl LiveWeights {
-    /// Copies the warp and creates its seams. Logs the reason of each overlap that allows no seam. Returns `None` if no
-    /// overlap does, and cameras that fail are not detected. If the warp has a mesh, the mesh of the copy follows the
-    /// weights.
+    /// Copies the warp and creates its seams. Returns no weights if no overlap allows a seam and cameras that fail are
+    /// not detected, and the reason of each overlap that allows none. If the warp has a mesh, the mesh of the copy
+    /// follows the weights.
     ///
     /// # Errors
     /// Returns [`LiveError`] if two cameras with a seam have different pixel formats in `inputs`: the kernels that
@@ -66,21 +66,22 @@ impl LiveWeights {
         options: Option<SeamOptions>,
         failures: bool,
         inputs: &[FrameFormat],
-    ) -> Result<Option<Self>, LiveError> {
+    ) -> Result<(Option<Self>, Vec<String>), LiveError> {
+        let mut reasons = Vec::new();
         let seams = match options.map(|options| Seams::new(stream, warp, options)) {
             None => None,
             Some(Err(reason)) if reason.is_of_warp() => {
-                tracing::warn!("{reason}");
+                reasons.push(reason.to_string());
                 None
             }
             Some(seams) => {
-                let (seams, reasons) = seams?;
-                reasons.iter().for_each(|reason| tracing::warn!("{reason}"));
+                let (seams, missing) = seams?;
+                reasons.extend(missing.iter().map(ToString::to_string));
                 Some(seams)
             }
         };
         if seams.is_none() && !failures {
-            return Ok(None);
+            return Ok((None, reasons));
         }
         let mut states = Vec::new();
         for seam in seams.iter().flat_map(Seams::pairs) {
@@ -95,7 +96,7 @@ impl LiveWeights {
             states.push(State { tracker, part: 0.0, costs, searching: false });
         }
         let (copy, presences) = (Seam::copy(stream, warp)?, Some([1.0; MAX_CAMERAS]));
-        Ok(Some(Self { copy, presences, seams, states, unwritten: false }))
+        Ok((Some(Self { copy, presences, seams, states, unwritten: false }), reasons))
     }
 
     /// Yields each seam with its state.

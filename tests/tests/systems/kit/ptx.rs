@@ -169,7 +169,7 @@ fn every_stitching_kernel_has_its_bounds_and_no_barrier() {
     assert_eq!(architectures(images), ["sm_80", "sm_90"]);
     for image in images {
         let found = found(image);
-        for name in ["planes_rgba8", "planes_nv12", "gamma_table", "add_rgba8", "finish_nv12"] {
+        for name in ["planes_rgba8", "planes_nv12", "textured_planes", "add_rgba8", "finish_nv12"] {
             assert!(found.contains(&(format!("stitch_{name}"), 256, Some(4), 0)), "{name}");
         }
     }
