@@ -27,6 +27,7 @@
 //! This crate does not launch kernels. The host crate `cust` does, with the kernel descriptions in
 //! [`launch`]. Tensor cores are in [`tensor`], and asynchronous copies in [`pipeline`]. Clusters and
 //! the bulk copies of Hopper (TMA) are not available.
+#![allow(clippy::duplicate_mod, reason = "`float/common` is compiled once for each type")]
 #![cfg_attr(
     target_arch = "nvptx64",
     no_std,

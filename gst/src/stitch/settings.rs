@@ -79,7 +79,8 @@ impl Settings {
 
     /// Checks the properties that do not depend on the cameras.
     pub(super) fn check(&self) -> Result<(), StitchFailure> {
-        (self.blend()?, self.lookup()?);
+        self.blend()?;
+        self.lookup()?;
         match self.view_size() {
             Some(size) if u64::from(size.x) * u64::from(size.y) > MAX_CANVAS_AREA => {
                 Err(StitchFailure::settings(format!(

@@ -268,7 +268,7 @@ fn edge(
         _ => ModelChoice::Auto,
     };
     // Two pictures of the same view are useful in a larger set: each of them connects to the others.
-    let options = CalibrateOptions { model, same_view: true, ..*options };
+    let options = CalibrateOptions { model, same_view: true };
     match Edge::new(correspondences, both, &options) {
         Ok(edge) => Ok(Ok(edge.linked([left, right]))),
         Err(malformed @ Refusal::Correspondence { .. }) => Err(malformed),

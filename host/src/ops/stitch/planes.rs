@@ -104,7 +104,7 @@ impl<'a> Variant<'a> {
         let (width, height) = out.size();
         let config = config(FrameFormat::rgba8(width, height));
         let params = options.params(PixelFormat::Rgba8, PixelFormat::Rgba8);
-        Ok(match self {
+        match self {
             Self::TexturedPlanes([planes_left, planes_right]) => stream.launch(
                 &config,
                 &kernels::StitchTexturedPlanes {
@@ -145,7 +145,8 @@ impl<'a> Variant<'a> {
                 table.done.record(stream)?;
                 launched?
             }
-        })
+        }
+        Ok(())
     }
 }
 
