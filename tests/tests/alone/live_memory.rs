@@ -33,7 +33,7 @@ fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
     // speed.
     let submit = |n: u32| {
         for i in 0..n {
-            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
+            stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
             let settled = || {
                 let c = stitcher.counters();
                 c.sets == c.panoramas + c.dropped.busy + c.dropped.reader
@@ -72,7 +72,7 @@ fn stitchers_come_and_go_without_a_trace(device: &Device) {
         let stitcher = stitcher(device, LiveOptions { colour, ..waiting() });
         let bytes = stamp(50);
         for i in 0..i % 5 {
-            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
+            stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
         }
         if i % 4 == 0 {
             stitcher.swap_warp(device_warp(device, 1.0)).unwrap();

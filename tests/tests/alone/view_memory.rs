@@ -53,7 +53,7 @@ fn round(device: &Device, rig: &Rig, i: u32) {
         let bytes = stamp(50);
         // Drop the stitcher with zero, one or two pairs in flight.
         for n in 0..i / 4 % 3 {
-            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * n).unwrap();
+            stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * n).unwrap();
         }
         if i.is_multiple_of(16) {
             let warp = DeviceWarp::render(&stream, &geometry).unwrap();

@@ -146,9 +146,9 @@ fn random_sequences_are_consistent() {
         let mut test = Test::new(count);
         let (mut silent, mut states, mut before) = ([0; 16], vec![Waiting; count], None);
         for step in 0..600 {
-            for camera in 0..count {
+            for (camera, until) in silent.iter_mut().enumerate().take(count) {
                 if random.u32(..100) == 0 {
-                    silent[camera] = step + random.u32(..60);
+                    *until = step + random.u32(..60);
                 }
                 if random.u32(..200) == 0 {
                     test.0.set_present(camera, random.bool());

@@ -268,7 +268,7 @@ fn the_dark_is_no_failure_on_any_device() {
         let mut panoramas = stitcher.panoramas();
         let mut show = |i: u32, levels: [u8; 2]| {
             let [left, right] = levels.map(stamp);
-            stitcher.submit(&[frame(&left), frame(&right)], FRAME * i).unwrap();
+            stitcher.submit([frame(&left), frame(&right)], FRAME * i).unwrap();
             panoramas.next().unwrap().colours()
         };
         for i in 0..1000 {

@@ -143,7 +143,7 @@ pub(crate) fn submit(stitcher: &Stitcher, i: u32, levels: [u8; 2]) -> Result<Sub
     let format = FrameFormat::rgba8(SOURCE.x, SOURCE.y);
     let bytes = levels.map(|level| vec![level; format.bytes()]);
     let [left, right] = [0, 1].map(|side| Frame::tight(format, &bytes[side]).unwrap());
-    stitcher.submit(&[left, right], FRAME * i)
+    stitcher.submit([left, right], FRAME * i)
 }
 
 /// The name of the current attempt, which the message contains if the attempt fails.

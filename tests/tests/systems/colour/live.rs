@@ -39,7 +39,7 @@ impl Ring {
             let format = self.stitcher.input_formats()[0];
             let bytes = levels.map(|level| vec![level; format.bytes()]);
             let views = bytes.each_ref().map(|bytes| Frame::tight(format, bytes).unwrap());
-            self.stitcher.submit(&views, FRAME * self.frame).unwrap();
+            self.stitcher.submit(views, FRAME * self.frame).unwrap();
             let panorama = self.panoramas.next().unwrap();
             let now = [0, 1, 2].map(|i| panorama.bytes()[4 * (BAND * i + BAND / 2) as usize]);
             let last = self.last.replace(now).unwrap_or(now);

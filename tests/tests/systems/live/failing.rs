@@ -151,7 +151,7 @@ impl Test {
 
     /// Submits a set and returns the bytes of its panorama.
     fn set(&mut self, left: &[u8], right: &[u8]) -> Vec<u8> {
-        let submitted = self.stitcher.submit(&[frame(left), frame(right)], FRAME * self.sets);
+        let submitted = self.stitcher.submit([frame(left), frame(right)], FRAME * self.sets);
         assert_eq!(submitted.unwrap(), Submitted::Set);
         self.sets += 1;
         self.panoramas.next().unwrap().bytes().to_vec()

@@ -82,8 +82,7 @@ fn frames_on_the_device_are_dropped_when_too_many_are_under_way() {
             if i == 50 {
                 // A pair of frames in host memory must also be dropped while all buffers are in use.
                 let bytes = stamp(1);
-                let submitted =
-                    stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
+                let submitted = stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
                 assert_eq!(submitted, Submitted::Dropped);
             }
         }
@@ -154,7 +153,7 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
             let bytes = stamp(60);
             // Submit more pairs, because a colour analysis keeps its frames until a later pair arrives. Only then does
             // the stitcher drop the frames, which panics.
-            let submit = || stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * 2);
+            let submit = || stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * 2);
             until("refused", || {
                 let refused = submit().is_err();
                 panoramas.next();
@@ -163,7 +162,7 @@ fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
             let text = stitcher.health().unwrap_err().to_string();
             assert!(text.contains("panicked"), "{device}: {text}");
             assert!(panoramas.next().is_none());
-            assert!(stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME).is_err());
+            assert!(stitcher.submit([frame(&bytes), frame(&bytes)], FRAME).is_err());
             until("accounted for", || {
                 let counters = stitcher.counters();
                 counters.sets == counters.panoramas + counters.dropped.sets()

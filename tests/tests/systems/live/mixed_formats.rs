@@ -146,7 +146,7 @@ fn colours_and_pictures_of_three_formats_are_analysed() {
         for n in 0..40 {
             let frame =
                 |camera: usize| Frame::tight(format(FORMATS[camera]), &frames[camera].0).unwrap();
-            let submitted = stitcher.submit(&[0, 1, 2].map(frame), FRAME * n).unwrap();
+            let submitted = stitcher.submit([0, 1, 2].map(frame), FRAME * n).unwrap();
             assert_eq!(submitted, Submitted::Set);
             drop(panoramas.next().unwrap());
             let Some(analysis) = stitcher.colour().analysis else { continue };

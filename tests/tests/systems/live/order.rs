@@ -88,7 +88,7 @@ fn panoramas_are_those_of_a_single_stitch_in_order_and_none_is_missing() {
                     for (i, [left, right]) in (0..).zip(&bytes) {
                         let [left, right] =
                             [left, right].map(|bytes| Frame::tight(format, bytes).unwrap());
-                        let submitted = stitcher.submit(&[left, right], FRAME * i).unwrap();
+                        let submitted = stitcher.submit([left, right], FRAME * i).unwrap();
                         assert_eq!(submitted, Submitted::Set);
                     }
                     stitcher.close();
@@ -142,7 +142,7 @@ fn panoramas_come_by_async_stream() {
                 for i in 0..10 {
                     thread::sleep(Duration::from_millis(2));
                     let bytes = stamp(i as u8);
-                    stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
+                    stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
                 }
                 stitcher.close();
             });
@@ -184,7 +184,7 @@ fn frames_without_a_partner_are_dropped_and_counted() {
         assert_eq!((counters.frames_in(), counters.sets), (11, 4));
         assert_eq!(counters.cameras.iter().map(|it| it.unmatched).collect::<Vec<_>>(), [2, 1]);
         assert!(matches!(
-            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME),
+            stitcher.submit([frame(&bytes), frame(&bytes)], FRAME),
             Err(LiveError::Closed)
         ));
         assert!(matches!(stitcher.buffer(0), Err(LiveError::Closed)));
@@ -198,7 +198,7 @@ fn a_reader_that_went_away_stops_nobody() {
         drop(stitcher.panoramas());
         let bytes = stamp(9);
         for i in 0..30 {
-            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
+            stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
         }
     }
 }
@@ -211,7 +211,7 @@ fn dropping_a_stitcher_ends_who_waits_for_a_buffer() {
         let bytes = stamp(9);
         // Submit five pairs without reading a panorama, so that no further pair can be submitted.
         for i in 0..5 {
-            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
+            stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
         }
         let first = panoramas.next().unwrap();
         drop(stitcher);
@@ -230,7 +230,7 @@ fn warp_and_options_change_between_frames() {
         let format = stitcher.input_formats()[0];
         let bytes = [noise(format, 1), noise(format, 2)];
         let mut next = || {
-            stitcher.submit(&[frame(&bytes[0]), frame(&bytes[1])], FRAME).unwrap();
+            stitcher.submit([frame(&bytes[0]), frame(&bytes[1])], FRAME).unwrap();
             panoramas.next().unwrap().bytes().to_vec()
         };
         let shots = [&bytes[0][..], &bytes[1]];
@@ -271,7 +271,7 @@ fn a_swap_in_flight_never_mixes_two_warps() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 for i in 0..300 {
-                    stitcher.submit(&[frame(&bytes[0]), frame(&bytes[1])], FRAME * i).unwrap();
+                    stitcher.submit([frame(&bytes[0]), frame(&bytes[1])], FRAME * i).unwrap();
                 }
                 stitcher.close();
             });
@@ -302,7 +302,7 @@ fn the_panorama_may_have_another_size_than_the_warp() {
             let stitcher = stitcher(&device, options);
             assert_eq!(stitcher.output_format().size, size);
             let bytes = stamp(77);
-            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME).unwrap();
+            stitcher.submit([frame(&bytes), frame(&bytes)], FRAME).unwrap();
             let panorama = stitcher.panoramas().next().unwrap();
             let pixels = panorama.bytes().chunks(4);
             assert!(pixels.clone().all(|pixel| pixel == [77, 77, 77, 255]), "{device} {size}");
@@ -323,7 +323,7 @@ fn a_late_analysis_reads_the_frames_that_it_was_launched_for() {
             let mut seen = Vec::new();
             for i in 0..120_u32 {
                 let (left, right) = (stamp(20 + i as u8), stamp(140 - i as u8));
-                stitcher.submit(&[frame(&left), frame(&right)], FRAME * i).unwrap();
+                stitcher.submit([frame(&left), frame(&right)], FRAME * i).unwrap();
                 drop(panoramas.next().unwrap());
                 let Some(analysis) = stitcher.colour().analysis else { continue };
                 if seen.last() == Some(&analysis.timestamp) {
@@ -366,7 +366,7 @@ fn colours_that_were_set_are_where_following_begins_and_ends() {
         let mut panoramas = stitcher.panoramas();
         let bytes = stamp(80);
         let mut submit = |i: u32| {
-            stitcher.submit(&[frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
+            stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
             let panorama = panoramas.next().unwrap();
             let pixel = |x: usize| panorama.bytes()[4 * x];
             (pixel(0), pixel(CANVAS.x as usize - 1))
@@ -439,7 +439,7 @@ fn frames_of_another_format_are_refused() {
     let planes = [PlaneBytes { bytes: &small[..], pitch: 4 * SOURCE.x as usize }];
     let small = Frame::new(format, &planes).unwrap();
     let bytes = stamp(0);
-    let refused = stitcher.submit(&[frame(&bytes), small], FRAME);
+    let refused = stitcher.submit([frame(&bytes), small], FRAME);
     assert!(refused.unwrap_err().to_string().contains("the right camera's frame is"));
     let refused = stitcher.push(0, small, FRAME);
     assert!(refused.unwrap_err().to_string().contains("the left camera's frame is"));
@@ -467,7 +467,7 @@ fn panoramas_can_stay_on_the_device() {
             let format = stitcher.input_formats()[0];
             let pictures = [noise(format, 3), noise(format, 4)];
             let frames = pictures.each_ref().map(|bytes| Frame::tight(format, bytes).unwrap());
-            stitcher.submit(&frames, FRAME).unwrap();
+            stitcher.submit(frames, FRAME).unwrap();
             let panorama = stitcher.panoramas().next().unwrap();
             assert_eq!(panorama.frame().is_some(), download);
             assert_eq!(panorama.bytes().is_empty(), !download);
@@ -498,7 +498,7 @@ fn a_reader_waits_at_most_its_timeout() {
         scope.spawn(|| {
             thread::sleep(brief);
             let frames = bytes.each_ref().map(|bytes| Frame::tight(format, bytes).unwrap());
-            stitcher.submit(&frames, FRAME).unwrap();
+            stitcher.submit(frames, FRAME).unwrap();
             stitcher.close();
         });
         let long = Duration::from_secs(60);

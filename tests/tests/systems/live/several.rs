@@ -144,7 +144,7 @@ fn colours_of_stitchers_at_once_do_not_mix() {
             let mut panoramas = stitcher.panoramas();
             for i in 0..60 {
                 let frame = |bytes| Frame::tight(format, bytes).unwrap();
-                stitcher.submit(&[frame(left), frame(right)], FRAME * i).unwrap();
+                stitcher.submit([frame(left), frame(right)], FRAME * i).unwrap();
                 drop(panoramas.next().unwrap());
                 let Some(analysis) = stitcher.colour().analysis else { continue };
                 let sums = analysis.overlaps[0].sums;

@@ -59,7 +59,7 @@ fn panoramas_are_steady_and_equal_those_of_the_operations() {
         let mut panoramas = stitcher.panoramas();
         let shown: Vec<_> = (0..3 * FADE + 20)
             .map(|i| {
-                stitcher.submit(&[frame(&left), frame(&right)], FRAME * i).unwrap();
+                stitcher.submit([frame(&left), frame(&right)], FRAME * i).unwrap();
                 panoramas.next().unwrap().bytes().to_vec()
             })
             .collect();

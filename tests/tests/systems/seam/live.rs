@@ -47,7 +47,7 @@ fn panoramas(stitcher: &Stitcher, first: u32, count: u32) -> Vec<Vec<u8>> {
     let mut panoramas = stitcher.panoramas();
     (first..first + count)
         .map(|i| {
-            stitcher.submit(&[frame(&left), frame(&right)], FRAME * i).unwrap();
+            stitcher.submit([frame(&left), frame(&right)], FRAME * i).unwrap();
             panoramas.next().unwrap().bytes().to_vec()
         })
         .collect()

@@ -109,7 +109,7 @@ fn each_view_is_that_of_its_pair_at_its_time() {
                 let tight = |camera: usize| Frame::tight(formats[camera], &bytes[camera]).unwrap();
                 let frames = [tight(0), tight(1)];
                 let time = FRAME * i as u32;
-                stitcher.submit(&frames, time).unwrap();
+                stitcher.submit(frames, time).unwrap();
                 let panorama = panoramas.next().unwrap();
                 assert_eq!(panorama.timestamp(), time);
                 let expected =
@@ -136,7 +136,7 @@ fn a_view_has_a_size_of_its_own() {
 fn edges(stitcher: &Stitcher, time: Duration) -> Result<[u8; 2], LiveError> {
     let (left, right) = (stamp(50), stamp(200));
     let mut panoramas = stitcher.panoramas();
-    stitcher.submit(&[frame(&left), frame(&right)], time)?;
+    stitcher.submit([frame(&left), frame(&right)], time)?;
     let Some(panorama) = panoramas.next() else { return Err(stitcher.health().unwrap_err()) };
     let row = SIZE.y as usize / 2 * SIZE.x as usize;
     Ok([row, row + SIZE.x as usize - 1].map(|pixel| panorama.bytes()[4 * pixel]))
@@ -181,7 +181,7 @@ fn a_path_that_panics_ends_the_stitcher() {
         assert!(matches!(error, LiveError::Panicked), "{error} on {device}");
         assert!(matches!(stitcher.health(), Err(LiveError::Panicked)), "on {device}");
         let (left, right) = (stamp(1), stamp(2));
-        let refused = stitcher.submit(&[frame(&left), frame(&right)], Duration::from_secs(3));
+        let refused = stitcher.submit([frame(&left), frame(&right)], Duration::from_secs(3));
         assert!(matches!(refused, Err(LiveError::Panicked)), "{refused:?} on {device}");
         // Wait until the stitcher has counted the lost pair, because the reader may get the error earlier.
         while stitcher.counters().dropped.lost == 0 {
@@ -202,7 +202,7 @@ fn viewers_are_swapped_between_frames() {
         let frames = bytes.each_ref().map(|bytes| frame(bytes));
         let mut panoramas = stitcher.panoramas();
         let mut check = |viewer: &Viewer| {
-            stitcher.submit(&frames, FRAME).unwrap();
+            stitcher.submit(frames, FRAME).unwrap();
             let expected = single(&device, viewer, None, output, frames, &ahead(FRAME));
             assert!(panoramas.next().unwrap().bytes() == expected, "on {device}");
             expected
@@ -289,7 +289,7 @@ fn a_seam_is_seen_in_views() {
         let mut panoramas = stitcher.panoramas();
         let shown: Vec<_> = (0..3 * FADE + 20)
             .map(|i| {
-                stitcher.submit(&[frame(left), frame(right)], FRAME * i).unwrap();
+                stitcher.submit([frame(left), frame(right)], FRAME * i).unwrap();
                 panoramas.next().unwrap().bytes().to_vec()
             })
             .collect();
