@@ -106,7 +106,7 @@ fn field_factor(grid: &FieldGrid, node: impl Fn(u32) -> f32, place: Vec2) -> f32
 }
 
 /// Returns the first of the three nodes of a gain field that matter at a pixel along an axis, and their weights; see
-/// [`field_factor`]. The axis has at least three nodes.
+/// `field_factor`. The axis has at least three nodes.
 #[cfg(not(target_arch = "nvptx64"))]
 #[must_use]
 pub fn field_weights(pixel: f32, cells_per_pixel: f32, nodes: u32) -> (u32, [f32; 3]) {

@@ -50,7 +50,7 @@ const SAMPLES: u32 = 64;
 #[derive(Debug)]
 pub struct Summing {
     running: Buffer<u64>,
-    /// [`MAX_OVERLAPS`] elements, of which the first ones belong to the overlaps in their order.
+    /// `MAX_OVERLAPS` elements, of which the first ones belong to the overlaps in their order.
     pub sums: Buffer<ColourSums>,
 }
 

@@ -13,7 +13,7 @@ use super::Colours;
 /// doubles its brightness is corrected within 3 s.
 pub const EVERY: u32 = 6;
 
-/// The number of frames per second for which [`EVERY`], [`RATE`] and [`MAX_STEP`] are made.
+/// The number of frames per second for which [`EVERY`], `RATE` and `MAX_STEP` are made.
 pub const FRAME_RATE: f64 = 30.0;
 
 /// The approximate number of latest estimates that contribute to the average. Up to this number, all estimates have
