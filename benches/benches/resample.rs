@@ -13,6 +13,7 @@ use half::{bf16, f16};
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::ops::resample::{Resampler, Resampling, Sampled};
 use panoweave_benches::{Group, SETS, Size, bench, bench_copy, bench_original, gpu, reference};
+use panoweave_tests::number::Number;
 use shared_types::resample::{BLOCK_THREADS, FINE};
 
 /// The number of source times per batch.
@@ -95,14 +96,14 @@ impl Targets {
 }
 
 /// The input and output images of one resampling.
-struct Set<V: Number> {
+struct Set<V: Number + Sampled<Time = f32>> {
     times: Image<f32>,
     values: Image<V>,
     targets: Image<f32>,
     out: Image<V>,
 }
 
-impl<V: Number> Set<V> {
+impl<V: Number + Sampled<Time = f32>> Set<V> {
     /// Creates unevenly spaced source times, targets at the positions that `placed` selects, and random values.
     fn new(stream: &Stream, batches: u32, placed: Targets, seed: u32) -> Self {
         let mut state = seed.wrapping_mul(2_654_435_761) | 1;
@@ -168,27 +169,6 @@ impl<V: Number> Set<V> {
     }
 }
 
-/// A number type that is measured.
-trait Number: Sampled<Time = f32> {
-    fn from_f64(value: f64) -> Self;
-    fn to_f64(self) -> f64;
-}
-
-macro_rules! number {
-    ($($type:ty: $from:expr),+) => {
-        $(impl Number for $type {
-            fn from_f64(value: f64) -> Self {
-                $from(value)
-            }
-
-            fn to_f64(self) -> f64 {
-                self.into()
-            }
-        })+
-    };
-}
-number!(f32: |value| value as f32, bf16: bf16::from_f64, f16: f16::from_f64);
-
 /// Checks that corresponding values of two results differ by at most 0.01, a tolerance for rounding.
 fn check<V: Number>(name: &str, found: &[V], expected: &[V]) {
     let far = |(a, b): (&V, &V)| (a.to_f64() - b.to_f64()).abs() > 0.01;
@@ -205,7 +185,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn values<V: Number>(&mut self, of: &str, original: Launch<V>) {
+    fn values<V: Number + Sampled<Time = f32>>(&mut self, of: &str, original: Launch<V>) {
         for placed in Targets::ALL {
             for (batches, sets) in [(256, SETS), (8192, 1)] {
                 self.batches(of, placed, batches, sets, original);
@@ -213,7 +193,7 @@ impl Bench<'_> {
         }
     }
 
-    fn batches<V: Number>(
+    fn batches<V: Number + Sampled<Time = f32>>(
         &mut self,
         of: &str,
         placed: Targets,

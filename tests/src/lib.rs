@@ -4,6 +4,7 @@ pub mod alone;
 mod devices;
 pub mod live;
 pub mod made_up;
+pub mod number;
 pub mod oracle;
 pub mod random;
 pub mod raster;

@@ -1,40 +1,17 @@
 //! Compares resampling with linear interpolation in f64, for every type, width and length, and with numpy's results.
 //! Also tests the errors for invalid times, targets and sizes.
 
-use std::fmt::Debug;
-
-use bytemuck::Pod;
 use glam::uvec2;
 use half::{bf16, f16};
 use kernels_gpu::resample::ResampleF32;
 use panoweave::device::{Buffer, Device, Image, LaunchConfig, Stream};
 use panoweave::ops::resample::{ResampleError, Resampler, Resampling, Sampled};
 use panoweave::ops::trajectory::Trajectory;
+use panoweave_tests::number::Number;
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::upload_plane;
 use panoweave_tests::{data, gpu, panoweave_devices};
 use shared_types::resample::{BLOCK_THREADS, FINE};
-
-/// A number type that can be resampled.
-trait Number: Pod + PartialEq + Debug {
-    fn from_f64(value: f64) -> Self;
-    fn to_f64(self) -> f64;
-}
-
-macro_rules! number {
-    ($($type:ty: $from:expr),+) => {
-        $(impl Number for $type {
-            fn from_f64(value: f64) -> Self {
-                $from(value)
-            }
-
-            fn to_f64(self) -> f64 {
-                self.into()
-            }
-        })+
-    };
-}
-number!(f64: |value| value, f32: |value| value as f32, bf16: bf16::from_f64, f16: f16::from_f64);
 
 /// The sizes and inputs of a resampling. Each batch has `count` times with `width` values each, and `targets_of` target
 /// times at which values are interpolated.

@@ -6,7 +6,7 @@ use kernels_gpu::stitch::planes as kernels;
 use shared_types::Rgba8;
 use shared_types::photometry::Vignette;
 use shared_types::stitch::BLOCK;
-use shared_types::texture::DeviceTexturedCameraPlanes;
+use shared_types::texture::{DeviceRgba8Texture, DeviceTexturedCameraPlanes};
 
 use super::{Lookup, StitchError, StitchOptions};
 use crate::device::{DeviceError, LaunchConfig, Stream, Textures};
@@ -57,7 +57,7 @@ pub(super) fn launch(
 /// A variant of the kernel for RGBA, with what it needs. The textures are valid until the [`Textures`] evict them.
 pub(super) enum Variant<'a> {
     TexturedPlanes([DeviceTexturedCameraPlanes<'a>; 2]),
-    HardwareBilinear([Textured<'a>; 2]),
+    HardwareBilinear([DeviceRgba8Texture<'a>; 2]),
     GammaTable,
 }
 
@@ -80,7 +80,11 @@ impl<'a> Variant<'a> {
         Ok(match options.lookup {
             Lookup::TexturedPlanes => textured(stream, textures, warp)?.map(Self::TexturedPlanes),
             Lookup::HardwareBilinear => {
-                let mut of = |frame| Textured::of(stream.device(), textures, frame);
+                let mut of = |frame| {
+                    let texture = Textured::of(stream.device(), textures, frame)?;
+                    let Some(Textured::Rgba8(texture)) = texture else { return Ok(None) };
+                    Ok::<_, DeviceError>(Some(texture))
+                };
                 let (left, right) = (of(&frames[0])?, of(&frames[1])?);
                 left.zip(right).map(<[_; 2]>::from).map(Self::HardwareBilinear)
             }
@@ -116,19 +120,17 @@ impl<'a> Variant<'a> {
                     out,
                 },
             )?,
-            Self::HardwareBilinear([Textured::Rgba8(left), Textured::Rgba8(right)]) => stream
-                .launch(
-                    &config,
-                    &kernels::StitchHardwareBilinear {
-                        left,
-                        right,
-                        planes_left,
-                        planes_right,
-                        params,
-                        out,
-                    },
-                )?,
-            Self::HardwareBilinear(_) => unreachable!("`left` and `right` are RGBA"),
+            Self::HardwareBilinear([left, right]) => stream.launch(
+                &config,
+                &kernels::StitchHardwareBilinear {
+                    left,
+                    right,
+                    planes_left,
+                    planes_right,
+                    params,
+                    out,
+                },
+            )?,
             Self::GammaTable => {
                 let mut table = lock(warp.gamma_table(stream)?);
                 table.update(stream, [options.colours[0], options.colours[1]])?;
