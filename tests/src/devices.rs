@@ -4,7 +4,7 @@
 
 use panoweave::device::{Device, KernelModule};
 
-use crate::skip::{Need, skip};
+use kit_tests::first_gpu;
 
 /// Returns the CPU simulator, the CPU, and the first GPU with panoweave's kernels if there is one.
 ///
@@ -30,20 +30,4 @@ pub fn runs_kernels(device: &Device) -> bool {
 pub fn gpu() -> Option<Device> {
     let images = panoweave::kernels::IMAGES;
     first_gpu(&[KernelModule { package: "kernels-gpu", images }])
-}
-
-/// Returns the first GPU with `modules` loaded. If there is none, reports a skip and returns `None`.
-///
-/// # Panics
-/// Panics if there is no GPU and `PANOWEAVE_REQUIRE` lists `gpu`, or if the GPU does not work.
-#[must_use]
-pub fn first_gpu(modules: &[KernelModule]) -> Option<Device> {
-    match Device::cuda_with(0, modules) {
-        Ok(device) => Some(device),
-        Err(e) if e.is_no_device() => {
-            skip(Need::Gpu, &e.kind);
-            None
-        }
-        Err(e) => panic!("the GPU cannot be used: {e}"),
-    }
 }

@@ -14,10 +14,10 @@ use serde_json::Value;
 
 use crate::Result;
 use crate::bench;
-use crate::cargo::{self, cargo, output, root, target};
+use crate::cargo::{self, cargo, kit, output, root, target};
 
 /// The test executables that use a GPU. The bundle contains no other tests.
-const TESTS: &[&str] = &["alone", "systems", "typed"];
+const TESTS: &[&str] = &["alone", "kit", "systems", "typed"];
 
 /// Maximum size of the packed bundle in bytes.
 const LIMIT: u64 = 60 << 20;
@@ -61,10 +61,9 @@ soak)
     ./soak --minutes "${2:-10}" --device cuda:0 --json soak.json || failed=1 ;;
 sanitize)
     # PANOWEAVE_TEST_ALONE runs each test of `alone` directly instead of in a child process. Some tests are skipped:
-    # lost_gpu breaks its GPU on purpose, live_faults and files_memory use no GPU, running_out_of_memory requests more
-    # memory than exists, and planted contains faults on purpose and runs below.
-    alone=$(tests/alone --list --format terse | sed -n 's/: test$//p' \
-        | grep -v -e lost_gpu -e live_faults -e files_memory -e planted)
+    # lost_gpu breaks its GPU on purpose, live_faults and files_memory use no GPU, and running_out_of_memory requests
+    # more memory than exists. The tests in planted, which are ignored otherwise, contain faults on purpose.
+    alone=$(tests/alone --list --format terse | sed -n 's/: test$//p' | grep -v -e live_faults -e files_memory)
     for tool in ${2:-memcheck racecheck initcheck synccheck}; do
         log="log.$tool"
         sanitizer="compute-sanitizer --tool $tool --error-exitcode 9 --report-api-errors no"
@@ -73,10 +72,12 @@ sanitize)
             PANOWEAVE_TEST_ALONE=1 $sanitizer "$@" > "$log" 2>&1 || { failed=1; cat "$log"; }
             tail -n 1 "$log"
         }
-        for t in systems typed; do check "tests/$t" --test-threads 1 --skip running_out_of_memory; done
+        for t in kit systems typed; do
+            check "tests/$t" --test-threads 1 --skip running_out_of_memory --skip lost_gpu
+        done
         for t in $alone; do check tests/alone --exact "$t"; done
         echo "== $tool, planted fault"
-        timeout 60 $sanitizer tests/alone --ignored --exact "planted::$tool" > "$log" 2>&1
+        timeout 60 $sanitizer tests/kit --ignored --exact "planted::$tool" > "$log" 2>&1
         [ $? = 9 ] || { failed=1; echo "the planted fault was not found"; cat "$log"; }
         tail -n 1 "$log"
         rm -f "$log"
@@ -93,23 +94,24 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
         Some(triple) => (Some(Cross::new(triple)?), target().join(triple)),
         None => (None, target()),
     };
-    let build = |arguments: &[&str]| build(arguments, cross.as_ref());
+    let build = |command: Command| build(command, cross.as_ref());
     let folder = place.join("bundle");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
-    let tests = ["test", "--no-run", "--package", "panoweave-tests", "--package", "stable-cust"];
-    for (name, file) in build(&tests)? {
+    let panoweave = cargo(&["test", "--no-run", "--package", "panoweave-tests"]);
+    let kit = kit(&["test", "--no-run", "--package", "kit-tests", "--package", "stable-cust"]);
+    for (name, file) in [build(panoweave)?, build(kit)?].concat() {
         if TESTS.contains(&name.as_str()) {
             put(&file, &folder.join("tests").join(name))?;
         }
     }
-    for (name, file) in build(&["test", "--no-run", "--package", "panoweave-benches", "--benches"])?
-    {
+    let benches = ["test", "--no-run", "--package", "panoweave-benches", "--benches"];
+    for (name, file) in build(cargo(&benches))? {
         put(&file, &folder.join("benches").join(name))?;
     }
     for package in [PROGRAM, &["panoweave-soak", "--bins"]] {
-        for (name, file) in build(&[&["build", "--package"], package].concat())? {
+        for (name, file) in build(cargo(&[&["build", "--package"], package].concat()))? {
             put(&file, &folder.join(name))?;
         }
     }
@@ -129,7 +131,7 @@ pub(crate) fn run(triple: Option<&str>) -> Result {
     let demo = match &cross {
         None => folder.join("demo"),
         Some(_) => {
-            let own = self::build(&[&["build", "--package"], PROGRAM].concat(), None)?;
+            let own = self::build(cargo(&[&["build", "--package"], PROGRAM].concat()), None)?;
             let demo = own.into_iter().find(|(name, _)| name == "demo");
             demo.ok_or("the demo for this machine was not built; see the output of cargo above")?.1
         }
@@ -208,8 +210,7 @@ const ORIN: &str = "aarch64-unknown-linux-gnu";
 
 /// Runs a cargo command for the host or the target `cross`. Returns the name and the file of every executable that it
 /// built.
-fn build(arguments: &[&str], cross: Option<&Cross>) -> Result<Vec<(String, PathBuf)>> {
-    let mut command = cargo(arguments);
+fn build(mut command: Command, cross: Option<&Cross>) -> Result<Vec<(String, PathBuf)>> {
     command.args(PROFILE).arg("--message-format=json-render-diagnostics");
     if let Some(Cross { triple, linker: (variable, linker) }) = cross {
         command.args(["--target", triple]).env(variable, linker);

@@ -22,6 +22,13 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// Creates a cargo command that runs in the workspace of the kernel kit, `cuda/`.
+pub(crate) fn kit(arguments: &[&str]) -> Command {
+    let mut command = cargo(arguments);
+    command.current_dir(root().join("cuda"));
+    command
+}
+
 /// Runs a command and returns an error if it fails.
 pub(crate) fn run(command: &mut Command) -> Result {
     let status = command.status().map_err(|e| format!("cannot run {command:?}: {e}"))?;

@@ -26,6 +26,7 @@ const ADDRESS: [Suite; 3] = [
     (
         &[
             "test",
+            "--manifest-path=cuda/Cargo.toml",
             "-p",
             "stable-cuda-cpu",
             "--features",
@@ -43,7 +44,14 @@ const ADDRESS: [Suite; 3] = [
 /// The simulator, without a test that needs more memory mappings than ThreadSanitizer leaves, and the live stitcher.
 const THREAD: [Suite; 2] = [
     (
-        &["test", "-p", "stable-cuda-cpu", "--lib", "--test=simulator"],
+        &[
+            "test",
+            "--manifest-path=cuda/Cargo.toml",
+            "-p",
+            "stable-cuda-cpu",
+            "--lib",
+            "--test=simulator",
+        ],
         &["--skip", "many_cores_and_large_blocks_fit_into_the_address_space"],
     ),
     SOAK,
@@ -81,7 +89,8 @@ pub(crate) fn run(tool: &str, filter: &[&str]) -> Result {
         }
         let mut command = command(arguments)?;
         command.arg("--").args(if filter.is_empty() { selection } else { filter });
-        let (status, counts) = Counts::of(&mut command)?;
+        let mut counts = Counts::default();
+        let status = counts.add_all(&mut command)?;
         let ran = counts.passed + counts.failed;
         tests += ran;
         if !passes(is_test, status.code()) {

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: runs every test, builds the kernels and checks them.
+//! `cargo xtask test`: runs every test of panoweave and of the kernel kit, builds the kernels and checks them.
 //!
 //! Building the kernels is part of the tests. `cuda_builder` checks launch bounds and barriers. If `ptxas` is
 //! available, it also checks register counts and spills. A test that needs a GPU, external data or ffmpeg skips its
@@ -11,7 +11,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::process::{Command, ExitStatus, Stdio};
 
 use crate::Result;
-use crate::cargo::{cargo, target};
+use crate::cargo::{cargo, kit, target};
 use crate::{ffmpeg, gstreamer, ptxas};
 
 /// The least number of tests that a run must have without those of the GStreamer plugin. A run of fewer fails, because
@@ -25,33 +25,37 @@ pub(crate) fn run() -> Result {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
-    let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
-    // The data of incremental compilation would take 2 GB. To run one test after a change, use `cargo test`.
-    tests.env("CARGO_INCREMENTAL", "0");
+    let arguments = ["test", "--workspace", "--no-fail-fast"];
+    let (mut panoweave, kit) = (cargo(&arguments), kit(&arguments));
     match gstreamer::provide() {
         Ok(variables) => {
-            tests.envs(variables);
+            panoweave.envs(variables);
         }
         Err(error) => {
             let required = std::env::var("PANOWEAVE_REQUIRE").unwrap_or_default();
             if required.split(',').any(|need| need.trim() == "gstreamer") {
                 return Err(error);
             }
-            tests.args(gstreamer::PLUGIN.iter().flat_map(|package| ["--exclude", package]));
+            panoweave.args(gstreamer::PLUGIN.iter().flat_map(|package| ["--exclude", package]));
             fs::write(&skipped, format!("gstreamer\tall of gst/\t{error}\n"))?;
         }
     }
-    tests.env("PANOWEAVE_SKIPPED", &skipped);
-    if let Some(ptxas) = ptxas::provide() {
-        tests.env("CUDA_BUILDER_PTXAS", ptxas);
+    let ptxas = ptxas::provide();
+    panoweave.envs(ffmpeg::provide());
+    let (mut total, mut failed) = (Counts::default(), Vec::new());
+    for mut tests in [kit, panoweave] {
+        // The data of incremental compilation would take 2 GB. To run one test after a change, use `cargo test`.
+        tests.env("CARGO_INCREMENTAL", "0").env("PANOWEAVE_SKIPPED", &skipped);
+        tests.envs(ptxas.iter().map(|file| ("CUDA_BUILDER_PTXAS", file)));
+        let status = total.add_all(&mut tests)?;
+        if !status.success() {
+            failed.push(format!("{tests:?}: {status}"));
+        }
     }
-    let ffmpeg = ffmpeg::provide();
-    tests.envs(ffmpeg.iter().map(|(name, file)| (name, file)));
-    let (status, total) = Counts::of(&mut tests)?;
     print!("{}", list(&fs::read_to_string(&skipped).unwrap_or_default()));
     println!("{} passed, {} failed", total.passed, total.failed);
-    if !status.success() {
-        return Err(format!("cargo test: {status}").into());
+    if !failed.is_empty() {
+        return Err(failed.join("\n").into());
     }
     if total.passed < LEAST {
         return Err(format!("{} tests ran; there must be at least {LEAST}", total.passed).into());
@@ -86,8 +90,8 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Runs `cargo test`, prints its output and counts the tests.
-    pub(crate) fn of(tests: &mut Command) -> Result<(ExitStatus, Self)> {
+    /// Runs `cargo test`, prints its output and adds the numbers of its tests.
+    pub(crate) fn add_all(&mut self, tests: &mut Command) -> Result<ExitStatus> {
         // Both streams share a pipe, so that their lines stay in order.
         let (output, input) = io::pipe()?;
         tests.stdout(input.try_clone()?).stderr(input);
@@ -95,13 +99,12 @@ impl Counts {
         let mut child = child.map_err(|error| format!("cannot run {tests:?}: {error}"))?;
         // Otherwise the command would keep the pipe open.
         tests.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut total = Self::default();
         for line in BufReader::new(output).split(b'\n') {
             let line = String::from_utf8_lossy(&line?).into_owned();
-            total.add(&line);
+            self.add(&line);
             println!("{line}");
         }
-        Ok((child.wait()?, total))
+        Ok(child.wait()?)
     }
 
     /// Adds the numbers in an output line such as `test result: ok. 3 passed; 0 failed; …`. Ignores other lines.

@@ -25,13 +25,17 @@ const PUBLISHED: [&str; 14] = [
     "stable-cust-raw",
 ];
 
-/// Returns the packages of the workspace.
+/// Returns the packages of panoweave and of the kernel kit.
 fn packages() -> Vec<Value> {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["metadata", "--no-deps", "--format-version", "1"]);
-    let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    metadata["packages"].as_array().unwrap().clone()
+    let packages = |workspace: &str| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(workspace);
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["metadata", "--no-deps", "--format-version", "1"]);
+        let output = cargo.current_dir(folder).output().unwrap();
+        let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+        metadata["packages"].as_array().unwrap().clone()
+    };
+    ["", "cuda"].into_iter().flat_map(packages).collect()
 }
 
 #[test]

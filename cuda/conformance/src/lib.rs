@@ -1,11 +1,10 @@
 //! One small kernel for each feature of `cuda_std`, and one for each kind of fault that the CPU
 //! reports.
 //!
-//! The tests are in `panoweave-tests`, in the folder `tests/tests`:
-//! - `systems/kit/conformance` runs everything except [`faults`], on the CPU and on a GPU if there
-//!   is one.
-//! - `systems/kit/faults` runs the faults on the CPU.
-//! - `alone/planted.rs` runs a few of the faults on a GPU, where compute-sanitizer must find them.
+//! The tests are in the package `kit-tests`, in the folder `tests/kit`:
+//! - `conformance` runs everything except [`faults`], on the CPU and on a GPU if there is one.
+//! - `faults` runs the faults on the CPU.
+//! - `planted.rs` runs a few of the faults on a GPU, where compute-sanitizer must find them.
 //!
 //! The test `traffic` of this package profiles the kernels in [`traffic`].
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]

@@ -8,7 +8,5 @@ mod files_memory;
 mod live_faults;
 mod live_joins;
 mod live_memory;
-mod lost_gpu;
-mod planted;
 mod teardown;
 mod view_memory;

@@ -1,8 +1,7 @@
-//! Tests that run cargo or read the sources. They check the stored PTX, programs that depend on the workspace, the
-//! kernel kit, and the levels of the modules.
+//! Tests that run cargo or read the sources. They check the stored PTX, programs that depend on the workspace,
+//! and the levels of the modules.
 
 mod embedding;
 mod kept_ptx;
-mod kit;
 mod levels;
 mod one_build;

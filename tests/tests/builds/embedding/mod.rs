@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use crate::kit::project;
+use panoweave_tests::project;
 
 /// Prefixes of the environment variables that the service's build must not inherit. Cargo sets such variables for the
 /// tests, and a developer may have set others.
@@ -45,7 +45,7 @@ const TOOLKITS_LIBRARY: &str = "libcuda_of_a_toolkit.so.1";
 
 #[test]
 fn a_service_builds_beside_a_cuda_toolkit() {
-    let root = project::root().canonicalize().expect("the workspace");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     // The folder is the same in every run, so that cargo can reuse earlier builds.
     let mut hasher = DefaultHasher::new();
     root.hash(&mut hasher);
