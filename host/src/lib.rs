@@ -13,7 +13,7 @@
 //! A module may only import from modules with the same or a lower number in this list. `tests/tests/builds/levels.rs`
 //! checks the imports.
 //!
-//! 1. `lock`, `device`, `error`, `kernels`: devices, kinds of errors, and the kernels' PTX
+//! 1. `lock`, `fourier`, `device`, `error`, `kernels`: devices, kinds of errors, and the kernels' PTX
 //! 2. `frame`: frames in host and device memory
 //! 3. `io`: picture files, text files, and videos
 //! 4. `geometry`: cameras, the canvas of a panorama, and calibration
