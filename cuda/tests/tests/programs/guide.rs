@@ -7,7 +7,9 @@
 
 use std::fs;
 
-use crate::{cargo_cuda, project};
+use kit_tests::project;
+
+use crate::cargo_cuda;
 
 /// The name of the project in the guide.
 const NAME: &str = "guide";
