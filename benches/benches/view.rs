@@ -70,11 +70,7 @@ fn shown_of_cameras(rig: &Rig, size: UVec2, view: &ViewPose) -> f64 {
 
 /// Returns the minimum number of bytes to move for a view: the pixels of the view itself, and `shown` source pixels.
 fn bytes(size: UVec2, shown: f64, [input, output]: [PixelFormat; 2]) -> u64 {
-    let of = |pixels: f64, format| match format {
-        PixelFormat::Rgba8 => 4.0 * pixels,
-        PixelFormat::Nv12(_) => 1.5 * pixels,
-        PixelFormat::P010(_) => 3.0 * pixels,
-    };
+    let of = |pixels: f64, format: PixelFormat| pixels * format.bytes_per_pixel();
     (of(shown, input) + of(f64::from(size.element_product()), output)) as u64
 }
 

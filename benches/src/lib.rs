@@ -12,9 +12,7 @@ use std::path::Path;
 
 use glam::{UVec2, uvec2};
 use panoweave::device::{Arch, Device, KernelModule, PtxImage, PtxText, Stream};
-use panoweave::frame::{
-    DeviceFrame, Frame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix,
-};
+use panoweave::frame::{DeviceFrame, Frame, FrameFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::Geometry;
 use panoweave::geometry::rig::{CameraMatrix, Rig, RigError};
 use panoweave::warp::Warp;
@@ -203,12 +201,8 @@ pub fn noise(format: FrameFormat, seed: u32) -> Vec<u8> {
         state ^= state << 5;
         (state >> 27) as u8
     };
-    let bytes = match format.pixels {
-        PixelFormat::Rgba8 => 4,
-        PixelFormat::Nv12(_) => 1,
-        PixelFormat::P010(_) => 2,
-    };
-    let row = format.size.x as usize * bytes;
+    let row = format.planes().next().map_or(0, |plane| plane.row);
+    let bytes = row / format.size.x as usize;
     (0..format.bytes())
         .map(|at| ((at % row / bytes) >> 4) as u8 ^ ((at / row) >> 3) as u8 ^ noise())
         .collect()

@@ -152,9 +152,7 @@ impl Driver {
         ready.record(stream)?;
         let (luma, chroma) = match &*buffer {
             DeviceFrame::Nv12 { y, uv, .. } => (plane(y), plane(uv)),
-            DeviceFrame::Rgba8(_) | DeviceFrame::P010 { .. } => {
-                unreachable!("the ring holds NV12 buffers")
-            }
+            _ => unreachable!("the ring holds NV12 buffers"),
         };
         let place = stream.device().place();
         Ok(Shot { place, size: self.size, luma, chroma, ready, lease })

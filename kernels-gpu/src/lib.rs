@@ -10,7 +10,7 @@
 //! this rule.
 //!
 //! 1. `unroll`: unrolled loops; `cpu`: vectors and cores of a CPU
-//! 2. `io`: input and output pictures
+//! 2. `io`: input and output pictures; `convert`: other formats to NV12 and back
 //! 3. `warp`: planes, lenses, patches
 //! 4. `colour`: gains, gammas, sums
 //! 5. `convolve`: sliding windows in shared memory; `rows`: pictures on the CPU
@@ -24,6 +24,7 @@
 extern crate std;
 
 pub mod colour;
+pub mod convert;
 pub mod convolve;
 #[cfg(not(target_arch = "nvptx64"))]
 mod cpu;

@@ -49,7 +49,7 @@ impl Raster {
     /// Creates a picture whose bytes are the results of calls of `byte`.
     pub fn from_bytes(size: UVec2, format: PixelFormat, mut byte: impl FnMut() -> u8) -> Self {
         let area = |size: UVec2| size.element_product();
-        let pixels = match format {
+        let pixels = match format.stored() {
             PixelFormat::Rgba8 => Pixels::Rgba8(
                 (0..area(size))
                     .map(|_| Rgba8 { r: byte(), g: byte(), b: byte(), a: byte() })
@@ -69,6 +69,7 @@ impl Raster {
                     .collect();
                 Pixels::P010 { y, uv, encoding }
             }
+            other => unreachable!("kernels do not see {other}"),
         };
         Self { size, pixels }
     }
@@ -187,6 +188,7 @@ impl Raster {
                 uv: uv.download(stream).expect("chroma"),
                 encoding: *encoding,
             },
+            DeviceFrame::Converted(_) => panic!("{} is converted", frame.format()),
         };
         Self { size: frame.format().size, pixels }
     }

@@ -92,11 +92,11 @@ pub(crate) struct Args {
     /// write 8 bits. The ones with _nvenc run on an NVIDIA GPU, and h264_v4l2m2m on boards with such an encoder.
     #[arg(long, value_name = "NAME", value_parser = by_name(VideoEncoder::ALL.map(|it| (it.name(), it))))]
     encoder: Option<VideoEncoder>,
-    /// Format of all inputs: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
+    /// Format of all inputs: y4m, or the pixel format of raw frames without a header. Default: the file extension
     /// selects the format.
     #[arg(long, value_parser = format(), value_name = "FORMAT")]
     input_format: Option<StreamFormat>,
-    /// Frame size of raw input videos (nv12, p010, rgba) in pixels. Required for raw videos, because they do not store
+    /// Frame size of raw input videos in pixels. Required for raw videos, because they do not store
     /// their size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,
@@ -108,7 +108,7 @@ pub(crate) struct Args {
     fps: Option<Rate>,
     #[command(flatten)]
     limits: InputLimits,
-    /// Format of the output: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file extension
+    /// Format of the output: y4m, or the pixel format of raw frames without a header. Default: the file extension
     /// selects the format.
     #[arg(long, value_parser = format(), value_name = "FORMAT")]
     output_format: Option<StreamFormat>,

@@ -17,11 +17,11 @@ use crate::output::{inode, input_file};
 /// The options that state the format, frame size and frame rate of videos.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Clips {
-    /// Format of the input videos: y4m, or nv12, p010 or rgba for raw frames without a header. Default: the file
-    /// extension selects the format (.y4m, .nv12, .p010, .rgba), and ffmpeg reads files with any other extension.
+    /// Format of the input videos: y4m, or the pixel format of raw frames without a header. Default: the file
+    /// extension selects the format (.y4m, .nv12, …), and ffmpeg reads files with any other extension.
     #[arg(long, value_parser = format(), value_name = "FORMAT")]
     input_format: Option<StreamFormat>,
-    /// Frame size of raw videos (nv12, p010, rgba) in pixels. Required for raw videos, because they do not store their
+    /// Frame size of raw videos in pixels. Required for raw videos, because they do not store their
     /// size.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     input_size: Option<UVec2>,

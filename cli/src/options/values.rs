@@ -13,10 +13,12 @@ use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::view::MAX_SMOOTHING;
 
 /// Returns a parser of the names of values.
-pub(crate) fn by_name<T: Clone + Send + Sync + 'static, const N: usize>(
-    values: [(&'static str, T); N],
+pub(crate) fn by_name<T: Clone + Send + Sync + 'static>(
+    values: impl IntoIterator<Item = (&'static str, T)>,
 ) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(values.each_ref().map(|(name, _)| *name)).try_map(move |text| {
+    let values: Vec<_> = values.into_iter().collect();
+    let names: Vec<_> = values.iter().map(|(name, _)| *name).collect();
+    PossibleValuesParser::new(names).try_map(move |text| {
         let named = values.iter().find(|(name, _)| *name == text);
         let unknown = "unknown name; see --help for the possible values";
         named.map(|(_, value)| value.clone()).ok_or(unknown)
@@ -25,7 +27,7 @@ pub(crate) fn by_name<T: Clone + Send + Sync + 'static, const N: usize>(
 
 /// Returns a parser of the names of stream formats.
 pub(crate) fn format() -> impl TypedValueParser<Value = StreamFormat> {
-    by_name(StreamFormat::ALL.map(|format| (format.name(), format)))
+    by_name(StreamFormat::all().into_iter().map(|format| (format.name(), format)))
 }
 
 /// Parses a value that is allowed. `expected` describes the allowed values.

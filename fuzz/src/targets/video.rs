@@ -26,7 +26,7 @@ pub(crate) fn y4m(data: &[u8]) {
 /// A stream of raw frames. The first byte selects the format, and the next two are the size.
 pub(crate) fn raw_stream(data: &[u8]) {
     let Some((&[format, x, y], frames)) = data.split_first_chunk() else { return };
-    let formats = [StreamFormat::Nv12, StreamFormat::P010, StreamFormat::Rgba];
+    let formats = [StreamFormat::NV12, StreamFormat::P010, StreamFormat::RGBA];
     let medium = Medium::Stream(formats[usize::from(format) % formats.len()]);
     with_files(&[("video.raw", frames)], |folder| {
         read(&VideoInput {

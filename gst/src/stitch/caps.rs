@@ -1,7 +1,6 @@
 //! The caps of the pads.
 
 use glam::UVec2;
-use gst::glib::prelude::*;
 use gst_video::{VideoCapsBuilder, VideoFormat, VideoInfo};
 
 use super::map::Map;
@@ -9,12 +8,23 @@ use super::{cuda, formats};
 
 /// Returns the caps of all supported formats.
 pub(super) fn template(with_cuda: bool) -> gst::Caps {
+    of_formats(with_cuda, &formats::all())
+}
+
+/// Returns the caps of those of the formats that are supported in each memory.
+fn of_formats(with_cuda: bool, formats: &[VideoFormat]) -> gst::Caps {
     let mut all = gst::Caps::new_empty();
     for feature in features(with_cuda) {
-        let caps = VideoCapsBuilder::new().features([feature]).format_list(formats::ALL);
+        let formats = in_memory(feature).into_iter().filter(|format| formats.contains(format));
+        let caps = VideoCapsBuilder::new().features([feature]).format_list(formats);
         all.merge(caps.field("interlace-mode", "progressive").build());
     }
     all
+}
+
+/// Returns the formats that frames in memory with this feature may have.
+fn in_memory(feature: &str) -> Vec<VideoFormat> {
+    if feature == cuda::FEATURE { formats::in_cuda_memory() } else { formats::all() }
 }
 
 /// Returns the caps that the pad of a camera accepts. `size` is the size of its pictures, if it is known. `other` is
@@ -24,13 +34,8 @@ pub(super) fn of_camera(
     other: Option<VideoFormat>,
     with_cuda: bool,
 ) -> gst::Caps {
-    let mut caps = template(with_cuda);
+    let mut caps = of_formats(with_cuda, &other.map_or_else(formats::all, formats::of_panoramas));
     let inside = caps.make_mut();
-    if let Some(other) = other {
-        let formats = formats::of_panoramas(other);
-        let formats = formats.into_iter().map(|format| format.to_str().to_send_value());
-        inside.set("format", gst::List::new(formats));
-    }
     if let Some(size) = size {
         inside.set("width", size.x as i32);
         inside.set("height", size.y as i32);
@@ -86,7 +91,9 @@ pub(super) fn of_panorama(first: &VideoInfo, size: UVec2, with_cuda: bool) -> gs
     // The stitcher converts the matrix and the range, but no primaries or transfer functions.
     let colorimetry = first.colorimetry().to_string();
     for feature in features(with_cuda) {
-        for format in formats::of_panoramas(first.format()) {
+        let mut formats = formats::of_panoramas(first.format());
+        formats.retain(|format| in_memory(feature).contains(format));
+        for format in formats {
             for colorimetry in formats::colorimetries(&colorimetry) {
                 let caps = VideoCapsBuilder::new()
                     .features([feature])
@@ -118,7 +125,7 @@ pub(super) fn size(caps: &gst::CapsRef) -> Option<UVec2> {
 /// Returns the pixel format, if the caps have a supported one.
 pub(super) fn format(caps: &gst::CapsRef) -> Option<VideoFormat> {
     let format = VideoFormat::from_string(caps.structure(0)?.get::<&str>("format").ok()?);
-    formats::ALL.contains(&format).then_some(format)
+    formats::all().contains(&format).then_some(format)
 }
 
 /// Returns the caps features of supported memory, the preferred one first.

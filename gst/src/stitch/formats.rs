@@ -7,18 +7,39 @@ use gst_video::{
 };
 use panoweave::frame::{FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 
-/// The formats with 8 and with 10 bits per sample, the preferred one first.
-const EIGHT: [VideoFormat; 2] = [VideoFormat::Nv12, VideoFormat::Rgba];
-const TEN: [VideoFormat; 1] = [VideoFormat::P01010le];
+/// Returns all supported formats, the preferred one first.
+pub(super) fn all() -> Vec<VideoFormat> {
+    let mut formats = PixelFormat::ALL.map(|of| video_format(of(YuvEncoding::default()))).to_vec();
+    formats.sort_by_key(|format| *format != VideoFormat::Nv12);
+    formats
+}
 
-/// All supported formats.
-pub(super) const ALL: [VideoFormat; 3] = [EIGHT[0], EIGHT[1], TEN[0]];
+/// Returns the supported formats in CUDA memory: those that kernels read without a conversion.
+pub(super) fn in_cuda_memory() -> Vec<VideoFormat> {
+    let is_stored = |format: &VideoFormat| {
+        pixel_format(*format, YuvEncoding::default()).is_some_and(|it| it.stored() == it)
+    };
+    all().into_iter().filter(is_stored).collect()
+}
+
+/// Returns the equivalent of a format of panoweave. The names are equal except for that of P010.
+fn video_format(pixels: PixelFormat) -> VideoFormat {
+    match pixels {
+        PixelFormat::P010(_) => VideoFormat::P01010le,
+        _ => VideoFormat::from_string(&pixels.name().to_ascii_uppercase()),
+    }
+}
+
+/// Returns panoweave's equivalent of a format, or `None` if it is not supported.
+fn pixel_format(format: VideoFormat, encoding: YuvEncoding) -> Option<PixelFormat> {
+    PixelFormat::ALL.map(|of| of(encoding)).into_iter().find(|it| video_format(*it) == format)
+}
 
 /// Returns the formats of panoramas from frames of `format`, the preferred one first. Input and output have the same
 /// number of bits per sample.
 pub(super) fn of_panoramas(format: VideoFormat) -> Vec<VideoFormat> {
-    let same_bits: &[VideoFormat] = if TEN.contains(&format) { &TEN } else { &EIGHT };
-    let mut formats = same_bits.to_vec();
+    let bits = |format| pixel_format(format, YuvEncoding::default()).map(PixelFormat::bits);
+    let mut formats: Vec<_> = all().into_iter().filter(|it| bits(*it) == bits(format)).collect();
     formats.sort_by_key(|other| *other != format);
     formats
 }
@@ -63,11 +84,6 @@ pub(super) fn frame_format(info: &VideoInfo) -> Option<FrameFormat> {
             _ => Range::Limited,
         },
     };
-    let pixels = match info.format() {
-        VideoFormat::Rgba => PixelFormat::Rgba8,
-        VideoFormat::Nv12 => PixelFormat::Nv12(encoding),
-        VideoFormat::P01010le => PixelFormat::P010(encoding),
-        _ => return None,
-    };
+    let pixels = pixel_format(info.format(), encoding)?;
     Some(FrameFormat { size: UVec2::new(info.width(), info.height()), pixels })
 }

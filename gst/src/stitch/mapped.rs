@@ -53,7 +53,8 @@ unsafe impl Sync for Mapped {}
 
 impl Mapped {
     /// Maps a buffer for reading. The result holds a reference to the buffer. Returns `None` if the buffer cannot be
-    /// mapped, or does not contain all rows of a frame with the format `info`, whose equivalent is `format`.
+    /// mapped, does not contain all rows of a frame with the format `info`, whose equivalent is `format`, or is
+    /// in CUDA memory in a format that kernels do not read.
     pub(super) fn read(
         buffer: &gst::BufferRef,
         info: &VideoInfo,
@@ -87,6 +88,9 @@ impl Mapped {
         target: Target,
         flags: c_uint,
     ) -> Option<Self> {
+        // Kernels read CUDA memory as it is.
+        let is_readable = target == Target::Host || format.pixels.stored() == format.pixels;
+        is_readable.then_some(())?;
         let flags = match target {
             Target::Host => flags,
             Target::Cuda => flags | cuda::MAP_CUDA,
@@ -184,13 +188,14 @@ impl Mapped {
         unsafe {
             match self.format.pixels {
                 PixelFormat::Rgba8 => FrameView::Rgba8(view(place, planes[0], (width, height))),
-                PixelFormat::Nv12(encoding) => {
-                    let y = view(place, planes[0], (width, height));
-                    FrameView::Nv12(DeviceNv12 { y, uv: view(place, planes[1], half) }, encoding)
-                }
                 PixelFormat::P010(encoding) => {
                     let y = view(place, planes[0], (width, height));
                     FrameView::P010(DeviceP010 { y, uv: view(place, planes[1], half) }, encoding)
+                }
+                pixels => {
+                    let (y, uv) =
+                        (view(place, planes[0], (width, height)), view(place, planes[1], half));
+                    FrameView::Nv12(DeviceNv12 { y, uv }, pixels.encoding().unwrap_or_default())
                 }
             }
         }

@@ -12,6 +12,7 @@ use shared_types::nv12::{DeviceNv12, DeviceNv12Mut, DeviceP010, DeviceP010Mut, c
 use shared_types::yuv::YuvEncoding;
 use shared_types::{Chroma, Chroma10, Rgba8};
 
+use super::converted::ConvertedFrame;
 use super::{Frame, FrameFormat, PixelFormat, PlaneExtent};
 use crate::device::{Device, DeviceError, ErrorKind, Image, Rows, RowsMut, Stream};
 
@@ -57,6 +58,8 @@ pub enum DeviceFrame {
         /// The colour matrix and the value range of luma and chroma.
         encoding: YuvEncoding,
     },
+    /// A frame in another format.
+    Converted(Box<ConvertedFrame>),
 }
 
 /// A borrowed frame that a kernel reads.
@@ -114,6 +117,7 @@ impl DeviceFrame {
                 uv: Image::new(device, chroma_side(width), chroma_side(height))?,
                 encoding,
             },
+            _ => Self::Converted(Box::new(ConvertedFrame::new(device, format)?)),
         })
     }
 
@@ -124,6 +128,9 @@ impl DeviceFrame {
             Self::Rgba8(image) => FrameFormat::rgba8(image.width(), image.height()),
             Self::Nv12 { y, encoding, .. } => FrameFormat::nv12(y.width(), y.height(), *encoding),
             Self::P010 { y, encoding, .. } => FrameFormat::p010(y.width(), y.height(), *encoding),
+            Self::Converted(frame) => {
+                FrameFormat { size: frame.y.view().size().into(), pixels: frame.pixels }
+            }
         }
     }
 
@@ -134,6 +141,7 @@ impl DeviceFrame {
             Self::Rgba8(image) => image.device(),
             Self::Nv12 { y, .. } => y.device(),
             Self::P010 { y, .. } => y.device(),
+            Self::Converted(frame) => frame.y.device(),
         }
     }
 
@@ -147,6 +155,10 @@ impl DeviceFrame {
             }
             Self::P010 { y, uv, encoding } => {
                 FrameView::P010(DeviceP010 { y: y.view(), uv: uv.view() }, *encoding)
+            }
+            Self::Converted(frame) => {
+                let view = DeviceNv12 { y: frame.y.view(), uv: frame.uv.view() };
+                FrameView::Nv12(view, frame.pixels.encoding().unwrap_or_default())
             }
         }
     }
@@ -164,6 +176,11 @@ impl DeviceFrame {
                 let view = DeviceP010Mut { y: y.view_mut(), uv: uv.view_mut() };
                 FrameViewMut::P010(view, *encoding)
             }
+            Self::Converted(frame) => {
+                let encoding = frame.pixels.encoding().unwrap_or_default();
+                let view = DeviceNv12Mut { y: frame.y.view_mut(), uv: frame.uv.view_mut() };
+                FrameViewMut::Nv12(view, encoding)
+            }
         }
     }
 
@@ -178,7 +195,9 @@ impl DeviceFrame {
             // SAFETY: the source plane and the target plane both have the size `extent`.
             unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
         }
-        Ok(())
+        self.convert(stream)?;
+        // Other streams may read the frame from now on.
+        stream.synchronize()
     }
 
     /// Waits for all work in the stream, then copies the frame to host memory, plane after plane, without row padding.
@@ -188,6 +207,7 @@ impl DeviceFrame {
     /// device, or if the copy or earlier work in the stream fails.
     #[track_caller]
     pub fn download(&self, stream: &Stream, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.convert_back(stream)?;
         for (from, to, extent) in self.planes_to("downloading a frame", bytes)? {
             // SAFETY: each plane and its part of `bytes` have the size `extent`.
             unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
@@ -215,8 +235,10 @@ impl DeviceFrame {
             // SAFETY: the caller guarantees that both planes have the size `extent`.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }
         });
+        drop(planes);
+        let converted = copied.and_then(|()| self.convert(stream));
         // Wait even after an error, because the copy of an earlier plane may still run.
-        copied.and(stream.synchronize())
+        converted.and(stream.synchronize())
     }
 
     /// Copies this frame to the planes of a frame of another library, and waits for the copy.
@@ -233,6 +255,7 @@ impl DeviceFrame {
         stream: &Stream,
         planes: &[DevicePlane],
     ) -> Result<(), DeviceError> {
+        self.convert_back(stream)?;
         let extents = self.format().planes();
         let mut planes = self.rows("copying a frame")?.zip(planes).zip(extents);
         let copied = planes.try_for_each(|((from, to), extent)| {
@@ -262,7 +285,7 @@ impl DeviceFrame {
             // bytes valid and unchanged until the copy is done.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
         }
-        Ok(())
+        self.convert(stream)
     }
 
     /// Submits the copy of the frame to host memory, plane after plane, without row padding. Does not wait.
@@ -278,12 +301,25 @@ impl DeviceFrame {
         stream: &Stream,
         bytes: &mut [u8],
     ) -> Result<(), DeviceError> {
+        self.convert_back(stream)?;
         for (from, to, extent) in self.planes_to("downloading a frame", bytes)? {
             // SAFETY: each plane and its part of `bytes` have the size `extent`. The caller keeps `bytes` valid and
             // unused until the copy is done.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
         }
         Ok(())
+    }
+
+    /// Submits the conversion to the format that kernels see, if it is another one.
+    #[track_caller]
+    fn convert(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        if let Self::Converted(frame) = self { frame.to_nv12(stream) } else { Ok(()) }
+    }
+
+    /// Submits the conversion from the format that kernels see.
+    #[track_caller]
+    fn convert_back(&self, stream: &Stream) -> Result<(), DeviceError> {
+        if let Self::Converted(frame) = self { frame.from_nv12(stream) } else { Ok(()) }
     }
 
     /// Yields each plane of this frame, its part of `bytes`, and its extent, which both have. `bytes` holds the planes
@@ -320,9 +356,10 @@ impl DeviceFrame {
     fn rows(&self, operation: &'static str) -> Result<impl Iterator<Item = Rows<'_>>, DeviceError> {
         self.check_chroma(operation)?;
         let planes = match self {
-            Self::Rgba8(image) => [Some(image.rows()), None],
-            Self::Nv12 { y, uv, .. } => [Some(y.rows()), Some(uv.rows())],
-            Self::P010 { y, uv, .. } => [Some(y.rows()), Some(uv.rows())],
+            Self::Rgba8(image) => [Some(image.rows()), None, None],
+            Self::Nv12 { y, uv, .. } => [Some(y.rows()), Some(uv.rows()), None],
+            Self::P010 { y, uv, .. } => [Some(y.rows()), Some(uv.rows()), None],
+            Self::Converted(frame) => frame.rows(),
         };
         Ok(planes.into_iter().flatten())
     }
@@ -335,9 +372,10 @@ impl DeviceFrame {
     ) -> Result<impl Iterator<Item = RowsMut<'_>>, DeviceError> {
         self.check_chroma(operation)?;
         let planes = match self {
-            Self::Rgba8(image) => [Some(image.rows_mut()), None],
-            Self::Nv12 { y, uv, .. } => [Some(y.rows_mut()), Some(uv.rows_mut())],
-            Self::P010 { y, uv, .. } => [Some(y.rows_mut()), Some(uv.rows_mut())],
+            Self::Rgba8(image) => [Some(image.rows_mut()), None, None],
+            Self::Nv12 { y, uv, .. } => [Some(y.rows_mut()), Some(uv.rows_mut()), None],
+            Self::P010 { y, uv, .. } => [Some(y.rows_mut()), Some(uv.rows_mut()), None],
+            Self::Converted(frame) => frame.rows_mut(),
         };
         Ok(planes.into_iter().flatten())
     }
@@ -347,7 +385,7 @@ impl DeviceFrame {
     #[track_caller]
     fn check_chroma(&self, operation: &'static str) -> Result<(), DeviceError> {
         let (luma, chroma) = match self {
-            Self::Rgba8(_) => return Ok(()),
+            Self::Rgba8(_) | Self::Converted(_) => return Ok(()),
             Self::Nv12 { y, uv, .. } => (y.view().size(), uv.view().size()),
             Self::P010 { y, uv, .. } => (y.view().size(), uv.view().size()),
         };

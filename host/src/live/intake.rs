@@ -284,20 +284,20 @@ impl Stitcher {
         let name = camera_name(camera, self.shared.cameras());
         let invalid = |text| Err(LiveError::Invalid(format!("the {name} camera's {text}")));
         let expected = self.shared.formats.inputs[camera];
-        let format = |found: FrameFormat| match found == expected {
+        let format = |found: FrameFormat, expected: FrameFormat| match found == expected {
             true => Ok(()),
             false => invalid(format!(
                 "frame is {found}; it must be {expected}, the format for which the stitcher was created"
             )),
         };
         match frame {
-            CameraFrame::Host(frame) => format(frame.format()),
+            CameraFrame::Host(frame) => format(frame.format(), expected),
             CameraFrame::Buffer(buffer) if self.shared.inputs[camera].owns(&buffer.buffer) => Ok(()),
             CameraFrame::Buffer(_) => invalid(
                 "buffer belongs to another camera or to another stitcher; get a buffer with `Stitcher::buffer`".into(),
             ),
             CameraFrame::Device(frame) => {
-                format(frame.format())?;
+                format(frame.format(), expected.stored())?;
                 if !frame.is_whole() {
                     return invalid(
                         "chroma plane must have half the width and height of its luma plane, rounded up".into(),

@@ -35,9 +35,12 @@ impl LiveWarp {
         warp: DeviceWarp,
         viewer: Option<Viewer>,
         options: &LiveOptions,
-        Formats { inputs, output }: &Formats,
+        formats: &Formats,
         former: Option<&Self>,
     ) -> Result<Self, LiveError> {
+        // Kernels see these formats.
+        let inputs: Vec<_> = formats.inputs.iter().map(|format| format.stored()).collect();
+        let (inputs, output) = (&*inputs, formats.output.stored());
         let (lookup, blend, failures) =
             (options.stitch.lookup, options.blend, options.failure.is_some());
         let warp = match &viewer {

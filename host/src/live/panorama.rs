@@ -46,17 +46,15 @@ impl StitchedFrame {
         &self.buffer.device
     }
 
-    /// Returns a copy of an RGBA panorama as a picture, for instance to save it. Returns `None` for NV12 and P010, and
+    /// Returns a copy of an RGBA panorama as a picture, for instance to save it. Returns `None` for other formats, and
     /// if [`LiveOptions::download`](field@super::LiveOptions::download) is off.
     #[must_use]
     pub fn to_picture(&self) -> Option<Picture> {
         let FrameFormat { size, pixels } = self.format;
         let bytes = self.buffer.host.as_deref()?;
-        let pixels = match pixels {
-            PixelFormat::Rgba8 => bytemuck::cast_slice(bytes).to_vec(),
-            PixelFormat::Nv12(_) | PixelFormat::P010(_) => return None,
-        };
-        Picture::from_pixels(size.x, size.y, pixels)
+        let is_picture = pixels == PixelFormat::Rgba8;
+        is_picture
+            .then(|| Picture::from_pixels(size.x, size.y, bytemuck::cast_slice(bytes).to_vec()))?
     }
 
     /// Returns the latest timestamp of the panorama's frames, without those of cameras whose rate differs from that of

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use glam::UVec2;
 
-use crate::frame::{Frame, PixelFormat, PlaneBytes};
+use crate::frame::{Frame, FrameFormat, PlaneBytes};
 use crate::io::picture::Picture;
 
 /// The levels (0 to 255) that the quality measurements read: red, green and blue of RGBA, the stored luma of NV12, or
@@ -29,14 +29,9 @@ impl<'a> Levels<'a> {
     /// Returns the levels of a frame.
     #[must_use]
     pub fn of_frame(frame: &Frame<'a>) -> Self {
-        let pixel = match frame.format().pixels {
-            PixelFormat::Rgba8 => (4, 0..3),
-            PixelFormat::Nv12(_) => (1, 0..1),
-            // The second byte is the upper one.
-            PixelFormat::P010(_) => (2, 1..2),
-        };
+        let FrameFormat { size, pixels } = frame.format();
         // The first plane contains the RGBA pixels or the luma.
-        Self { size: frame.format().size, plane: frame.planes()[0], pixel }
+        Self { size, plane: frame.planes()[0], pixel: pixels.levels() }
     }
 
     /// Returns the size in pixels.
@@ -45,7 +40,7 @@ impl<'a> Levels<'a> {
         self.size
     }
 
-    /// Returns the levels of a pixel: three for RGBA, one for NV12 and P010.
+    /// Returns the levels of a pixel: three for RGBA, otherwise one.
     pub(super) fn at(&self, x: u32, y: u32) -> &'a [u8] {
         let (bytes, levels) = self.pixel.clone();
         &self.plane.bytes[y as usize * self.plane.pitch + x as usize * bytes..][levels]

@@ -14,7 +14,7 @@ use shared_types::yuv::YuvToRgb;
 
 use super::{QualityError, check_size};
 use crate::device::Stream;
-use crate::frame::{Frame, PixelFormat};
+use crate::frame::{Byte, Frame};
 use crate::io::picture::{Picture, Pixel, is_masked};
 use crate::ops::colour::{Colours, Overlap};
 use crate::ops::stitch::Vignettes;
@@ -176,32 +176,29 @@ struct Corrected<'a> {
 
 impl<'a> Corrected<'a> {
     fn new(frame: &'a Frame<'a>, colour: Colour, vignette: Vignette) -> Self {
-        let decode = match frame.format().pixels {
-            PixelFormat::Rgba8 => None,
-            pixels @ (PixelFormat::Nv12(_) | PixelFormat::P010(_)) => Some(pixels.to_rgb()),
-        };
+        let pixels = frame.format().pixels;
+        let decode = pixels.encoding().map(|_| pixels.to_rgb());
         Self { frame, decode, colour, vignette }
     }
 
     /// Returns the red, green and blue levels of the pixel (`x`, `y`) after correction.
     fn at(&self, [x, y]: [u16; 2]) -> [f32; 3] {
         let (x, y) = (usize::from(x), usize::from(y));
-        let deep = self.frame.format().pixels.bits() > 8;
-        // Returns the level of sample `x` of a row.
-        let byte = |plane: usize, x: usize, y: usize| {
-            let plane = &self.frame.planes()[plane];
-            let row = &plane.bytes[y * plane.pitch..];
-            if deep {
-                f32::from(u16::from_le_bytes([row[2 * x], row[2 * x + 1]])) / 256.0
-            } else {
-                f32::from(row[x])
-            }
+        let pixels = self.frame.format().pixels;
+        // Returns the level of a sample. A format without colour has no chroma samples.
+        let level = |byte: Byte| {
+            let Some(samples) = pixels.samples(byte) else { return 128.0 };
+            let plane = &self.frame.planes()[samples.plane];
+            let at = samples.first + x / samples.across * samples.step;
+            let bytes = &plane.bytes[y / samples.down * plane.pitch..][..=at];
+            let lower = if pixels.bits() > 8 { bytes[at - 1] } else { 0 };
+            f32::from(bytes[at]) + f32::from(lower) / 256.0
         };
         let levels = match &self.decode {
-            None => [0, 1, 2].map(|c| byte(0, 4 * x + c, y)),
+            None => [Byte::Red, Byte::Green, Byte::Blue].map(level),
             Some(decode) => {
-                let luma = (byte(0, x, y) - decode.black) * decode.scale;
-                let [cb, cr] = [0, 1].map(|i| byte(1, x / 2 * 2 + i, y / 2) - 128.0);
+                let luma = (level(Byte::Luma) - decode.black) * decode.scale;
+                let [cb, cr] = [Byte::Cb, Byte::Cr].map(|byte| level(byte) - 128.0);
                 let green = luma + decode.cb_green * cb + decode.cr_green * cr;
                 [luma + decode.cr_red * cr, green, luma + decode.cb_blue * cb]
             }

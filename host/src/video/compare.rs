@@ -17,7 +17,7 @@ use super::Offset;
 use super::feeds::{Feed, Wanted};
 use crate::device::{Device, DeviceError};
 use crate::error::Classify;
-use crate::frame::{DeviceFrame, FrameView, Rate};
+use crate::frame::{DeviceFrame, FrameFormat, FrameView, Rate};
 use crate::io::video::{Stop, VideoError, VideoSource};
 use crate::ops::ssim::{Compared, Comparer, Similarity, SsimError};
 
@@ -187,7 +187,8 @@ pub fn compare_videos(
     if sizes[0] != sizes[1] {
         return Err(CompareError::Sizes(sizes));
     }
-    if formats[0] != formats[1] {
+    let stored = formats.map(FrameFormat::stored);
+    if stored[0] != stored[1] {
         let file = sources[1].name().to_owned();
         let [expected, found] = formats.map(|format| format.pixels);
         return Err(VideoError::Formats { file, found, expected }.into());

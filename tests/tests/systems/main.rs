@@ -7,6 +7,7 @@ mod calibrate;
 mod colour;
 mod convolve;
 mod features;
+mod formats;
 mod geometry;
 mod io;
 mod live;

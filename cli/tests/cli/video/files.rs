@@ -754,3 +754,50 @@ fn a_damaged_video_that_ends_early_is_said_to() {
     let done = folder.words(&line("whole"));
     assert_eq!((&done.json()["cameras"][0]["frames"], &*done.stderr), (&120.into(), ""));
 }
+
+/// Checks raw frames of each format beside ffmpeg: panoramas of frames in the format, and panoramas in the format, are
+/// those of NV12, which ffmpeg converts to and from the format. Its chroma filters differ from averages and copies.
+#[test]
+fn raw_frames_of_every_format_are_those_of_ffmpeg() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = Folder::new();
+    let raw = |format| format!("-f rawvideo -pix_fmt {format} -s 40x30 -r 5");
+    ffmpeg.run(
+        &folder,
+        &format!("-f lavfi -i gradients=s=40x30:r=5:seed=3 -frames:v 3 {} a.nv12", raw("nv12")),
+    );
+    ffmpeg.run(&folder, &format!("{0} -i a.nv12 -vf hflip {0} b.nv12", raw("nv12")));
+    let panorama = |name: &str, output: &str| {
+        let line = format!("video a.{name} b.{name} --input-size 40x30 --fps 5 {MAP} -o {output}");
+        folder.quiet(&line);
+        folder.read(output)
+    };
+    let nv12 = panorama("nv12", "p.nv12");
+    for (name, theirs) in
+        [("i420", "yuv420p"), ("yuy2", "yuyv422"), ("uyvy", "uyvy422"), ("gray8", "gray")]
+    {
+        let source = if name == "gray8" { "gray" } else { theirs };
+        for camera in ["a", "b"] {
+            // ffmpeg would stretch the range of gray.
+            let range = "-vf scale=in_range=limited:out_range=limited";
+            let (from, to) = (raw("nv12"), raw(source));
+            ffmpeg.run(&folder, &format!("{from} -i {camera}.nv12 {range} {to} {camera}.{name}"));
+        }
+        let size = folder.read("p.nv12").len() / 3 * 2 / 3 / 32;
+        let whole = |format| format!("-f rawvideo -pix_fmt {format} -s {size}x32 -r 5");
+        let found = panorama(name, &format!("p.{name}"));
+        let range = "-vf scale=in_range=limited:out_range=limited";
+        ffmpeg.run(
+            &folder,
+            &format!("{} -i p.nv12 {range} {} e.{name}", whole("nv12"), whole(theirs)),
+        );
+        let expected = folder.read(&format!("e.{name}"));
+        assert_eq!(found.len(), expected.len(), "{name}");
+        let apart: f64 = found.iter().zip(&expected).map(|(a, b)| f64::from(a.abs_diff(*b))).sum();
+        let mean = apart / found.len() as f64;
+        println!("{name}: {mean}");
+        // Gray frames have gray panoramas, whose luma rounds differently.
+        assert!(mean < 1.0, "{name}: {mean} levels");
+        assert!(nv12.len() > found.len() / 2, "{name}");
+    }
+}

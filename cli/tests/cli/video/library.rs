@@ -91,7 +91,7 @@ fn a_panic_while_reporting_progress_ends_the_stitch() {
     let folder = Folder::new();
     let stop = Stop::default();
     let sources = [0, 1].map(|_| {
-        let mut input = VideoInput::new("/dev/zero", Medium::Stream(StreamFormat::Nv12));
+        let mut input = VideoInput::new("/dev/zero", Medium::Stream(StreamFormat::NV12));
         (input.size, input.rate) = (Some(UVec2::new(40, 30)), Some("30".parse().unwrap()));
         VideoSource::open(&input, None, &stop).unwrap()
     });

@@ -11,45 +11,39 @@ use crate::frame::{PixelFormat, Range, YuvEncoding, YuvMatrix};
 /// The path `-`, which stands for standard input or standard output.
 pub const STANDARD: &str = "-";
 
+/// The encoding of raw frames unless the caller knows another one.
+const BT709: YuvEncoding = YuvEncoding { matrix: YuvMatrix::Bt709, range: Range::Limited };
+
 /// The format of a stream of uncompressed frames, which panoweave reads and writes without ffmpeg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamFormat {
     /// YUV4MPEG2: a header line with the frame size and rate, then the frames.
     Y4m,
-    /// Raw NV12 frames, one after the other, without a header or padding.
-    Nv12,
-    /// Raw P010 frames (10 bits, little-endian), one after the other, without a header or padding.
-    P010,
-    /// Raw RGBA frames, one after the other, without a header or padding.
-    Rgba,
+    /// Raw frames, one after the other, without a header or padding. They do not state their colour encoding.
+    Raw(PixelFormat),
 }
 
 impl StreamFormat {
-    /// All formats.
-    pub const ALL: [Self; 4] = [Self::Y4m, Self::Nv12, Self::P010, Self::Rgba];
+    /// Raw NV12 frames in BT.709 and limited range.
+    pub const NV12: Self = Self::Raw(PixelFormat::Nv12(BT709));
+    /// Raw P010 frames in BT.709 and limited range.
+    pub const P010: Self = Self::Raw(PixelFormat::P010(BT709));
+    /// Raw RGBA frames.
+    pub const RGBA: Self = Self::Raw(PixelFormat::Rgba8);
+
+    /// Returns all formats.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let raw = PixelFormat::ALL.iter().map(|of| Self::Raw(of(BT709)));
+        [Self::Y4m].into_iter().chain(raw).collect()
+    }
 
     /// Returns the name of the format, which is also its file extension.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Y4m => "y4m",
-            Self::Nv12 => "nv12",
-            Self::P010 => "p010",
-            Self::Rgba => "rgba",
-        }
-    }
-
-    /// Returns the pixel format of the frames in a raw stream, or `None` for Y4M, whose header states the pixel format.
-    ///
-    /// A raw stream does not state its colour encoding. This function assumes BT.709 in limited range for NV12 and
-    /// P010.
-    #[must_use]
-    pub fn raw_pixels(self) -> Option<PixelFormat> {
-        match self {
-            Self::Y4m => None,
-            Self::Nv12 => Some(PixelFormat::Nv12(YuvEncoding::default())),
-            Self::P010 => Some(PixelFormat::P010(YuvEncoding::default())),
-            Self::Rgba => Some(PixelFormat::Rgba8),
+            Self::Raw(pixels) => pixels.name(),
         }
     }
 }
@@ -103,8 +97,9 @@ impl Medium {
     #[must_use]
     pub fn stores_ten_bits(&self) -> bool {
         match self {
-            Self::File | Self::Stream(StreamFormat::Y4m | StreamFormat::P010) => true,
-            Self::Stream(StreamFormat::Nv12 | StreamFormat::Rgba) | Self::Pictures(_) => false,
+            Self::File | Self::Stream(StreamFormat::Y4m) => true,
+            Self::Stream(StreamFormat::Raw(pixels)) => pixels.bits() > 8,
+            Self::Pictures(_) => false,
         }
     }
 
@@ -116,7 +111,7 @@ impl Medium {
             return Ok(Some(Self::Stream(StreamFormat::Y4m)));
         }
         let extension = extension(path);
-        if let Some(format) = StreamFormat::ALL.into_iter().find(|it| it.name() == extension) {
+        if let Some(format) = StreamFormat::all().into_iter().find(|it| it.name() == extension) {
             return Ok(Some(Self::Stream(format)));
         }
         Ok(match extension.as_str() {
@@ -161,8 +156,8 @@ mod tests {
         let y4m = Medium::Stream(StreamFormat::Y4m);
         assert_eq!(input("a.Y4M", None).unwrap(), y4m);
         assert_eq!(input("-", None).unwrap(), y4m);
-        let rgba = Medium::Stream(StreamFormat::Rgba);
-        assert_eq!(input("a.mp4", Some(StreamFormat::Rgba)).unwrap(), rgba);
+        let rgba = Medium::Stream(StreamFormat::RGBA);
+        assert_eq!(input("a.mp4", Some(StreamFormat::RGBA)).unwrap(), rgba);
         assert_eq!(input("a.webm", None).unwrap(), Medium::File);
         assert!(matches!(input("a_%02d.jpg", None).unwrap(), Medium::Pictures(_)));
         assert!(matches!(input("a.raw", None), Err(VideoError::Raw { .. })));

@@ -185,12 +185,12 @@ fn format(medium: &Medium, size: UVec2, ten_bit: Option<TenBit>) -> FrameFormat 
         },
         Medium::Stream(StreamFormat::Y4m) => match ten_bit {
             Some(TenBit { encoding, .. }) => PixelFormat::P010(customary(size, encoding.range)),
-            None => PixelFormat::Nv12(customary(size, Range::Limited)),
+            None => PixelFormat::I420(customary(size, Range::Limited)),
         },
-        Medium::Stream(StreamFormat::P010) => {
-            PixelFormat::P010(ten_bit.unwrap_or_default().encoding)
-        }
-        Medium::Stream(raw) => raw.raw_pixels().unwrap_or(PixelFormat::Rgba8),
+        Medium::Stream(StreamFormat::Raw(pixels)) => match ten_bit {
+            Some(TenBit { encoding, .. }) if pixels.bits() > 8 => pixels.with_encoding(encoding),
+            _ => *pixels,
+        },
         Medium::Pictures(_) => PixelFormat::Rgba8,
     };
     FrameFormat { size, pixels }

@@ -7,7 +7,8 @@
 //! - The chroma siting in the header is ignored: each chroma sample is assumed to be in the centre of four pixels, as
 //!   in `420jpeg`.
 //! - Interlaced frames are not deinterlaced.
-//! - The two chroma planes of Y4M are converted to the interleaved chroma plane of NV12 or P010 and back.
+//! - Frames of 8 bits are I420 or GRAY8, whose planes Y4M has. Of frames of 10 bits, the two chroma planes are converted
+//!   to the interleaved one of P010 and back.
 //! - Y4M does not state the colour matrix, so the customary matrix for the frame size is assumed (see
 //!   `medium::customary`).
 
@@ -54,14 +55,9 @@ pub(super) enum Samples {
 }
 
 impl Samples {
-    /// Returns the samples of frames in NV12 or P010.
+    /// Returns the samples of frames in I420 or P010.
     pub(super) fn of(pixels: PixelFormat) -> Self {
         if pixels.bits() > 8 { Self::Ten } else { Self::Eight }
-    }
-
-    /// Returns the number of bytes of a sample.
-    fn bytes(self) -> usize {
-        if self == Self::Ten { 2 } else { 1 }
     }
 }
 
@@ -151,16 +147,11 @@ impl Header {
     pub(super) fn format(&self) -> FrameFormat {
         let encoding = customary(self.size, self.range);
         let pixels = match self.samples {
-            Samples::Mono | Samples::Eight => PixelFormat::Nv12(encoding),
+            Samples::Mono => PixelFormat::Gray8(encoding),
+            Samples::Eight => PixelFormat::I420(encoding),
             Samples::Ten => PixelFormat::P010(encoding),
         };
         FrameFormat { size: self.size, pixels }
-    }
-
-    /// Returns the size of a frame in the file in bytes, not counting its `FRAME` line.
-    fn frame_bytes(&self) -> usize {
-        let chroma = self.format().planes().nth(1).map_or(0, |plane| plane.bytes());
-        self.format().bytes() - if self.samples == Samples::Mono { chroma } else { 0 }
     }
 }
 
@@ -169,14 +160,14 @@ fn side(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|_| digits).ok_or_else(|| format!("invalid width or height {text:?}"))
 }
 
-/// Reads the frames of a Y4M stream as NV12 or P010.
+/// Reads the frames of a Y4M stream as I420, GRAY8 or P010.
 pub(super) struct Reader<R> {
     file: PathBuf,
     input: BufReader<R>,
     header: Header,
     /// The length of the header line in bytes, with its line end.
     header_bytes: u64,
-    /// A buffer for the two chroma planes of a frame.
+    /// A buffer for the two chroma planes of a frame of 10 bits.
     planar: Vec<u8>,
     /// The number of frames read.
     frames: u64,
@@ -203,7 +194,7 @@ impl<R: Read> Reader<R> {
     /// Returns the approximate number of frames in a file of `bytes` bytes. The number is too high if the `FRAME` lines
     /// have parameters, because they are not counted.
     pub(super) fn frames_in(&self, bytes: u64) -> u64 {
-        bytes.saturating_sub(self.header_bytes) / (self.header.frame_bytes() as u64 + 6)
+        bytes.saturating_sub(self.header_bytes) / (self.header.format().bytes() as u64 + 6)
     }
 }
 
@@ -218,37 +209,22 @@ impl<R: Read + Send> ReadFrame for Reader<R> {
                 return Err(VideoError::Y4m { file: file.clone(), reason });
             }
         }
-        let luma = self.header.format().planes().next().map_or(0, |plane| plane.bytes());
-        let (y, uv) = frame.split_at_mut(luma);
-        // `vec![0; n]` does not commit memory until it is written. Thus a file whose header claims large frames, but
-        // which contains little data, uses little memory.
-        if self.planar.is_empty() {
-            self.planar = vec![0; self.header.frame_bytes() - luma];
-        }
-        let expected = self.header.frame_bytes();
-        let mut found = stream::fill(&mut self.input, y).map_err(|e| unreadable(file, e))?;
-        if found == luma {
-            let chroma = stream::fill(&mut self.input, &mut self.planar);
-            found += chroma.map_err(|e| unreadable(file, e))?;
-        }
-        if found < expected {
-            let frame = self.frames;
+        let read = stream::fill(&mut self.input, frame).map_err(|e| unreadable(file, e))?;
+        if read < frame.len() {
+            let (frame, found, expected) = (self.frames, read, frame.len());
             return Err(VideoError::Truncated { file: file.clone(), frame, found, expected });
         }
         self.frames += 1;
-        if self.header.samples == Samples::Mono {
-            uv.fill(128);
-            return Ok(true);
-        }
-        let bytes = self.header.samples.bytes();
-        let (u, v) = self.planar.split_at(self.planar.len() / 2);
-        let samples = u.chunks_exact(bytes).zip(v.chunks_exact(bytes));
-        for (pair, (u, v)) in uv.chunks_exact_mut(2 * bytes).zip(samples) {
-            let (to_u, to_v) = pair.split_at_mut(bytes);
-            to_u.copy_from_slice(u);
-            to_v.copy_from_slice(v);
-        }
         if self.header.samples == Samples::Ten {
+            let luma = self.header.format().planes().next().map_or(0, |plane| plane.bytes());
+            self.planar.clear();
+            self.planar.extend_from_slice(&frame[luma..]);
+            let (u, v) = self.planar.split_at(self.planar.len() / 2);
+            let samples = u.chunks_exact(2).zip(v.chunks_exact(2));
+            for (pair, (u, v)) in frame[luma..].chunks_exact_mut(4).zip(samples) {
+                pair[..2].copy_from_slice(u);
+                pair[2..].copy_from_slice(v);
+            }
             // A larger sample is invalid. Without the limit, white would become black.
             shifted(frame, |sample| sample.min(MAX_TEN) << SHIFT);
         }
@@ -275,54 +251,41 @@ fn unreadable(file: &Path, source: io::Error) -> VideoError {
     VideoError::Unreadable { file: file.to_owned(), source }
 }
 
-/// Writes NV12 or P010 frames as a Y4M stream.
+/// Writes I420, GRAY8 or P010 frames as a Y4M stream.
 pub(super) struct Writer<W> {
     output: W,
     /// The header line, which is written with the first frame. `None` afterwards.
     line: Option<String>,
     samples: Samples,
-    /// A buffer for the two chroma planes of a frame.
-    planar: Vec<u8>,
-    /// A buffer for a row of 10-bit luma.
-    row: Vec<u8>,
+    /// A buffer for a plane of 10 bits.
+    plane: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
     pub(super) fn new(output: W, header: &Header) -> Self {
         let (line, samples) = (Some(header.line()), header.samples);
-        Self { output, line, samples, planar: Vec::new(), row: Vec::new() }
+        Self { output, line, samples, plane: Vec::new() }
     }
 
-    /// Writes a frame in NV12 or P010, as the header states.
+    /// Writes a frame in the format of the header.
     pub(super) fn write(&mut self, frame: &Frame<'_>) -> io::Result<()> {
         if let Some(line) = self.line.take() {
             self.output.write_all(line.as_bytes())?;
         }
         self.output.write_all(b"FRAME\n")?;
-        let mut planes = stream::rows(frame);
-        let ten = self.samples == Samples::Ten;
-        for row in planes.next().into_iter().flatten() {
-            if !ten {
-                self.output.write_all(row)?;
-                continue;
+        if self.samples != Samples::Ten {
+            return stream::write_raw(&mut self.output, frame);
+        }
+        // All luma samples, then every second chroma sample from the first one on, then from the second one on.
+        for (plane, first, step) in [(0, 0, 1), (1, 0, 2), (1, 1, 2)] {
+            self.plane.clear();
+            for row in stream::rows(frame).nth(plane).into_iter().flatten() {
+                self.plane.extend(row.chunks_exact(2).skip(first).step_by(step).flatten());
             }
-            self.row.clear();
-            self.row.extend_from_slice(row);
-            shifted(&mut self.row, |sample| sample >> SHIFT);
-            self.output.write_all(&self.row)?;
+            shifted(&mut self.plane, |sample| sample >> SHIFT);
+            self.output.write_all(&self.plane)?;
         }
-        self.planar.clear();
-        let bytes = self.samples.bytes();
-        let uv: Vec<&[u8]> = planes.next().into_iter().flatten().collect();
-        for component in 0..2 {
-            let samples =
-                uv.iter().flat_map(|row| row.chunks_exact(bytes).skip(component).step_by(2));
-            self.planar.extend(samples.flatten());
-        }
-        if ten {
-            shifted(&mut self.planar, |sample| sample >> SHIFT);
-        }
-        self.output.write_all(&self.planar)
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use glam::{FloatExt, UVec2, Vec2, uvec2};
 use shared_types::Rgba8;
 
 use super::points;
-use crate::frame::{Frame, PixelFormat};
+use crate::frame::Frame;
 use crate::io::picture::{Picture, Pixel};
 
 /// The picture of a camera whose gray levels are read.
@@ -25,16 +25,14 @@ impl<'a> Source<'a> {
         Self { size: picture.size(), level: Box::new(level) }
     }
 
-    /// In NV12 and P010, the gray levels are the stored luma.
+    /// In Y'CbCr formats, the gray levels are the stored luma.
     pub(crate) fn of_frame(frame: &Frame<'a>) -> Self {
-        let (plane, pixels) = (frame.planes()[0], frame.format().pixels);
+        let (plane, (bytes, levels)) = (frame.planes()[0], frame.format().pixels.levels());
         let level = move |at: UVec2| {
-            let (row, x) = (&plane.bytes[at.y as usize * plane.pitch..], at.x as usize);
-            match pixels {
-                PixelFormat::Rgba8 => gray([0, 1, 2].map(|channel| row[4 * x + channel])),
-                PixelFormat::Nv12(_) => row[x].into(),
-                // The second byte is the upper one.
-                PixelFormat::P010(_) => row[2 * x + 1].into(),
+            let pixel = &plane.bytes[at.y as usize * plane.pitch + at.x as usize * bytes..];
+            match pixel[levels.clone()] {
+                [red, green, blue] => gray([red, green, blue]),
+                ref luma => luma[0].into(),
             }
         };
         Self { size: frame.format().size, level: Box::new(level) }

@@ -38,8 +38,8 @@ fn gradings(frames: &[Textured<'_>], options: &StitchOptions) -> Vec<Grading> {
         let colour = options.colours[camera];
         let grading = match frame.pixels() {
             PixelFormat::Rgba8 => Grading::rgb(colour),
-            pixels @ PixelFormat::Nv12(_) => Grading::yuv(colour, &pixels.to_rgb()),
             pixels @ PixelFormat::P010(_) => Grading::p010(colour, &pixels.to_rgb()),
+            pixels => Grading::yuv(colour, &pixels.to_rgb()),
         };
         options.covers.grade(camera, grading.vignetted(options.vignettes[camera]))
     };

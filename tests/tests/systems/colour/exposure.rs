@@ -85,7 +85,7 @@ fn picture(
             uv: vec![Chroma { u: 128, v: 128 }; (size.x.div_ceil(2) * size.y.div_ceil(2)) as usize],
             encoding,
         },
-        PixelFormat::P010(_) => unreachable!("no test of exposures has 10 bits"),
+        other => unreachable!("no test of exposures has {other}"),
     };
     Raster { size, pixels }
 }

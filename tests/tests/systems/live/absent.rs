@@ -126,8 +126,8 @@ impl Case {
     fn graded(&self, camera: usize, x: u32, cover: f64) -> [f64; 3] {
         let levels = match self.pixels() {
             PixelFormat::Rgba8 => [level(camera, x); 3],
-            PixelFormat::P010(_) => unreachable!("`ten_bit` tests P010"),
             PixelFormat::Nv12(encoding) => oracle::to_rgb(encoding, level(camera, x), [128.0; 2]),
+            other => unreachable!("other modules test {other}"),
         };
         let Colour { gain, gamma, .. } = self.colours()[camera];
         let (gamma, constant) = (f64::from(gamma), [COLOUR.r, COLOUR.g, COLOUR.b]);

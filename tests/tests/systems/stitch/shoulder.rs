@@ -70,6 +70,7 @@ fn step(format: PixelFormat) -> f64 {
         PixelFormat::Rgba8 => 1.0,
         PixelFormat::Nv12(..) => 255.0 / 219.0,
         PixelFormat::P010(..) => 255.0 / 219.0 / 4.0,
+        other => unreachable!("kernels do not see {other}"),
     }
 }
 

@@ -94,12 +94,11 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
     let input = described("in", probe.stored());
     let output = described("out", format.pixels.encoding());
     let pixels = match format.pixels {
-        PixelFormat::Rgba8 => "rgba",
-        PixelFormat::Nv12(_) => "nv12",
         // ffmpeg's direct conversion from 8 bits repeats the upper bits in the lower ones, which adds up to 3 levels.
         PixelFormat::P010(encoding) => {
             &format!("yuv420p10le,{},format=p010le", same_range(encoding))
         }
+        pixels => pixels.ffmpeg_name(),
     };
     // At a jump, the `jump` expression makes ffmpeg print the two fields of `Jump`, each on its own line, at log level 16
     // (errors). ffmpeg prints no other lines at this level that consist of a single number.
@@ -124,9 +123,9 @@ fn filters(probe: &Probe, rate: Rate, format: FrameFormat) -> String {
     let loses_chroma = probe.is_gray() || probe.pixels() == "nv12";
     let keep_chroma = match (loses_chroma, format.pixels) {
         (false, _) | (_, PixelFormat::Rgba8) => String::new(),
-        (true, PixelFormat::Nv12(_)) => format!("{},format=yuv420p,", same_range(probe.encoding())),
-        (true, PixelFormat::P010(_)) => {
-            format!("{},format=yuv420p10le,", same_range(probe.encoding()))
+        (true, pixels) => {
+            let planar = if pixels.bits() > 8 { "yuv420p10le" } else { "yuv420p" };
+            format!("{},format={planar},", same_range(probe.encoding()))
         }
     };
     let scale = format!("scale=w='if({same},{},1e9)':h={}:eval=frame", size.x, size.y);

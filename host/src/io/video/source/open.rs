@@ -109,11 +109,10 @@ impl VideoSource {
                 limits.check_size(format.size).map_err(over)?;
                 Self::buffered(name, format, rate, expected, reader, stop)
             }
-            Medium::Stream(raw) => {
+            Medium::Stream(StreamFormat::Raw(own)) => {
                 let size = input.size.ok_or_else(|| VideoError::NoSize { file: name.clone() })?;
                 let rate = input.rate.ok_or_else(no_rate)?;
-                let own = raw.raw_pixels().unwrap_or(PixelFormat::Rgba8);
-                let format = FrameFormat { size, pixels: tagged(own, pixels) };
+                let format = FrameFormat { size, pixels: tagged(*own, pixels) };
                 check(&name, format.size)?;
                 limits.check_size(size).map_err(over)?;
                 let (file, bytes) = stream::open(&input.path)?;
@@ -205,7 +204,7 @@ impl VideoSource {
             let mut sources: Vec<Self> = sources.into_iter().flatten().collect();
             let pixels = sources.first().map(|first| first.format().pixels);
             for (input, source) in inputs.iter().zip(&mut sources).skip(1) {
-                if let Medium::Stream(StreamFormat::Nv12 | StreamFormat::P010) = input.medium {
+                if let Medium::Stream(StreamFormat::Raw(_)) = input.medium {
                     source.format.pixels = tagged(source.format.pixels, pixels);
                 }
             }
@@ -236,12 +235,8 @@ fn open(input: &VideoInput, preferred: Preferred, stop: &Stop) -> Result<VideoSo
     catch_unwind(open).unwrap_or_else(panicked)
 }
 
-/// Returns the pixel format `own` of raw frames with the encoding of the `preferred` format. Raw NV12 and P010 frames
+/// Returns the pixel format `own` of raw frames with the encoding of the `preferred` format. Raw frames
 /// do not state their colour encoding, so they are assumed to have the encoding that the caller prefers.
 fn tagged(own: PixelFormat, preferred: Option<PixelFormat>) -> PixelFormat {
-    match (own, preferred.and_then(PixelFormat::encoding)) {
-        (PixelFormat::Nv12(_), Some(encoding)) => PixelFormat::Nv12(encoding),
-        (PixelFormat::P010(_), Some(encoding)) => PixelFormat::P010(encoding),
-        _ => own,
-    }
+    preferred.and_then(PixelFormat::encoding).map_or(own, |encoding| own.with_encoding(encoding))
 }

@@ -19,7 +19,7 @@ fn headers_of_other_programs() {
     assert_eq!(ffmpeg.size, UVec2::new(1920, 1080));
     assert_eq!(ffmpeg.rate.unwrap().fraction(), (30_000, 1001));
     assert_eq!(ffmpeg.range, Range::Full);
-    let PixelFormat::Nv12(encoding) = ffmpeg.format().pixels else { panic!() };
+    let PixelFormat::I420(encoding) = ffmpeg.format().pixels else { panic!() };
     assert_eq!(encoding.matrix, crate::frame::YuvMatrix::Bt709);
     let bare = header("YUV4MPEG2 W2 H4");
     let expected = Header {

@@ -66,6 +66,7 @@ pub(crate) fn waves(size: UVec2, format: PixelFormat, seed: u32) -> Raster {
                 .collect();
             Pixels::P010 { y, uv, encoding }
         }
+        other => unreachable!("kernels do not see {other}"),
     };
     Raster { size, pixels }
 }
