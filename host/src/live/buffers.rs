@@ -6,6 +6,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::outputs::OutputFormat;
+use super::panorama::OutputFrame;
 use super::pool::Pooled;
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
@@ -260,12 +262,10 @@ pub(super) fn views<'a>(frames: &'a [MutexGuard<'_, SubmittedOnce>]) -> Vec<Fram
     views.collect()
 }
 
-/// A buffer for a panorama, with one event for each step: upload of the frames, stitch, and download (`done`).
+/// Buffers for the outputs of a set, with one event for each step: upload of the frames, stitch, and download (`done`).
 #[derive(Debug)]
 pub(super) struct OutputBuffer {
-    pub(super) device: DeviceFrame,
-    /// The host memory of the panorama, if it is downloaded.
-    pub(super) host: Option<Pinned<u8>>,
+    pub(super) frames: Vec<OutputFrame>,
     pub(super) uploaded: Event,
     pub(super) stitched: Event,
     pub(super) done: Event,
@@ -276,21 +276,24 @@ pub(super) struct OutputBuffer {
 
 impl OutputBuffer {
     /// Allocates the buffer. `samples` is whether the vitals of the frames are sampled, and `downloads` whether the
-    /// panorama is copied to host memory.
+    /// outputs are copied to host memory.
     pub(super) fn new(
         device: &Device,
-        format: FrameFormat,
+        outputs: &[OutputFormat],
         samples: bool,
         downloads: bool,
     ) -> Result<Self, DeviceError> {
+        let frame = |OutputFormat { format, .. }: &OutputFormat| {
+            let host = downloads.then(|| Pinned::new(device, format.bytes())).transpose()?;
+            Ok::<_, DeviceError>(OutputFrame { device: DeviceFrame::new(device, *format)?, host })
+        };
         let vitals = || {
             let results = Pinned::new(device, MAX_PICTURES as usize)?;
             Ok::<_, DeviceError>((VitalsSampler::new(device)?, results))
         };
         Ok(Self {
             vitals: samples.then(vitals).transpose()?,
-            device: DeviceFrame::new(device, format)?,
-            host: downloads.then(|| Pinned::new(device, format.bytes())).transpose()?,
+            frames: outputs.iter().map(frame).collect::<Result<_, _>>()?,
             uploaded: Event::for_order(device)?,
             stitched: Event::for_order(device)?,
             done: Event::for_order(device)?,

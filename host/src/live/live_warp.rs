@@ -40,7 +40,6 @@ impl LiveWarp {
     ) -> Result<Self, LiveError> {
         // Kernels see these formats.
         let inputs: Vec<_> = formats.inputs.iter().map(|format| format.stored()).collect();
-        let (inputs, output) = (&*inputs, formats.output.stored());
         let (lookup, blend, failures) =
             (options.stitch.lookup, options.blend, options.failure.is_some());
         let warp = match &viewer {
@@ -48,10 +47,13 @@ impl LiveWarp {
                 viewer.check_warp(&warp)?;
                 warp
             }
-            None if warp.size() == output.size => warp,
-            None => warp.resized(stream, output.size)?,
+            None => match formats.panorama() {
+                Some(size) if size != warp.size() => warp.resized(stream, size)?,
+                _ => warp,
+            },
         };
-        if lookup == Lookup::Mesh && viewer.is_none() {
+        let has_panorama = formats.panorama().is_some();
+        if lookup == Lookup::Mesh && has_panorama {
             // Build the mesh here, so that the first frame does not wait for it. The mesh must be built before the
             // seam copies the warp and changes the weights of the copy.
             warp.mesh(stream)?;
@@ -59,7 +61,7 @@ impl LiveWarp {
         let alike = inputs.iter().all(|format| format.pixels == inputs[0].pixels);
         let deep = inputs.iter().any(|format| format.pixels.bits() > 8);
         let needs_sums = warp.sources().len() > 2 || failures || !alike || deep;
-        if lookup != Lookup::Mesh && viewer.is_none() && needs_sums {
+        if lookup != Lookup::Mesh && has_panorama && needs_sums {
             // Allocate the sums here, so that no set of frames waits for them. Two cameras need them if one fails, if
             // their formats differ, or for 10 bits.
             warp.summing(stream)?;
@@ -73,7 +75,7 @@ impl LiveWarp {
             None => None,
             Some(levels) => Multiband::new(stream, &warp, levels)?.map(Mutex::new),
         };
-        let (weights, reasons) = LiveWeights::new(stream, &warp, blend.seam(), failures, inputs)?;
+        let (weights, reasons) = LiveWeights::new(stream, &warp, blend.seam(), failures, &inputs)?;
         // A replaced warp repeats no warning.
         let is_new =
             |reason: &&String| former.is_none_or(|former| !former.reasons.contains(reason));

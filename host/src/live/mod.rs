@@ -40,6 +40,7 @@ mod input_formats;
 mod intake;
 mod live_warp;
 mod options;
+mod outputs;
 mod pairing;
 mod panorama;
 mod pool;
@@ -64,7 +65,8 @@ pub use failure::{CameraEvent, CameraHealth, CameraState, FailureOptions};
 pub use input_formats::InputFormats;
 pub use intake::Submitted;
 pub use options::{ColourOptions, LiveOptions, Pace};
-pub use panorama::StitchedFrame;
+pub use outputs::Output;
+pub use panorama::{OutputFrame, StitchedFrame};
 pub use readers::StitchedFrames;
 
 use crate::device::{Device, DeviceError, Stream};
@@ -72,7 +74,7 @@ use crate::frame::FrameFormat;
 use crate::lock::lock;
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{StitchOptions, check_depths};
-use crate::ops::view::{DEFAULT_SIZE, Viewer, VirtualCamera};
+use crate::ops::view::{ViewPath, Viewer, VirtualCamera};
 use crate::warp::{DeviceWarp, Plane};
 
 use intake::Intake;
@@ -101,10 +103,9 @@ pub struct Stitcher {
 /// a seam, so that no panorama waits for the driver.
 #[track_caller]
 fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<(), DeviceError> {
-    let all = || formats.inputs.iter().chain([&formats.output]);
     let unused: Vec<_> = ["rgba8", "nv12", "p010", "rgba16"]
         .into_iter()
-        .filter(|name| all().all(|format| format.pixels.kernel_name() != *name))
+        .filter(|name| formats.all().all(|format| format.pixels.kernel_name() != *name))
         .collect();
     let is_wanted = |kernel: &str| {
         let begins = |system: &str| kernel.starts_with(system);
@@ -134,7 +135,8 @@ fn sizes(sizes: &[UVec2]) -> String {
 impl Stitcher {
     /// Creates a stitcher for frames of the warp's source sizes, and allocates its buffers.
     pub fn new(device: &Device, warp: DeviceWarp, options: LiveOptions) -> Result<Self, LiveError> {
-        Self::start(device, warp, None, options)
+        let panorama = Output { size: options.size, ..Output::panorama(options.output) };
+        Self::with_outputs(device, warp, None, &[panorama], options)
     }
 
     /// Creates a stitcher that outputs the views of a virtual camera instead of panoramas. The size of the views is
@@ -146,34 +148,26 @@ impl Stitcher {
         camera: VirtualCamera,
         options: LiveOptions,
     ) -> Result<Self, LiveError> {
-        Self::start(device, warp, Some(camera), options)
+        let view = Some(camera.path);
+        let view = Output { pixels: options.output, size: options.size, view };
+        Self::with_outputs(device, warp, Some(camera.viewer), &[view], options)
     }
 
-    fn start(
+    /// Creates a stitcher that makes several outputs from each set of frames, in this order. Views need `viewer`, which
+    /// must be made from the geometry of `warp`. `output` and `size` in `options` are not used.
+    pub fn with_outputs(
         device: &Device,
         warp: DeviceWarp,
-        camera: Option<VirtualCamera>,
+        viewer: Option<Viewer>,
+        outputs: &[Output],
         options: LiveOptions,
     ) -> Result<Self, LiveError> {
-        let sources = warp.sources();
-        options.check(sources.len())?;
-        let formats = Formats {
-            inputs: sources
-                .iter()
-                .zip(options.input.of(sources.len())?)
-                .map(|(&size, &pixels)| FrameFormat { size, pixels })
-                .collect(),
-            output: FrameFormat {
-                size: options.size.unwrap_or(match camera {
-                    Some(_) => DEFAULT_SIZE,
-                    None => warp.size(),
-                }),
-                pixels: options.output,
-            },
-        };
-        check_depths(formats.inputs.iter().copied().chain([formats.output]))?;
+        let cameras = warp.sources().len();
+        options.check(cameras)?;
+        let formats = Formats::new(options.input.of(cameras)?, outputs, &warp, viewer.as_ref())?;
+        check_depths(formats.all())?;
         prepare(device, &options, &formats)?;
-        let (viewer, path) = camera.map(|camera| (camera.viewer, camera.path)).unzip();
+        let paths = outputs.iter().map(|output| output.view.clone()).collect();
         if viewer.is_some() && options.blend.levels().is_some() {
             return Err(LiveError::invalid(
                 "a virtual camera does not support multiband blending; use a seam",
@@ -188,8 +182,8 @@ impl Stitcher {
         let (jobs, to_stitch) = mpsc::sync_channel(options.sets());
         let (flights, flying) = mpsc::sync_channel(options.slots);
         let current = FrameSettings { warp, stitch: options.stitch };
-        let shared = Arc::new(Shared::new(device, &options, formats, current, finished)?);
-        let worker = Worker::new(&shared, path, flights)?;
+        let shared = Arc::new(Shared::new(device, &options, formats, paths, current, finished)?);
+        let worker = Worker::new(&shared, flights)?;
         let intake = Intake::new(&shared, &options, jobs);
         let mut stitcher = Self {
             shared: Arc::clone(&shared),
@@ -215,10 +209,19 @@ impl Stitcher {
         &self.shared.formats.inputs
     }
 
-    /// Returns the format of the panoramas.
+    /// Returns the format of the first output.
     #[must_use]
     pub fn output_format(&self) -> FrameFormat {
-        self.shared.formats.output
+        self.shared.formats.outputs[0].format
+    }
+
+    /// Replaces the pose of a view over time from the next set on. `output` counts all outputs from 0.
+    pub fn steer(&self, output: usize, path: ViewPath) -> Result<(), LiveError> {
+        match lock(&self.shared.paths).get_mut(output) {
+            Some(Some(current)) => *current = path,
+            _ => return Err(LiveError::Invalid(format!("output {output} is no view"))),
+        }
+        Ok(())
     }
 
     /// Returns the device on which the stitcher runs.

@@ -14,17 +14,19 @@ use super::counters::Tally;
 use super::error::LiveError;
 use super::live_warp::FrameSettings;
 use super::options::LiveOptions;
+use super::outputs::OutputFormat;
 use super::panorama::StitchedFrame;
 use super::pool::Pool;
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::frame::FrameFormat;
 use crate::lock::lock;
+use crate::ops::view::ViewPath;
 
-/// The formats of a stitcher's input frames, one per camera, and of its output.
+/// The formats of a stitcher's input frames, one per camera, and of its outputs.
 #[derive(Clone, Debug)]
 pub(super) struct Formats {
     pub(super) inputs: Vec<FrameFormat>,
-    pub(super) output: FrameFormat,
+    pub(super) outputs: Vec<OutputFormat>,
 }
 
 /// The streams for upload, stitch and download. All frames use the same three streams.
@@ -60,6 +62,8 @@ pub(super) struct Shared {
     /// The pool of tokens. Each set in flight holds one token.
     pub(super) tokens: Pool<()>,
     pub(super) current: Mutex<FrameSettings>,
+    /// The pose over time of each output that is a view.
+    pub(super) paths: Mutex<Vec<Option<ViewPath>>>,
     pub(super) tally: Mutex<Tally>,
     pub(super) colour: Mutex<ColourState>,
     /// The states of the cameras, if cameras that fail are detected.
@@ -78,6 +82,7 @@ impl Shared {
         device: &Device,
         options: &LiveOptions,
         formats: Formats,
+        paths: Vec<Option<ViewPath>>,
         current: FrameSettings,
         finished: Receiver<StitchedFrame>,
     ) -> Result<Self, DeviceError> {
@@ -88,7 +93,7 @@ impl Shared {
         };
         let cameras = formats.inputs.len();
         let (samples, downloads) = (options.failure.is_some(), options.download);
-        let output = |_| OutputBuffer::new(device, formats.output, samples, downloads);
+        let output = |_| OutputBuffer::new(device, &formats.outputs, samples, downloads);
         let outputs = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
         let (follow, seek) = (options.colour.follow, options.blend.seam().is_some());
         Ok(Self {
@@ -100,6 +105,7 @@ impl Shared {
             tokens: Pool::new(vec![(); sets]),
             colour: Mutex::new(ColourState::new(follow, seek, current.stitch.colours)),
             current: Mutex::new(current),
+            paths: Mutex::new(paths),
             tally: Mutex::new(Tally::new()),
             cameras: options.failure.map(|failure| Mutex::new(Cameras::new(cameras, failure))),
             failure: Mutex::default(),
@@ -183,6 +189,6 @@ impl Shared {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} on {}", self.formats.output, self.device)
+        write!(f, "{} outputs on {}", self.formats.outputs.len(), self.device)
     }
 }

@@ -25,7 +25,7 @@ use super::error::LiveError;
 use super::follow::Follower;
 use super::live_warp::{FrameSettings, LiveWarp};
 use super::options::{LOOK_AGAIN, Pace};
-use super::panorama::StitchedFrame;
+use super::panorama::{OutputFrame, StitchedFrame};
 use super::pool::{Pool, Pooled};
 use super::shared::{Shared, Streams};
 use super::weights::any_absent;
@@ -33,7 +33,7 @@ use crate::device::{DeviceError, insist};
 use crate::lock::lock;
 use crate::ops::colour::Colours;
 use crate::ops::stitch::{Covers, Lookup, StitchOptions, stitch};
-use crate::ops::view::{ViewPath, ViewPose};
+use crate::ops::view::ViewPose;
 
 /// The maximum number of attempts to submit a set to the device.
 const ATTEMPTS: u32 = 3;
@@ -76,10 +76,8 @@ fn panics(body: impl FnOnce()) -> bool {
 pub(super) struct Worker {
     shared: Arc<Shared>,
     follower: Follower,
-    /// The path of the virtual camera, if the stitcher renders views.
-    path: Option<ViewPath>,
-    /// The last valid pose of the virtual camera.
-    view: ViewPose,
+    /// The last valid pose of each output that is a view.
+    poses: Vec<ViewPose>,
     /// The number of sets.
     sets: u32,
     /// The last frame of each camera, which replaces frames that a set lacks. Black before the first frame. Empty if no
@@ -91,7 +89,6 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(
         shared: &Arc<Shared>,
-        path: Option<ViewPath>,
         flights: SyncSender<Flight>,
     ) -> Result<Self, DeviceError> {
         let lacks = shared.options.failure.is_some();
@@ -104,8 +101,7 @@ impl Worker {
             last: shared.inputs.iter().filter_map(black).collect(),
             sets: 0,
             follower: Follower::new(shared)?,
-            path,
-            view: ViewPose::default(),
+            poses: vec![ViewPose::default(); shared.formats.outputs.len()],
             shared: Arc::clone(shared),
             flights,
         })
@@ -150,10 +146,12 @@ impl Worker {
         if let Some(weights) = &current.warp.weights {
             lock(weights).advance();
         }
-        if let Some(path) = &self.path {
-            let view = path(job.timestamp);
-            match view.check() {
-                Ok(()) => self.view = view,
+        // A path is the caller's code, so the lock is not held while it runs.
+        let paths = lock(&shared.paths).clone();
+        for (pose, path) in self.poses.iter_mut().zip(paths) {
+            let Some(new) = path.map(|path| path(job.timestamp)) else { continue };
+            match new.check() {
+                Ok(()) => *pose = new,
                 Err(error) => {
                     tracing::warn!("the virtual camera keeps its last valid pose: {error}");
                 }
@@ -259,7 +257,7 @@ impl Worker {
         let presences = shares.as_ref().unwrap_or(&Shares::FULL).presence;
         let mut weights = warp.weights.as_ref().map(lock);
         let (viewer, multiband) = (warp.viewer.as_ref(), warp.multiband.as_ref());
-        let by_mesh = viewer.is_none() && options.lookup == Lookup::Mesh;
+        let by_mesh = self.shared.formats.panorama().is_some() && options.lookup == Lookup::Mesh;
         let (warp, weights) = match &mut weights {
             Some(weights) => {
                 // A view of present cameras without seams is feathered without the weights of the warp.
@@ -269,24 +267,27 @@ impl Worker {
             }
             None => (&warp.warp, None),
         };
-        let out = &mut output.device;
-        if let Some(viewer) = viewer {
-            viewer.submit(compute, &frames, weights, &self.view, &options, out)?;
-        } else {
+        let kinds = self.shared.formats.outputs.iter().zip(&self.poses);
+        for ((kind, pose), OutputFrame { device: out, .. }) in kinds.zip(&mut output.frames) {
+            if let Some(viewer) = viewer.filter(|_| kind.is_view) {
+                viewer.submit(compute, &frames, weights, pose, &options, out)?;
+                continue;
+            }
             stitch(compute, &frames, warp, &options, &mut *out)?;
-        }
-        if let Some(multiband) = multiband {
-            lock(multiband).submit(compute, &frames, warp, &options, &mut output.device)?;
+            if let Some(multiband) = multiband {
+                lock(multiband).submit(compute, &frames, warp, &options, out)?;
+            }
         }
         output.stitched.record(compute)?;
         download.wait(&output.stitched)?;
-        let OutputBuffer { device, host, done, vitals, .. } = &mut **output;
+        let OutputBuffer { frames, done, vitals, .. } = &mut **output;
         if let Some((sampler, results)) = vitals.as_mut().filter(|_| !analysed.is_empty()) {
             // SAFETY: the results are read, and `output` is dropped, only after the panorama is done or the streams are
             // drained.
             unsafe { sampler.vitals.submit_download(download, results)? };
         }
-        if let Some(host) = host {
+        for OutputFrame { device, host } in frames {
+            let Some(host) = host else { continue };
             // SAFETY: the host memory of `output` is read, and `output` is dropped, only after the panorama is done or
             // the streams are drained.
             unsafe { device.submit_download(download, host)? };
@@ -362,8 +363,7 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
         shared.with_cameras(|cameras| cameras.analysed(vitals));
     }
     let latency = complete.elapsed();
-    let (buffer, format) = (output, shared.formats.output);
-    let panorama = StitchedFrame { buffer, format, timestamp, latency, colours };
+    let panorama = StitchedFrame { buffer: output, timestamp, latency, colours };
     // Count the panorama first. Then the counters always include a panorama that a reader has received.
     shared.tally().panorama(latency);
     // The channel has room for all output buffers, so it is never full. It is closed if the stitcher has failed in the

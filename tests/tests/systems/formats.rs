@@ -9,6 +9,7 @@ use panoweave::device::Device;
 use panoweave::frame::{
     DeviceFrame, Frame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix,
 };
+use panoweave::geometry::Geometry;
 use panoweave::geometry::rig::Rig;
 use panoweave::live::{ColourOptions, LiveOptions, Stitcher};
 use panoweave::ops::multiband::MultibandOptions;
@@ -160,6 +161,10 @@ matrix = { fx = 48.0, fy = 48.0, cx = 47.5, cy = 31.5 }
 yaw = 30.0
 "#;
 
+pub(crate) fn geometry() -> Geometry {
+    Rig::parse(RIG, "rig.toml").unwrap().geometry().unwrap()
+}
+
 /// Stitches three sets, and returns the bytes of all panoramas or views.
 fn stitched(
     device: &Device,
@@ -167,7 +172,7 @@ fn stitched(
     has_view: bool,
     options: LiveOptions,
 ) -> Vec<Vec<u8>> {
-    let geometry = Rig::parse(RIG, "rig.toml").unwrap().geometry().unwrap();
+    let geometry = geometry();
     let warp = DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
     let stitcher = if has_view {
         let viewer = Viewer::new(&geometry, false).unwrap();
