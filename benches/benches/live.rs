@@ -7,15 +7,22 @@
 //!
 //! Frames are written to page-locked memory only once, so the bench does not measure writes by the host. With perfect
 //! overlap, the live stitcher takes no longer than `copies`.
+//!
+//! A panorama and three views of 1920×1080 from frames in device memory, without downloads, are measured beside the same
+//! four launches in a loop.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use glam::UVec2;
 use panoweave::device::{Device, Pinned, Stream};
-use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat};
-use panoweave::live::{ColourOptions, FrameBuffer, LiveOptions, Pace, Stitcher};
+use panoweave::frame::{DeviceFrame, Frame, FrameFormat, FrameView, PixelFormat};
+use panoweave::live::{
+    ColourOptions, ExternalFrame, FrameBuffer, LiveOptions, Output, Pace, Stitcher,
+};
 use panoweave::ops::stitch::{StitchOptions, stitch};
+use panoweave::ops::view::{DEFAULT_SIZE, ViewPose, Viewer};
 use panoweave::warp::DeviceWarp;
 use panoweave_benches::copies::Copies;
 use panoweave_benches::{
@@ -101,6 +108,90 @@ fn serial(stream: &Stream, warp: &DeviceWarp, sets: &mut [Set], pairs: u64) -> D
     start.elapsed()
 }
 
+/// The poses of three views.
+const PANS: [f64; 3] = [-25.0, 0.0, 25.0];
+
+fn pose(pan: f64) -> ViewPose {
+    ViewPose { pan, tilt: 0.0, roll: 0.0, fov: 45.0 }
+}
+
+/// Frames of two cameras in device memory, and an output buffer for each of the four launches.
+struct Resident {
+    frames: [DeviceFrame; 2],
+    panorama: DeviceFrame,
+    views: [DeviceFrame; 3],
+}
+
+impl Resident {
+    fn new(device: &Device, sources: &[UVec2], size: UVec2) -> Self {
+        let frame = |size| DeviceFrame::new(device, nv12(size)).expect("device memory");
+        let frames = [frame(sources[0]), frame(sources[1])];
+        Self { frames, panorama: frame(size), views: [(); 3].map(|()| frame(DEFAULT_SIZE)) }
+    }
+}
+
+/// Launches the stitch and the views of `sets` sets, and returns the wall time.
+fn launches(
+    stream: &Stream,
+    warp: &DeviceWarp,
+    viewer: &Viewer,
+    of: &mut Resident,
+    sets: u64,
+) -> Duration {
+    let options = StitchOptions::default();
+    let start = Instant::now();
+    for _ in 0..sets {
+        let frames = of.frames.each_ref().map(DeviceFrame::view);
+        stitch(stream, &frames, warp, &options, &mut of.panorama).expect("a stitch");
+        for (out, pan) in of.views.iter_mut().zip(PANS) {
+            viewer.submit(stream, &frames, None, &pose(pan), &options, out).expect("a view");
+        }
+    }
+    stream.synchronize().expect("the launches");
+    start.elapsed()
+}
+
+/// Returns the wall time that a live stitcher with four outputs takes for `sets` sets.
+fn outputs(device: &Device, viewer: &Viewer, of: &Resident, sets: u64) -> Duration {
+    let view = |pan| Output::view(PIXELS, DEFAULT_SIZE, Arc::new(move |_| pose(pan)));
+    let outputs: Vec<_> = [Output::panorama(PIXELS)].into_iter().chain(PANS.map(view)).collect();
+    let options = LiveOptions {
+        input: PIXELS.into(),
+        pace: Pace::Wait,
+        slots: 8,
+        download: false,
+        colour: ColourOptions { follow: false, ..ColourOptions::default() },
+        ..LiveOptions::default()
+    };
+    let stitcher =
+        Stitcher::with_outputs(device, warp(device), Some(viewer.clone()), &outputs, options)
+            .expect("a stitcher");
+    let finished = stitcher.panoramas();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || finished.count());
+        let submit = |sets: u64| {
+            for i in 0..sets {
+                let frames = of.frames.each_ref().map(|frame| {
+                    // SAFETY: the frames live until the stitcher, which this function drops, has ended, and nothing
+                    // writes them.
+                    unsafe {
+                        let view =
+                            std::mem::transmute::<FrameView<'_>, FrameView<'static>>(frame.view());
+                        ExternalFrame::new(view, ())
+                    }
+                });
+                stitcher.submit(frames, Duration::from_millis(i)).expect("a running stitcher");
+            }
+        };
+        submit(16);
+        let start = Instant::now();
+        submit(sets);
+        stitcher.close();
+        assert_eq!(reader.join().expect("a reader"), sets as usize + 16);
+        start.elapsed()
+    })
+}
+
 fn bench(criterion: &mut Criterion) {
     let Some(device) = gpu("live") else { return };
     let stream = device.stream().expect("a stream");
@@ -131,6 +222,16 @@ fn bench(criterion: &mut Criterion) {
             live(&device, slots, colour, many).mul_f64(pairs as f64 / many as f64)
         });
     }
+    let geometry = home_geometry().expect("the home rig");
+    let viewer = Viewer::new(&geometry, false).expect("a viewer");
+    let mut of = Resident::new(&device, warp.sources(), warp.size());
+    bench_by_clock(&mut group, "four launches", |sets| {
+        launches(&stream, &warp, &viewer, &mut of, sets)
+    });
+    bench_by_clock(&mut group, "four outputs", |sets| {
+        let many = sets.max(2000);
+        outputs(&device, &viewer, &of, many).mul_f64(sets as f64 / many as f64)
+    });
     group.finish();
 }
 
