@@ -189,7 +189,10 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         Interrupt::listen(&args.output, Duration::from_secs(args.finish_limit), as_json)?;
     let stop = interrupt.stop();
     let device = args.device.open()?;
-    inputs.iter_mut().for_each(|input| input.decoder = args.decoder.of(&device));
+    for input in &mut inputs {
+        input.decoder = args.decoder.of(&device);
+        input.device = Some(device.clone());
+    }
 
     let mut stages = Stages::new();
     let (sources, plan) = stages.run("open", "opening", || {

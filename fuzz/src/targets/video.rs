@@ -43,10 +43,7 @@ fn read(input: &VideoInput) {
     let bytes = source.format().bytes();
     for _ in 0..FRAMES {
         match source.frame() {
-            Ok(Some(frame)) => {
-                assert_eq!(frame.len(), bytes);
-                source.give_back(frame);
-            }
+            Ok(Some(frame)) => assert_eq!(frame.len(), bytes),
             Ok(None) | Err(_) => break,
         }
     }

@@ -11,7 +11,7 @@ use super::panorama::OutputFrame;
 use super::pool::Pooled;
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
-use crate::io::video::DecodedFrame;
+use crate::io::video::{DecodedFrame, HostFrame};
 use crate::lock::lock;
 use crate::ops::vitals::{MAX_PICTURES, Vitals, VitalsSampler};
 
@@ -142,6 +142,8 @@ pub enum CameraFrame<'a> {
     Host(Frame<'a>),
     /// A buffer of [`Stitcher::buffer`](super::Stitcher::buffer), which is not copied in host memory.
     Buffer(FrameBuffer),
+    /// A frame of a video in host memory, which is not copied there.
+    Shared(HostFrame),
     /// A frame in device memory, which is not copied.
     Device(ExternalFrame),
     /// The camera has no new frame, so a set shows its last one. Requires
@@ -193,7 +195,8 @@ pub(super) struct SubmittedOnce {
 
 #[derive(Debug)]
 pub(super) enum Memory {
-    Host(Pooled<InputBuffer>),
+    /// A frame in the host memory of the buffer, or in that of a video.
+    Host(Pooled<InputBuffer>, Option<HostFrame>),
     Device(ExternalFrame),
 }
 
@@ -209,13 +212,13 @@ impl SharedFrame {
     /// the frame must be submitted to the same stream.
     pub(super) unsafe fn submit_upload(&self, stream: &Stream) -> Result<(), DeviceError> {
         let SubmittedOnce { memory, submitted } = &mut *lock(&self.0);
-        if let Memory::Host(buffer) = memory
+        if let Memory::Host(buffer, shared) = memory
             && !*submitted
         {
             let InputBuffer { host, device } = &mut **buffer;
-            let frame = Frame::of_tight(device.format(), host);
+            let frame = Frame::of_tight(device.format(), shared.as_deref().unwrap_or(host));
             // SAFETY: the caller guarantees that the host and device buffers stay valid and unchanged until the copy
-            // is done.
+            // is done. A video does not change the memory of a frame before its last clone is dropped.
             unsafe { device.submit_upload(stream, &frame)? };
         }
         *submitted = true;
@@ -256,7 +259,7 @@ impl FrameSet {
 /// Returns views of locked frames in device memory, in the order of the cameras.
 pub(super) fn views<'a>(frames: &'a [MutexGuard<'_, SubmittedOnce>]) -> Vec<FrameView<'a>> {
     let views = frames.iter().map(|frame| match &frame.memory {
-        Memory::Host(buffer) => buffer.device.view(),
+        Memory::Host(buffer, _) => buffer.device.view(),
         Memory::Device(frame) => frame.view,
     });
     views.collect()

@@ -292,6 +292,11 @@ impl Stitcher {
         };
         match frame {
             CameraFrame::Host(frame) => format(frame.format(), expected),
+            CameraFrame::Shared(frame) if frame.len() == expected.bytes() => Ok(()),
+            CameraFrame::Shared(frame) => {
+                let (found, bytes) = (frame.len(), expected.bytes());
+                invalid(format!("frame has {found} bytes; a frame in {expected} has {bytes}"))
+            }
             CameraFrame::Buffer(buffer) if self.shared.inputs[camera].owns(&buffer.buffer) => Ok(()),
             CameraFrame::Buffer(_) => invalid(
                 "buffer belongs to another camera or to another stitcher; get a buffer with `Stitcher::buffer`".into(),
@@ -327,11 +332,14 @@ impl Stitcher {
         Ok(match frame {
             CameraFrame::Host(frame) => self.buffer(camera)?.map(|FrameBuffer { mut buffer }| {
                 buffer.fill(&frame);
-                SharedFrame::new(Memory::Host(buffer))
+                SharedFrame::new(Memory::Host(buffer, None))
             }),
             CameraFrame::Buffer(FrameBuffer { buffer }) => {
-                Some(SharedFrame::new(Memory::Host(buffer)))
+                Some(SharedFrame::new(Memory::Host(buffer, None)))
             }
+            CameraFrame::Shared(frame) => self
+                .buffer(camera)?
+                .map(|FrameBuffer { buffer }| SharedFrame::new(Memory::Host(buffer, Some(frame)))),
             CameraFrame::Device(frame) => Some(SharedFrame::new(Memory::Device(frame))),
             CameraFrame::Missing => None,
         })

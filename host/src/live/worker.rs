@@ -95,7 +95,7 @@ impl Worker {
         let black = |pool: &Pool<InputBuffer>| {
             let mut buffer = pool.try_take().filter(|_| lacks)?;
             buffer.fill_black();
-            Some(SharedFrame::new(Memory::Host(buffer)))
+            Some(SharedFrame::new(Memory::Host(buffer, None)))
         };
         Ok(Self {
             last: shared.inputs.iter().filter_map(black).collect(),

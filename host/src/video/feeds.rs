@@ -133,7 +133,7 @@ impl Feeds {
             let warp = refiner.update(stream, &self.host_frames()?).map_err(LiveError::from)?;
             stitcher.swap_warp(warp)?;
         }
-        let frames = self.feeds.iter().filter_map(Feed::frame).collect::<Result<Vec<_>, _>>()?;
+        let frames: Vec<_> = self.feeds.iter().filter_map(Feed::frame).collect();
         stitcher.submit(frames, self.rate.time(n))?;
         Ok(true)
     }
@@ -231,9 +231,7 @@ impl Feed {
                 self.ended = true;
                 break;
             };
-            if let Some(VideoFrame::Host(last)) = self.held.replace(frame) {
-                self.source.give_back(last);
-            }
+            self.held = Some(frame);
             self.read += 1;
             self.unpaired += 1;
             self.is_used = false;
@@ -259,12 +257,10 @@ impl Feed {
     }
 
     /// Returns the current frame.
-    fn frame(&self) -> Option<Result<CameraFrame<'_>, VideoError>> {
+    fn frame(&self) -> Option<CameraFrame<'static>> {
         Some(match self.held.as_ref()? {
-            VideoFrame::Host(bytes) => Frame::tight(self.source.format(), bytes)
-                .map(CameraFrame::Host)
-                .map_err(VideoError::Pair),
-            VideoFrame::Device(frame) => Ok(CameraFrame::Device(frame.clone().into())),
+            VideoFrame::Host(frame) => CameraFrame::Shared(frame.clone()),
+            VideoFrame::Device(frame) => CameraFrame::Device(frame.clone().into()),
         })
     }
 
@@ -272,7 +268,7 @@ impl Feed {
     pub(super) fn host_frame(&mut self) -> Option<Result<Frame<'_>, VideoError>> {
         let format = self.source.format();
         let bytes = match self.held.as_ref()? {
-            VideoFrame::Host(bytes) => bytes,
+            VideoFrame::Host(bytes) => &**bytes,
             VideoFrame::Device(frame) => {
                 self.copy.resize(format.bytes(), 0);
                 if let Err(error) = self.source.download(frame, &mut self.copy) {
@@ -288,12 +284,7 @@ impl Feed {
     /// counting them as read.
     fn has(&mut self, n: u64) -> bool {
         (self.read..=n).all(|_| match self.source.frame_within(Some(PATIENCE)) {
-            Ok(Some(frame)) => {
-                if let VideoFrame::Host(frame) = frame {
-                    self.source.give_back(frame);
-                }
-                true
-            }
+            Ok(Some(_)) => true,
             _ => false,
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! A video is one of three media ([`Medium`]):
 //! - an encoded file, which the child process `ffmpeg` reads or writes, and which NVDEC can decode,
-//! - a stream of Y4M, NV12, P010 or RGBA frames in a file or a pipe,
+//! - a stream of Y4M or raw frames in a file or a pipe,
 //! - a sequence of picture files.
 //!
 //! [`VideoSource`] reads and [`VideoSink`] writes all three media. The memory use does not depend on the length of a
@@ -28,7 +28,7 @@ mod y4m;
 
 pub use error::{FfmpegTask, VideoError};
 pub use ffmpeg::{Crf, Sound, TenBit, VideoEncoder};
-pub use frame::{DecodedFrame, VideoFrame};
+pub use frame::{DecodedFrame, HostFrame, VideoFrame};
 pub use limits::{VideoLimitError, VideoLimits};
 pub use medium::{Medium, STANDARD, StreamFormat};
 pub use nvdec::{NoNvdec, NvdecError, VideoDecoder};

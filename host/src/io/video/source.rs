@@ -1,9 +1,9 @@
 //! Reads videos from encoded files, streams and picture sequences.
 //!
-//! A thread reads frames ahead of the caller. The caller returns the buffers of used frames for reuse. The memory use
-//! does not depend on the length of the video. It consists of up to [`AHEAD`] frames that were read ahead, up to
-//! [`AHEAD`] returned buffers, the frame that is being read, and the caller's frames. NVDEC also has memory for the
-//! pictures that it decodes. Only the reader thread blocks on a pipe, so a caller that waits for a frame can still
+//! A thread reads frames ahead of the caller. The memory of frames that the caller drops is reused. The memory use does
+//! not depend on the length of the video. It consists of up to [`AHEAD`] frames that were read ahead, the frame that is
+//! being read, and the most frames that the caller has had at once. NVDEC also has memory for the pictures that it
+//! decodes. Only the reader thread blocks on a pipe, so a caller that waits for a frame can still
 //! react to a stop request.
 
 mod open;
@@ -17,11 +17,12 @@ use std::time::{Duration, Instant};
 use glam::UVec2;
 
 use super::ffmpeg::{self, EXIT_LIMIT};
+use super::frame::HostPool;
 use super::read_frame::{LOOK, NextFrame, ReadFrame};
 use super::{
     DecodedFrame, Medium, Stop, VideoDecoder, VideoError, VideoFrame, VideoLimitError, VideoLimits,
 };
-use crate::device::Stream;
+use crate::device::{Device, Stream};
 use crate::frame::{ColourTags, FrameFormat, Rate};
 use crate::io::Conversion;
 
@@ -49,6 +50,9 @@ pub struct VideoInput {
     pub decoder: VideoDecoder,
     /// The limits on the video.
     pub limits: VideoLimits,
+    /// The device to which the frames are copied, if it is known: they are read to page-locked memory, from which a GPU
+    /// copies faster.
+    pub device: Option<Device>,
 }
 
 impl VideoInput {
@@ -58,7 +62,7 @@ impl VideoInput {
     pub fn new(path: impl Into<PathBuf>, medium: Medium) -> Self {
         let (path, decoder, limits) =
             (path.into(), VideoDecoder::default(), VideoLimits::default());
-        Self { path, medium, size: None, rate: None, ten_bit: false, decoder, limits }
+        Self { path, medium, size: None, rate: None, ten_bit: false, decoder, limits, device: None }
     }
 }
 
@@ -90,7 +94,6 @@ pub struct VideoSource {
     /// The first frame after [`await_first`](Self::await_first) has received it, until
     /// [`next_frame`](Self::next_frame) returns it.
     first: Option<VideoFrame>,
-    empty: SyncSender<Vec<u8>>,
     stop: Stop,
     /// The reader thread if it uses the GPU. This field comes last, so that the thread has a reason to end when this is
     /// dropped: nobody receives its frames, and its ffmpeg is killed.
@@ -118,28 +121,26 @@ impl VideoSource {
         rate: Rate,
         expected: Option<u64>,
         reader: impl ReadFrame + 'static,
+        device: Option<&Device>,
         stop: &Stop,
     ) -> Result<Self, VideoError> {
-        let bytes = format.bytes();
-        let buffered = |empty| Box::new(Buffered { reader, bytes, empty }) as Box<dyn NextFrame>;
+        let pool = HostPool::new(format.bytes(), device.cloned());
+        let buffered = Box::new(Buffered { reader, pool, any: false });
         // The thread is not joined, because it may block forever on a pipe. If it does not block, it ends when the
         // receiver of the frames is dropped.
         Self::start(name, format, rate, expected, buffered, stop).map(|(source, _)| source)
     }
 
-    /// Starts to read a video, and returns it with its reader thread. `reader` receives the channel on which buffers of
-    /// used frames are returned.
+    /// Starts to read a video, and returns it with its reader thread.
     fn start(
         name: PathBuf,
         format: FrameFormat,
         rate: Rate,
         expected: Option<u64>,
-        reader: impl FnOnce(Receiver<Vec<u8>>) -> Box<dyn NextFrame>,
+        reader: Box<dyn NextFrame>,
         stop: &Stop,
     ) -> Result<(Self, JoinHandle<()>), VideoError> {
         let (full, frames) = sync_channel(AHEAD);
-        let (empty, returned) = sync_channel(AHEAD);
-        let reader = reader(returned);
         let file = name.clone();
         let thread = thread::Builder::new()
             .name("read".into())
@@ -162,7 +163,6 @@ impl VideoSource {
             ended: false,
             downloads: OnceLock::new(),
             first: None,
-            empty,
             stop: stop.clone(),
             _gpu_reader: None,
         };
@@ -185,7 +185,7 @@ impl VideoSource {
     /// Returns [`VideoError`] if reading or copying fails. After an error, later calls return `None`.
     pub fn frame(&mut self) -> Result<Option<Vec<u8>>, VideoError> {
         match self.next_frame()? {
-            Some(VideoFrame::Host(bytes)) => Ok(Some(bytes)),
+            Some(VideoFrame::Host(bytes)) => Ok(Some(bytes.to_vec())),
             Some(VideoFrame::Device(frame)) => {
                 let mut bytes = vec![0; self.format.bytes()];
                 self.download(&frame, &mut bytes)?;
@@ -292,12 +292,6 @@ impl VideoSource {
         }
     }
 
-    /// Takes back the buffer of a used frame, so that the reader thread can reuse it.
-    pub fn give_back(&self, frame: Vec<u8>) {
-        // If the reader thread has ended or the channel is full, drop the buffer.
-        let _ = self.empty.try_send(frame);
-    }
-
     /// Returns the decoder of an encoded file: `nvdec` or `ffmpeg`. `None` for other media.
     #[must_use]
     pub fn decoder(&self) -> Option<&'static str> {
@@ -353,24 +347,19 @@ impl VideoSource {
     }
 }
 
-/// A reader to buffers in host memory.
+/// A reader to host memory.
 struct Buffered<R> {
     reader: R,
-    /// The number of bytes of a frame.
-    bytes: usize,
-    /// The buffers of used frames.
-    empty: Receiver<Vec<u8>>,
+    pool: HostPool,
+    /// Whether a frame was read.
+    any: bool,
 }
 
 impl<R: ReadFrame> NextFrame for Buffered<R> {
     fn next_frame(&mut self) -> Result<Option<VideoFrame>, VideoError> {
-        let mut frame = self.empty.try_recv().unwrap_or_default();
-        if frame.len() != self.bytes {
-            // `vec![0; n]` uses no memory until it is written. So a file whose header claims large frames, but contains
-            // little data, uses little memory.
-            frame = vec![0; self.bytes];
-        }
-        Ok(self.reader.read_frame(&mut frame)?.then_some(VideoFrame::Host(frame)))
+        let first = !std::mem::replace(&mut self.any, true);
+        let frame = self.pool.filled(first, |bytes| self.reader.read_frame(bytes))?;
+        Ok(frame.map(VideoFrame::Host))
     }
 }
 

@@ -66,7 +66,7 @@ fn read(file: &Path, decoder: VideoDecoder, rate: Option<Rate>) -> Result<Read, 
         match source.next_frame() {
             Ok(Some(VideoFrame::Host(bytes))) => {
                 assert!(!on_device);
-                frames.push(bytes);
+                frames.push(bytes.to_vec());
             }
             Ok(Some(VideoFrame::Device(frame))) => {
                 assert!(on_device);

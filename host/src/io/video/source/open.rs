@@ -8,7 +8,7 @@ use super::{GpuReader, VideoInput, VideoSource};
 use crate::frame::{FrameFormat, PixelFormat, Rate};
 use crate::io::video::ffmpeg::{self, Decoder};
 use crate::io::video::medium::shown;
-use crate::io::video::read_frame::{LOOK, NextFrame, check};
+use crate::io::video::read_frame::{LOOK, check};
 use crate::io::video::stream::{self, RawReader};
 use crate::io::video::{Medium, Stop, StreamFormat, VideoError, pictures, y4m};
 
@@ -49,7 +49,7 @@ impl VideoSource {
         let pixels = preferred.pixels;
         let name = shown(&input.path, "stdin");
         let no_rate = || VideoError::NoRate { file: name.clone() };
-        let limits = &input.limits;
+        let (limits, device) = (&input.limits, input.device.as_ref());
         let over = |source| VideoError::Limit { file: name.clone(), source };
         match &input.medium {
             Medium::File => {
@@ -82,16 +82,16 @@ impl VideoSource {
                 let source = match input.decoder.start(path, &probe, rate, format, stop)? {
                     Some(nvdec) => {
                         let child = Some(nvdec.killer(stop));
-                        let frames = |_| Box::new(nvdec) as Box<dyn NextFrame>;
                         let (source, thread) =
-                            Self::start(name, format, rate, expected, frames, stop)?;
+                            Self::start(name, format, rate, expected, Box::new(nvdec), stop)?;
                         let _gpu_reader = Some(GpuReader(thread));
                         Self { decoder: Some("nvdec"), child, _gpu_reader, ..source }
                     }
                     None => {
                         let ffmpeg = Decoder::start(path, &probe, rate, format, stop)?;
                         let child = Some(ffmpeg.killer());
-                        let source = Self::buffered(name, format, rate, expected, ffmpeg, stop)?;
+                        let source =
+                            Self::buffered(name, format, rate, expected, ffmpeg, device, stop)?;
                         Self { decoder: Some("ffmpeg"), child, ..source }
                     }
                 };
@@ -107,7 +107,7 @@ impl VideoSource {
                 let expected = bytes.map(|bytes| reader.frames_in(bytes));
                 let format = reader.header().format();
                 limits.check_size(format.size).map_err(over)?;
-                Self::buffered(name, format, rate, expected, reader, stop)
+                Self::buffered(name, format, rate, expected, reader, device, stop)
             }
             Medium::Stream(StreamFormat::Raw(own)) => {
                 let size = input.size.ok_or_else(|| VideoError::NoSize { file: name.clone() })?;
@@ -118,7 +118,7 @@ impl VideoSource {
                 let (file, bytes) = stream::open(&input.path)?;
                 let expected = bytes.map(|bytes| bytes / format.bytes() as u64);
                 let reader = RawReader::new(&name, file);
-                Self::buffered(name, format, rate, expected, reader, stop)
+                Self::buffered(name, format, rate, expected, reader, device, stop)
             }
             Medium::Pictures(pattern) => {
                 let rate = input.rate.ok_or_else(no_rate)?;
@@ -127,7 +127,7 @@ impl VideoSource {
                 let expected = Some(reader.len());
                 let conversions = reader.conversions().to_vec();
                 let first = reader.first();
-                let source = Self::buffered(name, format, rate, expected, reader, stop)?;
+                let source = Self::buffered(name, format, rate, expected, reader, device, stop)?;
                 Ok(Self { conversions, first_picture: Some(first), ..source })
             }
         }

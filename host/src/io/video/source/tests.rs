@@ -11,7 +11,8 @@ struct Endless(Arc<AtomicBool>);
 
 impl NextFrame for Endless {
     fn next_frame(&mut self) -> Result<Option<VideoFrame>, VideoError> {
-        Ok(Some(VideoFrame::Host(Vec::new())))
+        let frame = HostPool::new(1, None).filled(true, |_| Ok::<_, VideoError>(true))?;
+        Ok(frame.map(VideoFrame::Host))
     }
 }
 
@@ -28,10 +29,9 @@ fn drop_waits_for_a_reader_that_uses_the_gpu() {
     let format = FrameFormat::rgba8(2, 2);
     let rate = Rate::new(30, 1).unwrap();
     let reader = Endless(Arc::clone(&ended));
-    let reader = |_| Box::new(reader) as Box<dyn NextFrame>;
     let name = "endless.mp4".into();
     let (source, thread) =
-        VideoSource::start(name, format, rate, None, reader, &Stop::default()).unwrap();
+        VideoSource::start(name, format, rate, None, Box::new(reader), &Stop::default()).unwrap();
     let mut source = VideoSource { _gpu_reader: Some(GpuReader(thread)), ..source };
     assert!(source.next_frame().unwrap().is_some());
     drop(source);
