@@ -128,9 +128,7 @@ impl DeviceFrame {
             Self::Rgba8(image) => FrameFormat::rgba8(image.width(), image.height()),
             Self::Nv12 { y, encoding, .. } => FrameFormat::nv12(y.width(), y.height(), *encoding),
             Self::P010 { y, encoding, .. } => FrameFormat::p010(y.width(), y.height(), *encoding),
-            Self::Converted(frame) => {
-                FrameFormat { size: frame.y.view().size().into(), pixels: frame.pixels }
-            }
+            Self::Converted(frame) => frame.format(),
         }
     }
 
@@ -141,7 +139,7 @@ impl DeviceFrame {
             Self::Rgba8(image) => image.device(),
             Self::Nv12 { y, .. } => y.device(),
             Self::P010 { y, .. } => y.device(),
-            Self::Converted(frame) => frame.y.device(),
+            Self::Converted(frame) => frame.stored().device(),
         }
     }
 
@@ -156,10 +154,7 @@ impl DeviceFrame {
             Self::P010 { y, uv, encoding } => {
                 FrameView::P010(DeviceP010 { y: y.view(), uv: uv.view() }, *encoding)
             }
-            Self::Converted(frame) => {
-                let view = DeviceNv12 { y: frame.y.view(), uv: frame.uv.view() };
-                FrameView::Nv12(view, frame.pixels.encoding().unwrap_or_default())
-            }
+            Self::Converted(frame) => frame.stored().view(),
         }
     }
 
@@ -176,11 +171,7 @@ impl DeviceFrame {
                 let view = DeviceP010Mut { y: y.view_mut(), uv: uv.view_mut() };
                 FrameViewMut::P010(view, *encoding)
             }
-            Self::Converted(frame) => {
-                let encoding = frame.pixels.encoding().unwrap_or_default();
-                let view = DeviceNv12Mut { y: frame.y.view_mut(), uv: frame.uv.view_mut() };
-                FrameViewMut::Nv12(view, encoding)
-            }
+            Self::Converted(frame) => frame.stored_mut().view_mut(),
         }
     }
 
@@ -313,13 +304,13 @@ impl DeviceFrame {
     /// Submits the conversion to the format that kernels see, if it is another one.
     #[track_caller]
     fn convert(&mut self, stream: &Stream) -> Result<(), DeviceError> {
-        if let Self::Converted(frame) = self { frame.to_nv12(stream) } else { Ok(()) }
+        if let Self::Converted(frame) = self { frame.convert(stream) } else { Ok(()) }
     }
 
     /// Submits the conversion from the format that kernels see.
     #[track_caller]
     fn convert_back(&self, stream: &Stream) -> Result<(), DeviceError> {
-        if let Self::Converted(frame) = self { frame.from_nv12(stream) } else { Ok(()) }
+        if let Self::Converted(frame) = self { frame.convert_back(stream) } else { Ok(()) }
     }
 
     /// Yields each plane of this frame, its part of `bytes`, and its extent, which both have. `bytes` holds the planes
@@ -355,13 +346,16 @@ impl DeviceFrame {
     #[track_caller]
     fn rows(&self, operation: &'static str) -> Result<impl Iterator<Item = Rows<'_>>, DeviceError> {
         self.check_chroma(operation)?;
-        let planes = match self {
+        Ok(self.plane_rows().into_iter().flatten())
+    }
+
+    pub(super) fn plane_rows(&self) -> [Option<Rows<'_>>; 3] {
+        match self {
             Self::Rgba8(image) => [Some(image.rows()), None, None],
             Self::Nv12 { y, uv, .. } => [Some(y.rows()), Some(uv.rows()), None],
             Self::P010 { y, uv, .. } => [Some(y.rows()), Some(uv.rows()), None],
             Self::Converted(frame) => frame.rows(),
-        };
-        Ok(planes.into_iter().flatten())
+        }
     }
 
     /// Yields the rows of each plane, to be written. The planes have the extents of the frame's format.
@@ -371,13 +365,16 @@ impl DeviceFrame {
         operation: &'static str,
     ) -> Result<impl Iterator<Item = RowsMut<'_>>, DeviceError> {
         self.check_chroma(operation)?;
-        let planes = match self {
+        Ok(self.plane_rows_mut().into_iter().flatten())
+    }
+
+    pub(super) fn plane_rows_mut(&mut self) -> [Option<RowsMut<'_>>; 3] {
+        match self {
             Self::Rgba8(image) => [Some(image.rows_mut()), None, None],
             Self::Nv12 { y, uv, .. } => [Some(y.rows_mut()), Some(uv.rows_mut()), None],
             Self::P010 { y, uv, .. } => [Some(y.rows_mut()), Some(uv.rows_mut()), None],
             Self::Converted(frame) => frame.rows_mut(),
-        };
-        Ok(planes.into_iter().flatten())
+        }
     }
 
     /// Checks that the chroma plane has the size that the luma plane requires. The planes are public, so a caller may
