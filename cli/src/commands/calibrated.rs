@@ -19,18 +19,15 @@ use crate::output::stages::Stages;
 /// The input pictures of `calibrate` and `stitch`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Pictures {
-    /// Picture of the left camera, PNG or JPEG.
-    left: PathBuf,
-    /// Picture of the right camera, PNG or JPEG.
-    right: PathBuf,
-    /// Pictures of further cameras, PNG or JPEG. A command accepts at most 64 pictures in total.
-    more: Vec<PathBuf>,
+    /// Pictures of the cameras, PNG or JPEG, at most 64.
+    #[arg(required = true, num_args = 2.., value_name = "PICTURE")]
+    pictures: Vec<PathBuf>,
 }
 
 impl Pictures {
     /// Returns the files of all pictures, in the order of the command line.
     pub(crate) fn files(&self) -> Vec<&Path> {
-        [&self.left, &self.right].into_iter().chain(&self.more).map(PathBuf::as_path).collect()
+        self.pictures.iter().map(PathBuf::as_path).collect()
     }
 }
 
@@ -187,30 +184,26 @@ impl Calibrated {
     }
 
     /// Returns the model, and for each overlapping pair the homography, the number of matches, the errors and the
-    /// overlap as a JSON object.
-    ///
-    /// `files` are those of all pictures. A picture that was left out is listed by its file and its number from 1.
+    /// overlap as a JSON object. `files` are those of all cameras, which the pairs number from 1.
     pub(crate) fn json(&self, files: &[&Path]) -> Value {
-        let Calibration { pictures, views, pairs, left_out, .. } = &self.calibration;
+        let Calibration { indices, views, pairs, left_out, .. } = &self.calibration;
+        let reason = |i| left_out.iter().find(|one| one.index == i).map(|one| &one.reason);
         let homography = |left, right| views.homography(left, right).transpose().to_cols_array();
         json!({
             "model": views.name().as_str(),
-            "pictures": pictures.iter().map(|p| &p.name).collect::<Vec<_>>(),
+            "cameras": files.iter().enumerate().map(|(i, file)| json!({
+                "file": file.to_string_lossy(),
+                "left_out": reason(i),
+            })).collect::<Vec<_>>(),
             "pairs": pairs.iter().map(|pair| json!({
-                "left": pair.left,
-                "right": pair.right,
-                "homography_right_to_left": homography(pair.left, pair.right),
+                "cameras": [indices[pair.left] + 1, indices[pair.right] + 1],
+                "homography": homography(pair.left, pair.right),
                 "matches": pair.matches,
                 "inliers": pair.inliers.len(),
                 "rms_px": pair.rms_px,
                 "overlap": pair.overlap[0],
                 "coverage": pair.coverage,
                 "seam_error_px": pair.seam_error_px,
-            })).collect::<Vec<_>>(),
-            "left_out": left_out.iter().map(|one| json!({
-                "picture": one.index + 1,
-                "name": files[one.index].to_string_lossy(),
-                "reason": one.reason,
             })).collect::<Vec<_>>(),
             "warnings": self.warnings,
         })
@@ -246,14 +239,11 @@ fn unused(rig: &Rig, has_lenses: bool) -> Option<String> {
     })
 }
 
-/// Returns the name and size of each picture. Two pictures are named `left` and `right`. More pictures are named after
-/// their files, or `camera N` if the file name is empty or already used.
+/// Returns the name and size of each picture. Pictures are named after their files, or `camera N` if the file name is
+/// empty or already used.
 fn named(files: &[&Path], pictures: &[Picture]) -> Vec<calibrate::Photo> {
     let stem = |file: &&Path| file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let mut names: Vec<String> = match files.len() {
-        2 => vec!["left".to_owned(), "right".to_owned()],
-        _ => files.iter().map(|file| stem(file).unwrap_or_default()).collect(),
-    };
+    let mut names: Vec<String> = files.iter().map(|file| stem(file).unwrap_or_default()).collect();
     for i in 0..names.len() {
         if names[i].is_empty() || names[..i].contains(&names[i]) {
             let free = (i + 1..).map(|number| format!("camera {number}"));

@@ -218,7 +218,7 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     json["distorted_expected"] = json!(expected[1]);
     json["csv"] = json!(args.csv.as_ref().map(|file| file.to_string_lossy()));
     json["plot"] = json!(args.plot.as_ref().map(|file| file.to_string_lossy()));
-    json["sync"] = json!(synced.map(|synced| synced.json()));
+    json["sync"] = json!(synced.map(|synced| [0, 1].map(|video| synced.json(video))));
     json["warnings"] = log::warnings().into();
     json["conversions"] = conversions.json();
     json["failed"] = judged.json();

@@ -30,7 +30,7 @@ Examples:
 The overlap of a pair is printed as a share of the smaller of the two areas on the canvas, and as a share of each
 camera's picture. Areas are within 1 %, except those of tiny overlaps.
 
-With --json, cameras are numbered from 0, and all shares are from 0 to 1.";
+With --json, cameras are numbered from 1, and all shares are from 0 to 1.";
 
 /// Shows which part of the panorama each camera of a rig covers, which pairs overlap and by how much.
 ///
@@ -126,6 +126,11 @@ fn numbers(cameras: &[usize]) -> String {
 
 fn describe(args: &Args, rig: &Rig, found: &Overlaps) -> Value {
     let cameras = rig.cameras.iter().zip(&found.cameras);
+    let (mut pairs, mut groups) = (found.pairs.clone(), found.groups.clone());
+    let mut meetings = found.meetings.clone();
+    let lists = groups.iter_mut().chain(meetings.iter_mut().map(|one| &mut one.cameras)).flatten();
+    let numbers = lists.chain(pairs.iter_mut().flat_map(|pair| &mut pair.cameras));
+    numbers.for_each(|camera| *camera += 1);
     json!({
         "rig": args.file.to_string_lossy(),
         "preview": args.preview.as_ref().map(|file| file.to_string_lossy()),
@@ -140,9 +145,9 @@ fn describe(args: &Args, rig: &Rig, found: &Overlaps) -> Value {
             "picture": area.picture,
             "bounds": area.bounds,
         })).collect::<Vec<_>>(),
-        "pairs": found.pairs,
-        "groups": found.groups,
-        "meetings": found.meetings,
+        "pairs": pairs,
+        "groups": groups,
+        "meetings": meetings,
         "uncovered": found.uncovered,
     })
 }

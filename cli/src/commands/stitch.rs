@@ -7,12 +7,11 @@ use panoweave::device::{DeviceName, Stream};
 use panoweave::geometry::calibrate::CalibrateOptions;
 use panoweave::io::picture::{Picture, PictureFormat, Pixel, StoredPicture};
 use panoweave::ops::colour::Colour;
-use panoweave::ops::photometry::GainField;
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::{Colours, Lookup, Vignettes};
 use panoweave::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stitch_warp};
 use panoweave::warp::MAX_CAMERAS;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures};
 use crate::options::blend::Blending;
@@ -41,7 +40,7 @@ Examples:
 Without --warp, --rig or --homography, the pictures are calibrated first, like `panoweave calibrate` does, and their
 colours are matched. Of three or more pictures, those that do not fit the others are left out, with a warning.
 --homography accepts only two pictures.
-A homography file has nine numbers, row by row: the matrix that maps right pixels to left pixels.
+A homography file has nine numbers, row by row: the matrix that maps pixels of the second picture to the first one.
 See panoweave --help for exit codes and errors as JSON.";
 
 /// Stitches pictures into a panorama.
@@ -131,12 +130,8 @@ fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, map: &WarpSource, masked
         );
     } else if coverage.overlap == 0.0 && homography {
         tracing::warn!(
-            "the pictures do not overlap in this panorama; check that left and right are not swapped, and that the \
-             homography maps pixels of the right picture to pixels of the left one",
-        );
-    } else if coverage.overlap == 0.0 && panorama.colours.len() == 2 {
-        tracing::warn!(
-            "the pictures do not overlap in this panorama; check that left and right are not swapped",
+            "the pictures do not overlap in this panorama; check that they are not swapped, and that the homography \
+             maps pixels of the second picture to pixels of the first one",
         );
     } else if coverage.overlap == 0.0 {
         tracing::warn!(
@@ -232,12 +227,13 @@ impl Args {
             kept: calibrated.as_ref().map(|found| found.calibration.indices.clone()),
         };
         if as_json {
-            let photometry = panorama.photometry.as_ref().map(|found| {
-                let fields: Vec<_> = found.fields.iter().map(GainField::limits).collect();
+            let photometry = panorama.photometry.as_ref();
+            let cameras = panorama.colours.iter().enumerate().map(|(i, of)| {
                 json!({
-                    "vignetting": inputs.spread(&found.vignetting),
-                    "response": [found.response.a, found.response.b],
-                    "gain_fields": inputs.spread(&fields),
+                    "coverage": coverage.cameras[i],
+                    "colour": colour::describe(of),
+                    "vignetting": photometry.map(|found| found.vignetting[i]),
+                    "gain_field": photometry.map(|found| found.fields[i].limits()),
                 })
             });
             return output::print_json(&json!({
@@ -246,9 +242,10 @@ impl Args {
                 "depth": P::BITS,
                 "device": device.to_string(),
                 "times_ms": stages.json(),
-                "coverage": described(&coverage, &inputs),
-                "colour": inputs.spread(&panorama.colours.iter().map(colour::describe).collect::<Vec<_>>()),
-                "photometry": photometry,
+                "cameras": inputs.spread(&cameras.collect::<Vec<_>>()),
+                "coverage": any,
+                "overlap": overlap,
+                "response": photometry.map(|found| [found.response.a, found.response.b]),
                 "calibration": calibrated.as_ref().map(|found| found.json(&files)),
                 "warnings": log::warnings(),
                 "conversions": conversions.json(),
@@ -379,9 +376,4 @@ impl Inputs {
         kept.iter().zip(values).for_each(|(&i, value)| all[i] = Some(value.clone()));
         all
     }
-}
-
-/// Returns the fractions of the panorama that the cameras cover as JSON.
-fn described(Coverage { any, cameras, overlap }: &Coverage, inputs: &Inputs) -> Value {
-    json!({ "any": any, "overlap": overlap, "cameras": inputs.spread(cameras) })
 }

@@ -271,12 +271,14 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let limited = viewed.map(|viewed| viewed.limited.get());
     if as_json {
         let mut json = describe(&done);
+        for (i, decoder) in decoders.iter().enumerate() {
+            json["cameras"][i]["decoder"] = json!(decoder);
+            json["cameras"][i]["sync"] = json!(synced.as_ref().map(|synced| synced.json(i)));
+        }
         json["output"] = args.output.to_string_lossy().into();
         json["size"] = json!([size.x, size.y]);
         json["rate"] = rate.to_string().into();
         json["device"] = device.to_string().into();
-        json["decoders"] = json!(decoders);
-        json["sync"] = json!(synced.map(|synced| synced.json()));
         json["warnings"] = log::warnings().into();
         json["conversions"] = conversions.json();
         json["view"] = json!(limited.map(describe_corrections));

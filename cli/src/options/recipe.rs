@@ -59,8 +59,8 @@ impl Recipe {
         })
     }
 
-    /// Reads a homography, which maps pixels of the right picture to pixels of the left picture. `sources` are the
-    /// sizes of the left and the right picture.
+    /// Reads a homography, which maps pixels of the second picture to pixels of the first picture. `sources` are the
+    /// sizes of the two pictures.
     pub(crate) fn from_homography(
         file: &Path,
         sources: [UVec2; 2],
@@ -105,7 +105,7 @@ impl Recipe {
     }
 
     /// Returns whether the recipe is a rig and not a homography. The geometry of a rig maps world directions to camera
-    /// pixels. The geometry of a homography has no world directions: it maps pixels of the left picture.
+    /// pixels. The geometry of a homography has no world directions: it maps pixels of the first picture.
     pub(crate) fn is_rig(&self) -> bool {
         self.is_rig
     }

@@ -99,18 +99,15 @@ impl Synchronising {
 }
 
 impl Synced {
-    /// Returns the offset of each video as JSON. `confidence` and `agreeing` are null for offsets that were given.
-    pub(crate) fn json(&self) -> Value {
-        let video = |(i, offset): (usize, &Offset)| {
-            let found = i.checked_sub(1).and_then(|i| self.found.get(i));
-            json!({
-                "offset": offset.seconds,
-                "drift_ppm": 1e6 * offset.drift,
-                "confidence": found.map(|found| found.confidence),
-                "agreeing": found.map(|found| [found.agreeing, found.compared]),
-            })
-        };
-        self.offsets.iter().enumerate().map(video).collect()
+    /// Returns the offset of a video as JSON. `confidence` and `agreeing` are null for offsets that were given.
+    pub(crate) fn json(&self, video: usize) -> Value {
+        let found = video.checked_sub(1).and_then(|i| self.found.get(i));
+        json!({
+            "offset": self.offsets[video].seconds,
+            "drift_ppm": 1e6 * self.offsets[video].drift,
+            "confidence": found.map(|found| found.confidence),
+            "agreeing": found.map(|found| [found.agreeing, found.compared]),
+        })
     }
 }
 

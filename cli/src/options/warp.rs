@@ -38,8 +38,8 @@ struct Source {
     /// camera. `panoweave calibrate` writes such files.
     #[arg(long, value_name = "FILE")]
     rig: Option<PathBuf>,
-    /// Text file with a homography: nine numbers, row by row, of the 3×3 matrix that maps pixels of the right picture
-    /// to pixels of the left picture.
+    /// Text file with a homography: nine numbers, row by row, of the 3×3 matrix that maps pixels of the second
+    /// picture to pixels of the first picture.
     #[arg(long, value_name = "FILE")]
     homography: Option<PathBuf>,
 }
@@ -57,12 +57,8 @@ pub(crate) fn check_pictures(
     }
     for (i, ((&expected, &found), file)) in wanted.iter().zip(found).zip(files).enumerate() {
         if found != expected {
-            let which = match (wanted.len(), i) {
-                (2, 0) => "a left picture",
-                (2, _) => "a right picture",
-                _ => &format!("picture {}", i + 1),
-            };
-            return Err(Failure::picture_size(file, found, map, which, expected));
+            let which = format!("pictures of camera {}", i + 1);
+            return Err(Failure::picture_size(file, found, map, &which, expected));
         }
     }
     Ok(())
@@ -71,7 +67,7 @@ pub(crate) fn check_pictures(
 /// Returns the failure of a `map` that does not store the sizes of its pictures.
 fn needs_cameras(map: &Path, reason: &str) -> Failure {
     Failure::usage(format!(
-        "{}: {reason}; give the cameras' pictures or videos with --cameras LEFT RIGHT",
+        "{}: {reason}; give the cameras' pictures or videos with --cameras FILE FILE",
         map.display()
     ))
 }

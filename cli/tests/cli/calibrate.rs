@@ -53,8 +53,8 @@ fn a_shifted_scene_gives_its_shift_a_rig_and_a_preview() {
     );
     let found: serde_json::Value = serde_json::from_str(&text).unwrap();
     let pair = &found["pairs"][0];
-    let matrix: Vec<f64> =
-        serde_json::from_value(pair["homography_right_to_left"].clone()).unwrap();
+    assert_eq!(pair["cameras"], serde_json::json!([1, 2]));
+    let matrix: Vec<f64> = serde_json::from_value(pair["homography"].clone()).unwrap();
     let expected = [1.0, 0.0, f64::from(SHIFT), 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
     for (i, (found, expected)) in matrix.iter().zip(expected).enumerate() {
         let allowed = [0.01, 0.01, 1.5, 0.01, 0.01, 1.5, 1e-4, 1e-4, 0.0][i];
@@ -161,7 +161,7 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
     for how in ["--rig made.toml", "--rig made.toml --match-colour --blend seam", ""] {
         let line = format!("stitch c.png a.png b.png {how} -o made.png --device cpu --json");
         let json: serde_json::Value = serde_json::from_str(&folder.quiet(&line)).unwrap();
-        assert_eq!(json["coverage"]["cameras"].as_array().map(Vec::len), Some(3), "{json}");
+        assert_eq!(json["cameras"].as_array().map(Vec::len), Some(3), "{json}");
         let panorama = Picture::open(folder.path("made.png")).unwrap();
         let off = difference(&panorama, &scene);
         assert!(off < 5.0, "{how}: {off} levels");
@@ -315,9 +315,10 @@ fn a_foreign_picture_is_left_out_by_name() {
         assert!(done.stderr.contains("foreign.png is left out: no other picture"), "{done:?}");
         let json = done.json();
         let found = if command == "stitch" { &json["calibration"] } else { &json };
-        assert_eq!(found["left_out"][0]["picture"], 2, "{json}");
-        assert_eq!(found["left_out"][0]["name"], "foreign.png", "{json}");
-        assert_eq!(found["pictures"], serde_json::json!(["left", "right"]), "{json}");
+        assert_eq!(found["cameras"][1]["file"], "foreign.png", "{json}");
+        let is_out = [0, 1, 2].map(|i| found["cameras"][i]["left_out"].is_string());
+        assert_eq!(is_out, [false, true, false], "{json}");
+        assert_eq!(found["pairs"][0]["cameras"], serde_json::json!([1, 3]), "{json}");
         assert!(found["warnings"][0].as_str().unwrap().contains("foreign.png"), "{json}");
     }
     let panorama = Picture::open(folder.path("made.png")).unwrap();
@@ -327,10 +328,9 @@ fn a_foreign_picture_is_left_out_by_name() {
     let gain = |anchor: usize| {
         let json = folder.words(&format!("{stitch} {anchor}")).json();
         // Each input has an element, also the one that is left out.
-        for key in [&json["colour"], &json["coverage"]["cameras"]] {
-            assert!(key.as_array().unwrap().len() == 3 && key[1].is_null(), "{json}");
-        }
-        json["colour"][anchor - 1]["gain"][0].as_f64()
+        let cameras = &json["cameras"];
+        assert!(cameras.as_array().unwrap().len() == 3 && cameras[1].is_null(), "{json}");
+        cameras[anchor - 1]["colour"]["gain"][0].as_f64()
     };
     assert_eq!(gain(3), Some(1.0));
     // The printed options apply to the same inputs.

@@ -109,7 +109,7 @@ fn option_combinations() {
         (String::new(), "requires a subcommand"),
         ("sew".to_owned(), "unrecognized subcommand"),
         ("video l.mp4 r.mp4 -o o.mp4".to_owned(), "--warp <PATH>|--rig <FILE>|--homography <FILE>"),
-        ("stitch left.png --rig rig.toml -o o.png".to_owned(), "<RIGHT>"),
+        ("stitch left.png --rig rig.toml -o o.png".to_owned(), "<PICTURE>"),
         ("stitch left.png right.png --rig rig.toml".to_owned(), "--output"),
         (format!("{stitch} --rig rig.toml --homography shift.txt"), "cannot be used with"),
         (format!("{stitch} --rig rig.toml --size 64x32"), "cannot be used with"),
@@ -201,7 +201,7 @@ fn pictures_of_another_size_than_the_warp() {
         .unwrap();
     let message =
         refused(&folder, "stitch left.png small.png --rig rig.toml -o o.png --device cpu");
-    insta::assert_snapshot!(message, @"input: small.png: 9×9 pixels, but rig.toml is for a right picture of 40×30 pixels; give files of matching sizes");
+    insta::assert_snapshot!(message, @"input: small.png: 9×9 pixels, but rig.toml is for pictures of camera 2 of 40×30 pixels; give files of matching sizes");
 }
 
 #[test]

@@ -362,7 +362,7 @@ fn what_cannot_be_measured() {
         (
             "l.png one.png --warp map.st",
             "input",
-            "one.png: 1×1 pixels, but map.st is for a right picture",
+            "one.png: 1×1 pixels, but map.st is for pictures of camera 2",
         ),
         (
             "p.png --warp map.st --reference eleven.png",

@@ -217,7 +217,7 @@ fn pictures_without_a_rig_are_calibrated() {
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
     let json = done.json();
     assert_eq!((&eight["depth"], &json["depth"]), (&json!(8), &json!(16)));
-    for key in ["calibration", "size", "photometry", "coverage"] {
+    for key in ["calibration", "size", "response", "cameras"] {
         assert_eq!(json[key], eight[key], "{key}");
     }
     deep(&folder, "out.png");

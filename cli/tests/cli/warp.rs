@@ -59,8 +59,8 @@ fn inspect_says_what_there_is() {
     shift.safetensors
     panorama  65×32 pixels, planar
     checksum  valid
-    left      40×30 pixels, fills 57.7 % from columns 0.00 to 39.00 and rows 0.00 to 29.00
-    right     40×30 pixels, fills 57.7 % from columns 0.00 to 39.00 and rows 0.00 to 29.00
+    camera 1  40×30 pixels, fills 57.7 % from columns 0.00 to 39.00 and rows 0.00 to 29.00
+    camera 2  40×30 pixels, fills 57.7 % from columns 0.00 to 39.00 and rows 0.00 to 29.00
     filled    95.2 %
     overlap   20.2 % within 15×28 pixels at column 25, row 2
     made from
@@ -85,7 +85,7 @@ fn inspect_as_json() {
     assert_eq!(warp["projection"], "cylindrical");
     assert!(warp["rig"].as_str().unwrap().contains("[[camera]]"));
     assert_eq!(warp["stats"]["size"], json!([64, 32]));
-    assert_eq!(warp["stats"]["sources"], json!([[40, 30], [40, 30]]));
+    assert_eq!(warp["stats"]["cameras"][1]["size"], json!([40, 30]));
     assert!(warp["stats"]["overlap_box"]["width"].as_u64().unwrap() > 0);
     let most = warp["stats"]["cameras"][0]["most"][0].as_f64().unwrap();
     assert!((38.0..40.0).contains(&most), "{json}");
@@ -137,14 +137,14 @@ fn a_warp_file_of_four_cameras() {
     let json = folder.words("--json warp inspect four.safetensors --preview look.png").json();
     let areas = folder.words("--json rig four.toml").json();
     let stats = &json["warp"]["stats"];
-    assert_eq!(stats["sources"], json!([[40, 30], [44, 30], [48, 30], [52, 30]]));
-    for camera in 0..4 {
+    for (camera, width) in [40, 44, 48, 52].into_iter().enumerate() {
+        assert_eq!(stats["cameras"][camera]["size"], json!([width, 30]));
         let found = stats["cameras"][camera]["coverage"].as_f64().unwrap();
         let exact = areas["cameras"][camera]["canvas"].as_f64().unwrap();
         assert!((found - exact).abs() < 0.03, "{camera}: {found} {exact}");
     }
     let text = folder.quiet("warp inspect four.safetensors");
-    assert!(text.contains("\nfirst ") && text.contains("\nfourth "), "{text}");
+    assert!(text.contains("\ncamera 1 ") && text.contains("\ncamera 4 "), "{text}");
     assert_eq!(folder.picture("look.png").size(), (96, 24).into());
 }
 
@@ -183,9 +183,9 @@ fn a_damaged_file_of_four_cameras_is_refused() {
     refused(&with("version", "2"), tensors, "version");
     refused(&header, &tensors[..tensors.len() - 4], "bytes");
     let mut renamed = header.clone();
-    let plane = renamed.as_object_mut().unwrap().remove("lut_third_x").unwrap();
-    renamed["lut_fifth_x"] = plane;
-    refused(&renamed, tensors, "lut_fifth_x");
+    let plane = renamed.as_object_mut().unwrap().remove("lut_3_x").unwrap();
+    renamed["lut_5_x"] = plane;
+    refused(&renamed, tensors, "lut_5_x");
     let mut flipped = tensors.to_vec();
     flipped[tensors.len() / 2] ^= 1;
     refused(&header, &flipped, "checksum");

@@ -1,7 +1,7 @@
 //! A homography between two pictures: its text format and its panorama.
 //!
-//! The matrix maps pixels of the right picture to pixels of the left one. Pixel centres are at integers, and the first
-//! pixel is at 0. In the panorama, the left picture is not resampled, and the right one is warped onto its plane. Use a
+//! The matrix maps pixels of the second picture to pixels of the first one. Pixel centres are at integers, and the first
+//! pixel is at 0. In the panorama, the first picture is not resampled, and the second one is warped onto its plane. Use a
 //! homography for two cameras at nearly the same position, or for a flat scene. The total field of view must be well
 //! below 180°. For a wider view, use a camera rig.
 //!
@@ -49,7 +49,7 @@ fn invalid<T>(file: &Path, reason: String) -> Result<T, HomographyError> {
     Err(HomographyError::Invalid { file: file.to_owned(), reason })
 }
 
-/// An invertible 3×3 matrix that maps pixels of the right picture to pixels of the left one.
+/// An invertible 3×3 matrix that maps pixels of the second picture to pixels of the first one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Homography {
     file: PathBuf,
@@ -111,13 +111,13 @@ impl Homography {
         }
         let matrix = DMat3::from_cols_array(&numbers).transpose();
         if is_singular(&matrix) {
-            let reason = "the matrix is singular, so it maps the right picture to a line or a point; correct its numbers";
+            let reason = "the matrix is singular, so it maps the second picture to a line or a point; correct its numbers";
             return invalid(&file, reason.to_owned());
         }
         Ok(Self { file, matrix })
     }
 
-    /// Returns the matrix from homogeneous pixels of the right picture to those of the left one. It is the matrix that
+    /// Returns the matrix from homogeneous pixels of the second picture to those of the first one. It is the matrix that
     /// was read, or a multiple of it if its numbers were extremely large or small.
     #[must_use]
     pub fn matrix(&self) -> DMat3 {
@@ -136,13 +136,13 @@ impl Homography {
     /// Returns the smallest planar panorama that contains both pictures. `left` and `right` are the sizes of the
     /// pictures in pixels.
     ///
-    /// Canvas pixels are pixels of the left picture, shifted by whole numbers, so the left picture is not resampled.
+    /// Canvas pixels are pixels of the first picture, shifted by whole numbers, so the first picture is not resampled.
     /// Pictures extend half a pixel beyond their outermost pixel centres.
     ///
     /// # Errors
     /// Returns [`HomographyError`] if the size of a picture or of the panorama is out of range.
     pub fn geometry(&self, left: UVec2, right: UVec2) -> Result<Geometry, HomographyError> {
-        for (picture, size) in [("left", left), ("right", right)] {
+        for (picture, size) in [("first", left), ("second", right)] {
             if size.min_element() == 0 || size.max_element() > MAX_SIDE {
                 let reason = format!(
                     "the {picture} picture is {}×{} pixels; each side must be 1 to {MAX_SIDE}",
@@ -173,8 +173,8 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
         // its magnitude must be more than a millionth of the largest one.
         let margin = 1e-6 * least.abs().max(most.abs());
         if !(least > margin || most < -margin) {
-            let reason = "a part of the right picture is at or beyond infinity on the plane of the left one; check that the \
-                          matrix maps pixels of the right picture to pixels of the left one; if it does, the view is too \
+            let reason = "a part of the second picture is at or beyond infinity on the plane of the first one; check that the \
+                          matrix maps pixels of the second picture to pixels of the first one; if it does, the view is too \
                           wide for a plane: make a rig with `panoweave calibrate --model rotation`";
             return invalid(file, reason.to_owned());
         }
@@ -193,7 +193,7 @@ pub(crate) fn span(file: &Path, maps: &[(DMat3, UVec2)]) -> Result<Geometry, Hom
     if too_large || !size.is_finite() {
         let reason = format!(
             "the panorama would be {:.0}×{:.0} pixels; each side must be at most {MAX_CANVAS_SIDE}, and the area at most \
-             {MAX_CANVAS_AREA} pixels; check that the matrix maps pixels of the right picture to pixels of the left one",
+             {MAX_CANVAS_AREA} pixels; check that the matrix maps pixels of the second picture to pixels of the first one",
             size.x, size.y
         );
         return invalid(file, reason);
@@ -235,7 +235,7 @@ mod tests {
     fn the_canvas_spans_both_pictures() {
         let g = parse("1 0 -30  0 1 -2  0 0 1").unwrap();
         let g = g.geometry(UVec2::new(100, 50), UVec2::new(40, 60)).unwrap();
-        // In pixels of the left picture, the right picture covers columns -30 to 9 and rows -2 to 57. The left one
+        // In pixels of the first picture, the second picture covers columns -30 to 9 and rows -2 to 57. The first one
         // covers columns 0 to 99 and rows 0 to 49.
         assert_eq!(g.canvas.size, UVec2::new(130, 60));
         assert_eq!(g.canvas.centre, DVec2::new(30.0, 2.0));
@@ -262,6 +262,6 @@ mod tests {
         let size = UVec2::new(100, 100);
         let unit = parse("1 0 0 0 1 0 0 0 1").unwrap();
         let none = unit.geometry(UVec2::new(0, 4), size).unwrap_err().to_string();
-        assert!(none.contains("the left picture is 0×4"), "{none}");
+        assert!(none.contains("the first picture is 0×4"), "{none}");
     }
 }

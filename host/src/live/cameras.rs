@@ -36,7 +36,6 @@ use shared_types::stitch::MAX_CAMERAS;
 
 use super::failure::{CameraEvent, CameraHealth, CameraState, FailureOptions};
 use crate::ops::vitals::Vitals;
-use crate::warp::camera_name;
 
 /// The maximum number of events that wait to be read.
 const EVENTS: usize = 256;
@@ -237,17 +236,15 @@ impl Cameras {
 
     /// Records the changes of the states.
     fn report(&mut self) {
-        let count = self.cameras.len();
         for (index, camera) in self.cameras.iter_mut().enumerate() {
             let state = camera.state();
             if std::mem::replace(&mut camera.reported, state) == state {
                 continue;
             }
-            let name = camera_name(index, count);
             if state == CameraState::Live {
-                tracing::info!(camera = index, "the {name} camera works");
+                tracing::info!("camera {} works", index + 1);
             } else {
-                tracing::warn!(camera = index, "the {name} camera is {state}");
+                tracing::warn!("camera {} is {state}", index + 1);
             }
             if self.events.len() == EVENTS {
                 self.events.pop_front();

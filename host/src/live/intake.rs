@@ -16,7 +16,6 @@ use super::shared::Shared;
 use super::worker::Job;
 use crate::frame::FrameFormat;
 use crate::lock::lock;
-use crate::warp::camera_name;
 
 /// The result of submitting a frame or a set of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,8 +280,7 @@ impl Stitcher {
 
     /// Checks that the stitcher can use a frame of a camera.
     fn check(&self, camera: usize, frame: &CameraFrame<'_>) -> Result<(), LiveError> {
-        let name = camera_name(camera, self.shared.cameras());
-        let invalid = |text| Err(LiveError::Invalid(format!("the {name} camera's {text}")));
+        let invalid = |text| Err(LiveError::Invalid(format!("camera {}: its {text}", camera + 1)));
         let expected = self.shared.formats.inputs[camera];
         let format = |found: FrameFormat, expected: FrameFormat| match found == expected {
             true => Ok(()),

@@ -18,7 +18,7 @@ use crate::frame::FrameFormat;
 use crate::ops::colour::Colours;
 use crate::ops::seam::{Seam, SeamOptions, SeamTracker, Seams};
 use crate::ops::stitch::StitchError;
-use crate::warp::{DeviceWarp, RenderError, camera_name};
+use crate::warp::{DeviceWarp, RenderError};
 
 /// A copy of a warp with the weights of the seams and of the presences.
 #[derive(Debug)]
@@ -87,9 +87,9 @@ impl LiveWeights {
         for seam in seams.iter().flat_map(Seams::pairs) {
             let [one, other] = seam.cameras().map(|camera| inputs[camera].pixels);
             if one != other {
-                let [first, second] = seam.cameras().map(|i| camera_name(i, inputs.len()));
+                let [first, second] = seam.cameras().map(|i| i + 1);
                 return Err(LiveError::Invalid(format!(
-                    "the frames of the {first} and {second} cameras are {one} and {other}, but a seam requires one pixel format; use feathered blending, or convert the frames of one camera"
+                    "the frames of cameras {first} and {second} are {one} and {other}, but a seam requires one pixel format; use feathered blending, or convert the frames of one camera"
                 )));
             }
             let (tracker, costs) = (SeamTracker::default(), Pinned::new(stream.device(), 1)?);

@@ -83,7 +83,7 @@ impl VitalsSampler {
             } else {
                 continue;
             };
-            return invalid(format!("picture {i} (counted from 0) {text}"));
+            return invalid(format!("picture {} {text}", i + 1));
         }
         let is_rgba = |picture: &FrameView<'_>| matches!(picture, FrameView::Rgba8(_));
         let rgba = pictures.iter().rev().fold(0, |bits, p| bits << 1 | u32::from(is_rgba(p)));

@@ -119,8 +119,10 @@ impl OverlapMeter {
                 last + 1
             )));
         };
-        check_size("first camera's picture", size(left), self.sources[0])?;
-        check_size("second camera's picture", size(right), self.sources[1])?;
+        for (i, picture) in [left, right].into_iter().enumerate() {
+            let which = format!("picture of camera {}", self.cameras[i] + 1);
+            check_size(&which, size(picture), self.sources[i])?;
+        }
         Ok([left, right])
     }
 

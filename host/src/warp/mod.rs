@@ -19,7 +19,6 @@ mod error;
 mod file;
 mod gamma_table;
 mod mesh;
-mod names;
 mod plane;
 mod preview;
 mod raw;
@@ -36,7 +35,6 @@ pub use device::{DeviceWarp, Refinement};
 pub use device_mesh::DeviceMesh;
 pub use error::{PlaneError, RenderError, WarpError};
 pub use mesh::{MESH_ERROR, Mesh};
-pub use names::camera_name;
 pub use plane::Plane;
 pub use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::MIN_WEIGHT;
@@ -80,11 +78,11 @@ impl Warp {
             if values.len() != expected {
                 return Err(PlaneError(format!(
                     "plane {} has {} numbers; it must have {expected}, one for each pixel of the panorama",
-                    plane.name(cameras),
+                    plane.name(),
                     values.len()
                 )));
             }
-            plane.check(cameras, values, 0, size.x)?;
+            plane.check(values, 0, size.x)?;
         }
         Ok(Self { size, sources, planes, projection: None, rig: None })
     }

@@ -1,6 +1,8 @@
 //! The planes of a warp: their order, their names, and the check of their numbers.
 
-use super::{PlaneError, camera_name};
+use std::path::{Path, PathBuf};
+
+use super::PlaneError;
 
 /// One plane of a warp. The contained number is the index of its camera.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,16 +36,22 @@ impl Plane {
         }
     }
 
-    /// Returns the name of the plane in files of a warp with `cameras` cameras, such as `lut_left_x` or
-    /// `weight_third`.
+    /// Returns the name of the plane in warp files and errors, such as `lut_1_x` or `weight_3`. Cameras are counted
+    /// from 1.
     #[must_use]
-    pub fn name(self, cameras: usize) -> String {
-        let of = |camera| camera_name(camera, cameras);
+    pub fn name(self) -> String {
         match self {
-            Self::X(camera) => format!("lut_{}_x", of(camera)),
-            Self::Y(camera) => format!("lut_{}_y", of(camera)),
-            Self::Weight(camera) => format!("weight_{}", of(camera)),
+            Self::X(camera) => format!("lut_{}_x", camera + 1),
+            Self::Y(camera) => format!("lut_{}_y", camera + 1),
+            Self::Weight(camera) => format!("weight_{}", camera + 1),
         }
+    }
+
+    /// Returns the path of the plane's file in a folder of raw planes of two cameras.
+    #[must_use]
+    pub fn raw_file(self, directory: &Path) -> PathBuf {
+        let name = self.name().replace('1', "left").replace('2', "right");
+        directory.join(format!("{name}.bin"))
     }
 
     /// Returns whether the plane contains weights rather than coordinates.
@@ -52,15 +60,9 @@ impl Plane {
         matches!(self, Self::Weight(_))
     }
 
-    /// Checks a part of this plane, of a warp with `cameras` cameras: coordinates must be finite, and weights must be
-    /// from 0 to 1. `values` start at element `at` of the plane, which has `width` pixels per row.
-    pub(crate) fn check(
-        self,
-        cameras: usize,
-        values: &[f32],
-        at: usize,
-        width: u32,
-    ) -> Result<(), PlaneError> {
+    /// Checks a part of this plane: coordinates must be finite, and weights must be from 0 to 1. `values` start at
+    /// element `at` of the plane, which has `width` pixels per row.
+    pub(crate) fn check(self, values: &[f32], at: usize, width: u32) -> Result<(), PlaneError> {
         let weight = self.is_weight();
         // Test for valid values rather than for invalid ones, so that NaN is rejected.
         let fine = |v: &f32| {
@@ -73,7 +75,7 @@ impl Plane {
         let Some(bad) = values.iter().position(|v| !fine(v)) else {
             return Ok(());
         };
-        let (index, value, plane) = (at + bad, values[bad], self.name(cameras));
+        let (index, value, plane) = (at + bad, values[bad], self.name());
         let (x, y) = (index % width as usize, index / width as usize);
         let allowed = if value.is_finite() { "0 to 1" } else { "a finite number" };
         Err(PlaneError(format!(

@@ -4,7 +4,7 @@
 //! the sizes of the panorama and its sources, so the caller must pass them.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use glam::UVec2;
 
@@ -63,14 +63,6 @@ impl Warp {
     }
 }
 
-impl Plane {
-    /// Returns the path of the plane's file in a folder of raw planes of two cameras.
-    #[must_use]
-    pub fn raw_file(self, directory: &Path) -> PathBuf {
-        directory.join(format!("{}.bin", self.name(2)))
-    }
-}
-
 /// Reads one plane in chunks, checks the numbers of each chunk, and passes them to `sink`.
 fn read(
     file: &Path,
@@ -89,7 +81,7 @@ fn read(
         reader.read_exact(bytes).map_err(unreadable)?;
         values.clear();
         values.extend(numbers_of(bytes, f32::from_le_bytes));
-        plane.check(2, &values, at, size.x).map_err(|error| WarpError::invalid(file, error))?;
+        plane.check(&values, at, size.x).map_err(|error| WarpError::invalid(file, error))?;
         sink(&values);
         at += values.len();
     }

@@ -20,6 +20,8 @@ pub struct PixelBox {
 /// The coverage of a panorama by one camera.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CameraStats {
+    /// The width and height of the camera's source in pixels.
+    pub size: [u32; 2],
     /// Fraction of the panorama's pixels to which the camera contributes, 0 to 1.
     pub coverage: f64,
     /// The smallest source column and the smallest source row that the panorama shows, in pixels. `None` if the camera
@@ -36,9 +38,7 @@ pub struct CameraStats {
 pub struct WarpStats {
     /// The width and height of the panorama in pixels.
     pub size: [u32; 2],
-    /// The width and height of each camera's source in pixels.
-    pub sources: Vec<[u32; 2]>,
-    /// The coverage by each camera.
+    /// The source of each camera, and the coverage by it.
     pub cameras: Vec<CameraStats>,
     /// Fraction of the panorama's pixels to which at least one camera contributes, 0 to 1. All other pixels are black.
     pub coverage: f64,
@@ -80,14 +80,15 @@ impl Warp {
             }
         }
         let share = |count: u64| count as f64 / (f64::from(size.x) * f64::from(size.y));
-        let cameras = counts.into_iter().zip(ranges).map(|(count, (least, most))| CameraStats {
+        let cameras = self.sources().iter().zip(counts.into_iter().zip(ranges));
+        let cameras = cameras.map(|(&size, (count, (least, most)))| CameraStats {
+            size: size.into(),
             coverage: share(count),
             least: (count > 0).then_some(least),
             most: (count > 0).then_some(most),
         });
         WarpStats {
             size: size.into(),
-            sources: self.sources().iter().map(|&size| size.into()).collect(),
             cameras: cameras.collect(),
             coverage: share(any),
             overlap: share(several),

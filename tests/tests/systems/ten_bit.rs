@@ -607,7 +607,7 @@ fn unsupported_combinations_are_errors() {
     let overlaps = Overlaps::find(&stream, &warp).unwrap();
     check(&overlaps.sums(&stream, &mixed).unwrap_err());
     let error = VitalsSampler::new(&device).unwrap().sample(&stream, &mixed).unwrap_err();
-    assert!(error.to_string().contains("picture 1 (counted from 0) differs"), "{error}");
+    assert!(error.to_string().contains("picture 2 differs"), "{error}");
     let options = LiveOptions { input: P010.into(), output: NV12, ..LiveOptions::default() };
     let error = Stitcher::new(&device, warp, options).unwrap_err();
     check(&error);

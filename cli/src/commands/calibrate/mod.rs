@@ -33,8 +33,8 @@ Examples:
 The pictures must overlap, ideally by a fifth to a half, and must be taken at the same time. Two pictures that do not
 fit together are rejected, with the reason. Of three or more, pictures that do not fit the others are left out, with a
 warning. --check exits with code 5 if the rig has drifted, and with code 2 if a camera cannot be checked, for example
-because it was moved so far that it shows nothing of the other pictures. In the JSON,
-homography_right_to_left of a pair is the matrix as nine numbers, row by row.
+because it was moved so far that it shows nothing of the other pictures. In the JSON, cameras are numbered from 1, and
+the homography of a pair maps pixels of its second camera to its first one: nine numbers, row by row.
 See panoweave --help for exit codes and errors as JSON.";
 
 /// Makes a rig file from overlapping photographs, or checks that a rig file still fits them.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use panoweave::geometry::rig::ProjectionName;
 use panoweave::io::picture::Picture;
-use panoweave::warp::{Warp, WarpStats, camera_name};
+use panoweave::warp::{Warp, WarpStats};
 use serde_json::{Value, json};
 
 use crate::output;
@@ -68,10 +68,9 @@ fn write_text(text: &mut String, warp: &Warp, stats: &WarpStats) -> std::fmt::Re
     let projection = warp.projection().map_or("unknown projection", ProjectionName::as_str);
     writeln!(text, "panorama  {}×{} pixels, {projection}", stats.size[0], stats.size[1])?;
     writeln!(text, "checksum  valid")?;
-    let cameras = stats.cameras.len();
-    for (i, (camera, size)) in stats.cameras.iter().zip(&stats.sources).enumerate() {
-        let side = camera_name(i, cameras);
-        write!(text, "{side:<9} {}×{} pixels, fills ", size[0], size[1])?;
+    for (number, camera) in (1..).zip(&stats.cameras) {
+        let [width, height] = camera.size;
+        write!(text, "camera {number:<2} {width}×{height} pixels, fills ")?;
         match (camera.least, camera.most) {
             (Some(least), Some(most)) => writeln!(
                 text,

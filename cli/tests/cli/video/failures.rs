@@ -145,7 +145,7 @@ fn streams_that_break_off() {
     // A rig for larger pictures must be rejected: the videos have 4×3 pixels, but the rig expects 40×30 pixels.
     folder.write("small.y4m", "YUV4MPEG2 W4 H3 F30:1\n");
     let line = "video small.y4m small.y4m --rig rig.toml --device cpu -o p.rgba";
-    insta::assert_snapshot!(refused(&folder, line), @"error: small.y4m: 4×3 pixels, but rig.toml is for a left picture of 40×30 pixels; give files of matching sizes");
+    insta::assert_snapshot!(refused(&folder, line), @"error: small.y4m: 4×3 pixels, but rig.toml is for pictures of camera 1 of 40×30 pixels; give files of matching sizes");
 }
 
 #[test]
@@ -455,6 +455,6 @@ fn nvdec_needs_a_gpu() {
     assert!(!folder.path("p.mp4").exists());
     let done = folder.words(&line.replace("nvdec", "auto --json"));
     assert_eq!(done.code, Some(0), "{done:?}");
-    let decoders: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
-    assert_eq!(decoders["decoders"], serde_json::json!(["ffmpeg", "ffmpeg"]));
+    let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!([0, 1].map(|camera| &json["cameras"][camera]["decoder"]), ["ffmpeg", "ffmpeg"]);
 }

@@ -52,9 +52,9 @@ fn given_offsets_select_the_frames() {
     }
     let json =
         folder.words(&format!("video l.y4m late.y4m --sync 0.2 {MAP} --json -o p.y4m")).json();
-    assert_eq!(json["sync"][0]["offset"], 0.0);
-    assert_eq!(json["sync"][1]["offset"], 0.2);
-    assert!(json["sync"][1]["confidence"].is_null());
+    assert_eq!(json["cameras"][0]["sync"]["offset"], 0.0);
+    assert_eq!(json["cameras"][1]["sync"]["offset"], 0.2);
+    assert!(json["cameras"][1]["sync"]["confidence"].is_null());
 }
 
 /// The last frame of a slow video is shown until the next one would begin. So videos that record for two seconds give a
@@ -186,7 +186,7 @@ fn offsets_are_found_in_the_sound() {
         let line = format!("video first.mp4 {other} --sync audio {MAP} --no-colour");
         let done = folder.words(&format!("{line} --json -o p.y4m"));
         assert_eq!(done.code, Some(0), "{done:?}");
-        let sync = &done.json()["sync"][1];
+        let sync = &done.json()["cameras"][1]["sync"];
         let error = sync["offset"].as_f64().unwrap() - offset;
         assert!(error.abs() < 1e-3, "{other}: {error}");
         assert!(sync["confidence"].as_f64().unwrap() > 1.25, "{sync}");

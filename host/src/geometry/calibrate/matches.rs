@@ -45,15 +45,14 @@ pub(super) fn checked(
     pictures: [&Photo; 2],
 ) -> Result<Vec<Match>, Refusal> {
     for (index, one) in correspondences.iter().enumerate() {
-        let sides = [("left", one.left), ("right", one.right)];
-        for ((side, at), picture) in sides.into_iter().zip(pictures) {
+        for (at, picture) in [one.left, one.right].into_iter().zip(pictures) {
             let end = picture.size.as_dvec2() - 1.0 + BEYOND;
             // The comparisons are false for NaN, so that NaN counts as outside.
             let inside = at.cmpge(DVec2::splat(-BEYOND)).all() && at.cmple(end).all();
             if !inside {
                 let UVec2 { x: width, y: height } = picture.size;
-                let (x, y) = (at.x, at.y);
-                return Err(Refusal::Correspondence { index, side, x, y, width, height });
+                let (name, DVec2 { x, y }) = (picture.name.clone(), at);
+                return Err(Refusal::Correspondence { index, name, x, y, width, height });
             }
         }
     }

@@ -25,14 +25,14 @@ pub enum Refusal {
     PictureSize { name: String, width: u32, height: u32 },
     /// A pair has the index of a picture that does not exist, or the same index twice.
     #[error(
-        "cannot calibrate the pair of pictures {left} and {right}: there are {pictures} pictures; give two different indices, counted from 0"
+        "cannot calibrate the pair of pictures {} and {} of {pictures}; give the indices of two different pictures", left.saturating_add(1), right.saturating_add(1)
     )]
     Link { left: usize, right: usize, pictures: usize },
     /// A correspondence lies outside the pictures.
     #[error(
-        "cannot calibrate: correspondence {index} is at ({x}, {y}), outside the {side} picture of {width}×{height} pixels; give positions in pixels of the full pictures"
+        "cannot calibrate: correspondence {index} is at ({x}, {y}), outside picture {name:?} of {width}×{height} pixels; give positions in pixels of the full pictures"
     )]
-    Correspondence { index: usize, side: &'static str, x: f64, y: f64, width: u32, height: u32 },
+    Correspondence { index: usize, name: String, x: f64, y: f64, width: u32, height: u32 },
     /// A known lens has a parameter that is out of range.
     #[error(
         "cannot calibrate picture {name:?}: its known lens has {field} = {value}, which is out of range; check the calibration of the lens"
@@ -113,7 +113,7 @@ pub enum Refusal {
     Crop,
     /// The two indices are equal, or the rig has no camera with one of them.
     #[error(
-        "cannot check cameras {left} and {right}: the rig has {cameras} cameras; give two different indices, counted from 0"
+        "cannot check cameras {} and {}: the rig has {cameras} cameras; give the indices of two different cameras", left.saturating_add(1), right.saturating_add(1)
     )]
     NoSuchCamera { cameras: usize, left: usize, right: usize },
     /// The rig to check, or the rig that was built, is invalid.

@@ -94,7 +94,7 @@ impl Gridded {
         for way in [[false, false], [false, true], [true, false], [true, true]] {
             let coarse = Self::new(stream, warp, cameras, grid(place, warp.size(), way, COARSE))?;
             if ways.is_empty() {
-                coarse.check_both_alone(stream)?;
+                coarse.check_both_alone(stream, cameras)?;
             }
             let (rows, cell) = (coarse.grid.cells().y, coarse.grid.cell);
             let mut search = Search::new(stream, coarse, options)?;
@@ -114,8 +114,9 @@ impl Gridded {
         };
         // Some breaches are unavoidable in the corners of the overlap, where the edges of the pictures cross.
         if breaches > (rows / 2).max(8) {
+            let [a, b] = cameras.map(|camera| camera + 1);
             return Err(SeamError::NoLine(format!(
-                "seam: the pictures of the cameras cross or overlap in several places, so every line from side to side \
+                "seam: the pictures of cameras {a} and {b} cross or overlap in several places, so every line from side to side \
                  would show edges of pictures (at {breaches} positions in {rows} rows of cells)"
             )));
         }
@@ -123,13 +124,15 @@ impl Gridded {
     }
 
     /// Checks that each camera sees a cell that the other camera does not see. The grid must not be swapped, so that
-    /// the flag `NEAR` stands for the left camera.
-    fn check_both_alone(&self, stream: &Stream) -> Result<(), SeamError> {
+    /// the flag `NEAR` stands for the first camera.
+    fn check_both_alone(&self, stream: &Stream, [a, b]: [usize; 2]) -> Result<(), SeamError> {
         let seen = self.cells.download(stream)?.into_iter().fold(0, |all, cell| all | cell);
-        for (camera, bit) in [("left", Sees::NEAR), ("right", Sees::FAR)] {
+        for (camera, other, bit) in [(a, b, Sees::NEAR), (b, a, Sees::FAR)] {
             if seen & bit == 0 {
                 return Err(SeamError::NoLine(format!(
-                    "seam: the other camera covers the whole area of the {camera} camera, so no line separates them"
+                    "seam: camera {} covers the whole area of camera {}, so no line separates them",
+                    other + 1,
+                    camera + 1
                 )));
             }
         }

@@ -13,7 +13,7 @@ use crate::device::{Buffer, DeviceError, ErrorKind, Image, LaunchConfig, Stream}
 use crate::frame::FrameView;
 use crate::ops::colour::{Colours, find_box};
 use crate::ops::stitch::check_frames;
-use crate::warp::{DeviceWarp, camera_name};
+use crate::warp::DeviceWarp;
 
 /// The seams of a warp.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Seams {
                         let (min, max) = (place.min, place.max);
                         let grid = SeamGrid { min, max, cell: 1, ..SeamGrid::default() };
                         feathered.push(([left, right], grid));
-                        reasons.push(of_pair(reason, [left, right], cameras));
+                        reasons.push(reason);
                     }
                     Err(error) => return Err(error),
                 }
@@ -158,17 +158,6 @@ impl Seams {
             stream.launch(&config, &SeamLayer { last, rest, cover: cover.view_mut() })?;
         }
         Ok(())
-    }
-}
-
-/// Adds the names of the cameras to the reason why they allow no seam, if the warp has other cameras too.
-fn of_pair(reason: SeamError, pair: [usize; 2], cameras: usize) -> SeamError {
-    let [first, second] = pair.map(|camera| camera_name(camera, cameras));
-    match reason {
-        SeamError::NoLine(reason) if cameras > 2 => SeamError::NoLine(format!(
-            "no seam between the {first} and the {second} camera: {reason}"
-        )),
-        reason => reason,
     }
 }
 

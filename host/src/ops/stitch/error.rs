@@ -8,7 +8,7 @@ use crate::device::{DeviceError, Image};
 use crate::error::Classify;
 use crate::frame::{FrameFormat, FrameView, FrameViewMut};
 use crate::io::picture::Pixel;
-use crate::warp::{RenderError, camera_name};
+use crate::warp::RenderError;
 
 /// The error if pictures, warp and options do not match, or the device failed.
 #[derive(Debug, Error)]
@@ -42,7 +42,7 @@ impl StitchError {
 
     pub(crate) fn chroma(which: &str) -> Self {
         Self::Invalid(format!(
-            "the {which} frame's chroma plane must have half the width and height of its luma plane, rounded up"
+            "the chroma plane of {which} must have half the width and height of its luma plane, rounded up"
         ))
     }
 
@@ -61,15 +61,16 @@ impl StitchError {
     /// Returns the error for a frame that the device cannot read as textures.
     pub(crate) fn unaligned(frame: usize) -> Self {
         Self::Invalid(format!(
-            "the rows of frame {frame} (counted from 0) are on another device, or not aligned for textures on this device; \
-             copy it to a `DeviceFrame`"
+            "the rows of the frame of camera {} are on another device, or not aligned for textures on this device; copy it \
+             to a `DeviceFrame`",
+            frame + 1
         ))
     }
 }
 
-/// Checks a camera's gains, gamma and shoulder.
-pub(super) fn check_colour(side: &str, colour: Colour) -> Result<(), StitchError> {
-    let Colour { gain, gamma, shoulder } = colour;
+/// Checks the gains, the gamma and the shoulder of the camera with this index.
+pub(super) fn check_colour((camera, colour): (usize, &Colour)) -> Result<(), StitchError> {
+    let Colour { gain, gamma, shoulder } = *colour;
     let fault = if !gain.to_array().iter().all(|g| (0.0..=1000.0).contains(g)) {
         format!("gains are {gain}; each must be 0 to 1000")
     } else if !(gamma > 0.0 && gamma <= 100.0) {
@@ -79,19 +80,18 @@ pub(super) fn check_colour(side: &str, colour: Colour) -> Result<(), StitchError
     } else {
         return Ok(());
     };
-    Err(StitchError::Invalid(format!("the {side} camera's {fault}")))
+    Err(StitchError::Invalid(format!("camera {}: {fault}", camera + 1)))
 }
 
 /// Checks that there is one picture for each camera of a warp, and that the pictures have the cameras' source sizes.
 pub(crate) fn check_sources(found: &[UVec2], expected: &[UVec2]) -> Result<(), StitchError> {
-    let cameras = expected.len();
-    if found.len() != cameras {
-        return Err(StitchError::count(found.len(), cameras));
+    if found.len() != expected.len() {
+        return Err(StitchError::count(found.len(), expected.len()));
     }
     match found.iter().zip(expected).position(|(found, expected)| found != expected) {
         Some(camera) => Err(StitchError::Invalid(format!(
-            "the {} picture is {}×{} pixels, but the warp was made for {}×{}; make a warp for this size",
-            camera_name(camera, cameras),
+            "the picture of camera {} is {}×{} pixels, but the warp was made for {}×{}; make a warp for this size",
+            camera + 1,
             found[camera].x,
             found[camera].y,
             expected[camera].x,
@@ -106,7 +106,7 @@ pub(crate) fn check_frames(frames: &[FrameView<'_>], sources: &[UVec2]) -> Resul
     let sizes: Vec<_> = frames.iter().map(|frame| frame.format().size).collect();
     check_sources(&sizes, sources)?;
     match frames.iter().position(|frame| !frame.is_whole()) {
-        Some(camera) => Err(StitchError::chroma(camera_name(camera, frames.len()))),
+        Some(camera) => Err(StitchError::chroma(&format!("the frame of camera {}", camera + 1))),
         None => Ok(()),
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn check_images<P: Pixel>(
 /// Checks that an output has the size of the panorama, and that its chroma plane is complete.
 pub(crate) fn check_output(out: &FrameViewMut<'_>, expected: UVec2) -> Result<(), StitchError> {
     check_size(out.format().size, expected)?;
-    if out.is_whole() { Ok(()) } else { Err(StitchError::chroma("output")) }
+    if out.is_whole() { Ok(()) } else { Err(StitchError::chroma("the output")) }
 }
 
 /// Checks that an output has the size of the panorama.

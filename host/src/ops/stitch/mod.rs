@@ -18,7 +18,7 @@ use crate::device::{DeviceError, Image, Stream};
 use crate::frame::{FrameView, FrameViewMut, PixelFormat, Textured};
 use crate::io::picture::{Picture, Pixel};
 use crate::lock::lock;
-use crate::warp::{DeviceWarp, camera_name};
+use crate::warp::DeviceWarp;
 use error::check_colour;
 use planes::Variant;
 use sum::{LayerView, SumView};
@@ -68,8 +68,7 @@ impl StitchOptions {
     /// # Errors
     /// Returns [`StitchError::Invalid`] if a value is out of range.
     pub fn check(&self, cameras: usize) -> Result<(), StitchError> {
-        let mut colours = self.colours.iter().take(cameras).enumerate();
-        colours.try_for_each(|(camera, colour)| check_colour(camera_name(camera, cameras), *colour))
+        self.colours.iter().take(cameras).enumerate().try_for_each(check_colour)
     }
 
     /// Returns whether a shoulder changes the colours of any of the first `cameras` cameras.

@@ -114,7 +114,7 @@ impl Viewer {
         options.check(self.cameras.len())?;
         check_frames(frames, &self.sources())?;
         if !out.is_whole() {
-            return Err(StitchError::chroma("output").into());
+            return Err(StitchError::chroma("the output").into());
         }
         check_depths(frames.iter().map(FrameView::format).chain([out.format()]))?;
         let shot = Shot::new(view, self.flip, &out);

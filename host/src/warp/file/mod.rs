@@ -1,8 +1,8 @@
 //! Writes the panoweave warp file, a safetensors file that contains a warp and its description. `read` reads the file.
 //!
-//! The file has three tensors per camera for the planes, of type F32 and shape `[height, width]`: `lut_left_x` to
-//! `weight_right` for two cameras, `lut_first_x`, `lut_first_y`, `lut_second_x` and so on for more. They have the order
-//! of [`Plane::all`] and no gaps. All numbers are little-endian.
+//! The file has three tensors per camera for the planes, of type F32 and shape `[height, width]`: `lut_1_x`,
+//! `lut_1_y`, `lut_2_x` and so on, then `weight_1` and so on. They have the order of [`Plane::all`] and no gaps. All
+//! numbers are little-endian.
 //!
 //! The header's `__metadata__` contains these strings:
 //!
@@ -94,7 +94,7 @@ impl Warp {
         let tensors = Plane::all(cameras).enumerate().map(|(i, plane)| {
             let data_offsets = (i * bytes, (i + 1) * bytes);
             let info = TensorInfo { dtype: Dtype::F32, shape: shape.clone(), data_offsets };
-            (plane.name(cameras), info)
+            (plane.name(), info)
         });
         let layout =
             Metadata::new(Some(metadata), tensors.collect()).map_err(|error| error.to_string())?;

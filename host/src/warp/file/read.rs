@@ -161,15 +161,15 @@ fn read_metadata(metadata: &HashMap<String, String>) -> Result<Description, Faul
 ///
 /// The parser of the header has already checked that the offsets have no gaps and fit the shapes.
 fn read_layout(layout: &Metadata, cameras: usize) -> Result<(UVec2, usize), Fault> {
-    let known = |name: &str| Plane::all(cameras).any(|plane| plane.name(cameras) == name);
+    let known = |name: &str| Plane::all(cameras).any(|plane| plane.name() == name);
     if let Some(name) = layout.offset_keys().iter().find(|name| !known(name)) {
         return Err(Fault::Invalid(format!(
-            "unexpected tensor {name:?}; a warp file has only three planes per camera, lut_left_x to weight_right for \
-             two cameras: make the warp again"
+            "unexpected tensor {name:?}; a warp file has only three planes per camera, such as lut_1_x, lut_1_y and \
+             weight_1: make the warp again"
         )));
     }
     let (mut shape, mut bytes): (Option<&[usize]>, _) = (None, 0);
-    for (i, plane) in Plane::all(cameras).map(|plane| plane.name(cameras)).enumerate() {
+    for (i, plane) in Plane::all(cameras).map(Plane::name).enumerate() {
         let Some(info) = layout.info(&plane) else {
             return Err(Fault::Invalid(format!("plane {plane} is missing; make the warp again")));
         };
@@ -225,7 +225,7 @@ fn read_tensors(
             crc.update(bytes);
             values.clear();
             values.extend(numbers_of(bytes, f32::from_le_bytes));
-            bad = bad.or_else(|| plane.check(sources.len(), &values, at / 4, header.size.x).err());
+            bad = bad.or_else(|| plane.check(&values, at / 4, header.size.x).err());
             keep(plane, &values);
         }
     }

@@ -350,14 +350,14 @@ fn frames_that_do_not_go_together_are_refused() {
     let says = |found: Result<Vec<ColourSums>, StitchError>, text| {
         crate::malformed::assert_says(found.unwrap_err(), text);
     };
-    says(sums(&frame(size, a), &frame(uvec2(5, 4), a)), "the right picture is");
-    says(sums(&frame(uvec2(4, 3), rgba), &frame(size, rgba)), "the left picture is");
+    says(sums(&frame(size, a), &frame(uvec2(5, 4), a)), "the picture of camera 2 is");
+    says(sums(&frame(uvec2(4, 3), rgba), &frame(size, rgba)), "the picture of camera 1 is");
     let halved = DeviceFrame::Nv12 {
         y: Image::new(stream.device(), 5, 3).unwrap(),
         uv: Image::new(stream.device(), 2, 2).unwrap(),
         encoding: encodings()[0],
     };
-    says(sums(&frame(size, a), &halved), "the right frame's chroma plane");
+    says(sums(&frame(size, a), &halved), "the chroma plane of the frame of camera 2");
 }
 
 /// Launches the kernel that fills the gamma table `table` for the colour corrections of both cameras.

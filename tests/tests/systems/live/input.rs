@@ -195,7 +195,7 @@ fn frames_on_the_device_that_cannot_be_read_are_refused() {
         [(view(Place::Cpu, SOURCE), "chroma"), (view(Place::Cuda(63), half), "cuda:63")]
     {
         let error = stitcher.submit([good(), bad], FRAME).unwrap_err().to_string();
-        assert!(error.contains(word) && error.contains("right camera"), "{error}");
+        assert!(error.contains(word) && error.contains("camera 2"), "{error}");
     }
     assert_eq!((stitcher.counters().frames_in(), stitcher.counters().sets), (0, 0));
     assert_eq!(stitcher.submit([good(), good()], FRAME).unwrap(), Submitted::Set);

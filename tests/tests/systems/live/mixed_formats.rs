@@ -191,13 +191,13 @@ fn formats_that_do_not_match_are_refused() {
     let seam = Blend::Seam(SeamOptions::default());
     let error = new(InputFormats::each(FORMATS), seam).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("first and second cameras") && text.contains("feathered"), "{text}");
+    assert!(text.contains("cameras 1 and 2") && text.contains("feathered"), "{text}");
     new(InputFormats::each([FULL; 3]), seam).unwrap();
 
     let stitcher = new(InputFormats::each(FORMATS), Blend::Feather).unwrap();
     let (bytes, _) = noise(&mut Random::new(1), FULL, None);
     let error = stitcher.push(0, Frame::tight(format(FULL), &bytes).unwrap(), FRAME).unwrap_err();
-    assert!(error.to_string().contains("the first camera's frame is"), "{error}");
+    assert!(error.to_string().contains("camera 1: its frame is"), "{error}");
     let buffers = [0, 1, 2].map(|camera| stitcher.buffer(camera).unwrap().unwrap().len());
     assert_eq!(buffers, FORMATS.map(|pixels| format(pixels).bytes()));
 }

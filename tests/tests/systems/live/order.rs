@@ -440,9 +440,9 @@ fn frames_of_another_format_are_refused() {
     let small = Frame::new(format, &planes).unwrap();
     let bytes = stamp(0);
     let refused = stitcher.submit([frame(&bytes), small], FRAME);
-    assert!(refused.unwrap_err().to_string().contains("the right camera's frame is"));
+    assert!(refused.unwrap_err().to_string().contains("camera 2: its frame is"));
     let refused = stitcher.push(0, small, FRAME);
-    assert!(refused.unwrap_err().to_string().contains("the left camera's frame is"));
+    assert!(refused.unwrap_err().to_string().contains("camera 1: its frame is"));
     for options in [
         LiveOptions { slots: 1, ..waiting() },
         LiveOptions { slots: usize::MAX, ..waiting() },

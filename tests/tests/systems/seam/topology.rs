@@ -57,9 +57,9 @@ fn what_has_no_seam_says_why() {
             assert!(said.contains(text), "{said}");
         };
         let inside = seam(moved(5.0, 0.5, [40.0, 30.0]));
-        says(&inside, "the whole area of the right camera");
+        says(&inside, "camera 1 covers the whole area of camera 2");
         let inside = seam(moved(5.0, 2.0, [-60.0, -70.0]));
-        says(&inside, "the whole area of the left camera");
+        says(&inside, "camera 2 covers the whole area of camera 1");
         let same = seam(moved(0.0, 1.0, [0.0, 0.0]));
         says(&same, "covers the whole area");
         // The pictures form a cross. Only the left camera covers the left and the right arm of the cross, and only the

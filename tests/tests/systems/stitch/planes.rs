@@ -582,22 +582,24 @@ fn frames_that_do_not_go_together_are_refused() {
             encoding: encodings()[0],
         };
         for (expected, error) in [
-            ("left", try_to(&bad(), &good, frame(size, a))),
-            ("right", try_to(&good, &bad(), frame(size, rgba))),
-            ("output", try_to(&good, &good, bad())),
+            ("the frame of camera 1", try_to(&bad(), &good, frame(size, a))),
+            ("the frame of camera 2", try_to(&good, &bad(), frame(size, rgba))),
+            ("the output", try_to(&good, &good, bad())),
         ] {
             assert!(
-                error.to_string().contains(&format!("the {expected} frame's chroma plane")),
+                error.to_string().contains(&format!("the chroma plane of {expected} must")),
                 "{error}"
             );
         }
     }
     let small = frame(uvec2(6, 3), a);
-    for (expected, error) in [
-        ("left", try_to(&small, &good, frame(size, a))),
-        ("right", try_to(&good, &small, frame(size, a))),
-    ] {
-        assert!(error.to_string().contains(&format!("the {expected} picture is")), "{error}");
+    for (expected, error) in
+        [(1, try_to(&small, &good, frame(size, a))), (2, try_to(&good, &small, frame(size, a)))]
+    {
+        assert!(
+            error.to_string().contains(&format!("the picture of camera {expected} is")),
+            "{error}"
+        );
     }
     let error = try_to(&good, &good, frame(uvec2(5, 4), rgba));
     assert!(error.to_string().contains("the output is 5×4 pixels"), "{error}");

@@ -234,6 +234,6 @@ fn shoulders_that_cannot_be_are_refused() {
         let colours = Colours::of([Colour::IDENTITY, Colour { shoulder, ..Colour::IDENTITY }]);
         let options = StitchOptions { colours, ..StitchOptions::default() };
         let error = options.check(2).unwrap_err();
-        assert!(error.to_string().contains("the right camera's shoulder is"), "{error}");
+        assert!(error.to_string().contains("camera 2: shoulder is"), "{error}");
     }
 }

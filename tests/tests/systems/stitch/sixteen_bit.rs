@@ -318,12 +318,12 @@ fn wrong_sizes_and_colours_are_errors() {
         stitch_pictures(&stream, pictures, &warp, options).unwrap_err()
     };
     let error = stitch(&[&wrong, right], &case.options);
-    assert!(error.to_string().contains("the left picture is"), "{error}");
+    assert!(error.to_string().contains("the picture of camera 1 is"), "{error}");
     let error = stitch(&[left], &case.options);
     assert!(error.to_string().contains("there are 2 cameras"), "{error}");
     let colours = Colours::of([Colour { gamma: 0.0, ..Colour::IDENTITY }]);
     let error = stitch(&[left, right], &StitchOptions { colours, ..case.options });
-    assert!(error.to_string().contains("the left camera's gamma is 0"), "{error}");
+    assert!(error.to_string().contains("camera 1: gamma is 0"), "{error}");
     let images = pictures.iter().map(|picture| picture.upload(&stream).unwrap());
     let images: Vec<_> = images.collect();
     let size = warp.size() + 1;

@@ -228,7 +228,7 @@ fn viewers_are_swapped_between_frames() {
         assert!(matches!(refused, LiveError::Invalid(_)), "{refused}");
         let (_, warp) = viewer(&device, &rig(20.0, 101));
         let said = stitcher.swap_viewer(warp, other).unwrap_err().to_string();
-        assert!(said.contains("the left picture is 65×47 pixels"), "{said}");
+        assert!(said.contains("the picture of camera 1 is 65×47 pixels"), "{said}");
         check(&second);
     }
 }
@@ -266,7 +266,7 @@ fn a_warp_of_another_geometry_is_refused() {
         let (_, warp) = viewer(&device, &other);
         let error = start(first, warp);
         assert!(matches!(error, LiveError::Invalid(_)), "{error}");
-        assert!(error.to_string().contains("the right picture is 65×48 pixels"), "{error}");
+        assert!(error.to_string().contains("the picture of camera 2 is 65×48 pixels"), "{error}");
     }
 }
 

@@ -216,7 +216,7 @@ fn gpu_and_cpu_make_the_same_warp() {
             for plane in Plane::all(2) {
                 let bits =
                     |warp: &Warp| warp.plane(plane).iter().map(|v| v.to_bits()).collect::<Vec<_>>();
-                assert!(bits(&a) == bits(&b), "seed {seed}: {} differs on {gpu}", plane.name(2));
+                assert!(bits(&a) == bits(&b), "seed {seed}: {} differs on {gpu}", plane.name());
             }
         }
     }

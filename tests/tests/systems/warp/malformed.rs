@@ -172,34 +172,33 @@ fn wrong_tensors() {
     let folder = Folder::new();
     let gone = folder.header_error(|h| {
         // Remove the last plane, because removing another plane would leave a gap between the offsets.
-        h.as_object_mut().unwrap().remove("weight_right");
+        h.as_object_mut().unwrap().remove("weight_2");
     });
-    assert_says(gone, "plane weight_right is missing");
+    assert_says(gone, "plane weight_2 is missing");
     let renamed = folder.header_error(|h| {
-        let plane = h.as_object_mut().unwrap().remove("weight_right").unwrap();
+        let plane = h.as_object_mut().unwrap().remove("weight_2").unwrap();
         h["mask"] = plane;
     });
     assert_says(renamed, "unexpected tensor \"mask\"");
-    let dtype = folder.header_error(|h| h["lut_left_y"]["dtype"] = json!("I32"));
-    assert_says(dtype, "plane lut_left_y is of type I32");
-    let dtype = folder.header_error(|h| h["lut_left_y"]["dtype"] = json!("F99"));
+    let dtype = folder.header_error(|h| h["lut_1_y"]["dtype"] = json!("I32"));
+    assert_says(dtype, "plane lut_1_y is of type I32");
+    let dtype = folder.header_error(|h| h["lut_1_y"]["dtype"] = json!("F99"));
     assert_says(dtype, "corrupt header");
     for shape in [json!([100, 20]), json!([2000]), json!([1, 20, 100]), json!([])] {
-        let shaped = folder.header_error(|h| h["lut_right_x"]["shape"] = shape.clone());
+        let shaped = folder.header_error(|h| h["lut_2_x"]["shape"] = shape.clone());
         let said = shaped.to_string();
         assert!(said.contains("has shape") || said.contains("corrupt header"), "{said}");
     }
-    let swapped = folder.header_error(|h| h["lut_right_x"]["shape"] = json!([100, 20]));
-    assert_says(swapped, "plane lut_right_x has shape");
+    let swapped = folder.header_error(|h| h["lut_2_x"]["shape"] = json!([100, 20]));
+    assert_says(swapped, "plane lut_2_x has shape");
     for offsets in [json!([0, 8000]), json!([8004, 16004]), json!([16000, 8000]), json!([-1, 9])] {
-        let overlapping =
-            folder.header_error(|h| h["lut_left_y"]["data_offsets"] = offsets.clone());
+        let overlapping = folder.header_error(|h| h["lut_1_y"]["data_offsets"] = offsets.clone());
         assert_says(overlapping, "corrupt header");
     }
     let order = folder.header_error(|h| {
-        let (x, y) = (h["lut_left_x"].take(), h["lut_left_y"].take());
-        h["lut_left_x"] = y;
-        h["lut_left_y"] = x;
+        let (x, y) = (h["lut_1_x"].take(), h["lut_1_y"].take());
+        h["lut_1_x"] = y;
+        h["lut_1_y"] = x;
     });
     assert_says(order, "corrupt header");
 }
@@ -212,14 +211,13 @@ fn sizes_that_would_take_all_memory() {
             for (i, plane) in Plane::all(2).enumerate() {
                 let bytes = 4 * width * height;
                 let offsets = [i as u64 * bytes, (i as u64 + 1) * bytes];
-                h[plane.name(2)] =
+                h[plane.name()] =
                     json!({ "dtype": "F32", "shape": [height, width], "data_offsets": offsets });
             }
         });
         assert_says(error, "the panorama is");
     }
-    let overflow =
-        folder.header_error(|h| h["lut_left_x"]["shape"] = json!([1u64 << 40, 1u64 << 40]));
+    let overflow = folder.header_error(|h| h["lut_1_x"]["shape"] = json!([1u64 << 40, 1u64 << 40]));
     assert_says(overflow, "corrupt header");
 }
 
@@ -229,7 +227,7 @@ fn impossible_numbers() {
     for plane in Plane::all(2) {
         for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let said =
-                format!("{} is {value} at column 99, row 19; it must be a finite", plane.name(2));
+                format!("{} is {value} at column 99, row 19; it must be a finite", plane.name());
             assert_says(folder.plane_error(plane.index(2), 1999, value), &said);
         }
     }
