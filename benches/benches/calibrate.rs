@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use glam::{DMat3, UVec2};
-use panoweave::geometry::calibrate::{CalibrateOptions, ModelChoice, Photo, pair};
-use panoweave_tests::made_up::{Matcher, Pinhole, between, turn};
+use panoweave::geometry::calibrate::{CalibrateOptions, ModelChoice, Photo};
+use panoweave_tests::made_up::{Matcher, Pinhole, between, pair, turn};
 
 fn bench(criterion: &mut Criterion) {
     let size = UVec2::new(3840, 2160);

@@ -2,9 +2,24 @@
 //! share no code with the library's geometry, so a test compares two independent implementations.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
-use panoweave::geometry::calibrate::Correspondence;
+use panoweave::geometry::calibrate::{
+    CalibrateOptions, Calibration, Correspondence, Photo, PhotoPair, Refusal, calibrate,
+};
 
 use crate::random::Random;
+
+/// Calibrates two pictures.
+///
+/// # Errors
+/// Returns the error of [`calibrate`].
+pub fn pair(
+    correspondences: &[Correspondence],
+    pictures: [&Photo; 2],
+    options: &CalibrateOptions,
+) -> Result<Calibration, Refusal> {
+    let pair = PhotoPair { left: 0, right: 1, correspondences: correspondences.to_vec() };
+    calibrate(&pictures.map(Photo::clone), &[pair], options)
+}
 
 /// A pinhole camera with one radial distortion coefficient. Its principal point is the centre of the picture.
 #[derive(Clone, Copy, Debug)]

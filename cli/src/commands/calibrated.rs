@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use panoweave::device::Stream;
 use panoweave::geometry::calibrate::{
-    self, CalibrateOptions, Calibration, KnownLens, PhotoPair, Refusal, RigOptions, bundle,
+    self, CalibrateOptions, Calibration, KnownLens, PhotoPair, Refusal, RigOptions, calibrate,
 };
 use panoweave::geometry::intrinsics::Intrinsics;
 use panoweave::geometry::rig::{LensName, MAX_CAMERAS, ModelName, Rig};
@@ -131,7 +131,7 @@ impl Calibrated {
         named.iter_mut().zip(lenses).for_each(|(picture, lens)| picture.lens = lens);
         let refused = |refusal| Failure::refused(files, refusal);
         stages.run("fit", "calibrating", || {
-            let found = bundle(&named, &links, options).map_err(refused)?;
+            let found = calibrate(&named, &links, options).map_err(refused)?;
             let (found, links) = recalibrate(pictures, &named, links, found, options);
             let rig = found.rig(rig).map_err(refused)?;
             let mut warnings = warnings(&found, files);

@@ -6,7 +6,7 @@ use crate::classes::{Background, CLASSES, Class};
 use crate::grid;
 use crate::judge::{Scores, judge};
 use panoweave::device::Device;
-use panoweave::geometry::calibrate::{CalibrateOptions, Photo, RigOptions, pair};
+use panoweave::geometry::calibrate::{CalibrateOptions, Photo, RigOptions, calibrate};
 use panoweave::io::picture::Picture;
 use panoweave::ops::matching::links;
 use panoweave::ops::seam::{Blend, SeamOptions};
@@ -30,8 +30,7 @@ fn scores(match_colour: bool) -> Scores {
     let found = links(&stream, &pictures).expect("matches");
     let photos = [0, 1].map(|i| Photo::new(format!("{i}"), pictures[i].size()));
     let calibration =
-        pair(&found[0].correspondences, [&photos[0], &photos[1]], &CalibrateOptions::default())
-            .expect("the cameras overlap");
+        calibrate(&photos, &found, &CalibrateOptions::default()).expect("the cameras overlap");
     let rig = calibration.rig(&RigOptions::default()).expect("a rig");
     let geometry = rig.geometry().expect("a geometry");
     let blend = Blend::Seam(SeamOptions::default());

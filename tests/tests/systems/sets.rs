@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use glam::{DMat3, DVec2, DVec3, UVec2, uvec2};
 use panoweave::device::Stream;
-use panoweave::geometry::calibrate::{CalibrateOptions, Calibration, Photo, RigOptions, bundle};
+use panoweave::geometry::calibrate::{CalibrateOptions, Calibration, Photo, RigOptions, calibrate};
 use panoweave::io::picture::Picture;
 use panoweave::ops::matching::{links, recalibrate};
 use panoweave::ops::seam::{Blend, SeamOptions};
@@ -194,7 +194,7 @@ fn check(stream: &Stream, seed: u64) -> Result<(String, bool), String> {
     let pairs = links(stream, &pictures).unwrap();
     let photos: Vec<Photo> = (0..many).map(|i| Photo::new(format!("picture {i}"), SIZE)).collect();
     let options = CalibrateOptions::default();
-    let found = bundle(&photos, &pairs, &options);
+    let found = calibrate(&photos, &pairs, &options);
     let found = found.map_err(|refusal| wrong(refusal.to_string()))?;
     let before = set.worst(&found);
     let (found, pairs) = recalibrate(&pictures, &photos, pairs, found, &options);

@@ -15,32 +15,43 @@ use super::left_out::{FalsePair, LeftOut};
 use super::matches::check_picture;
 use super::planes::stretched;
 use super::tree::{Edge, tree};
-use super::{CalibrateOptions, Calibration, ModelChoice, Photo, PhotoPair, Refusal, Views, pair};
+use super::{CalibrateOptions, Calibration, ModelChoice, Photo, PhotoPair, Refusal, Views};
 use crate::geometry::rig::MAX_CAMERAS;
 
 /// Maximum number of failed pairs whose reasons are listed in [`Refusal::Disconnected`].
 const REASONS: usize = 3;
 
-/// Calibrates pictures from the correspondences of their pairs. Ignores pairs that cannot be calibrated, for
+/// Calibrates pictures from the correspondences of their pairs, of which up to nine tenths may be wrong. Ignores pairs that cannot be calibrated, for
 /// instance because they do not overlap, and pairs that contradict the others. Leaves out pictures that do not fit the
-/// largest group of connected pictures, and lists them with the reasons in [`Calibration::left_out`].
+/// largest group of connected pictures, and lists them with the reasons in [`Calibration::left_out`]. Of two pictures, the
+/// first one is the reference.
 ///
 /// # Errors
 /// Returns a [`Refusal`] if the input is malformed, if fewer than two pictures fit together, or if rotating cameras are
 /// required and do not fit.
-pub fn bundle(
+pub fn calibrate(
     pictures: &[Photo],
     pairs: &[PhotoPair],
     options: &CalibrateOptions,
 ) -> Result<Calibration, Refusal> {
-    if let ([a, b], [PhotoPair { left: 0, right: 1, correspondences }]) = (pictures, pairs) {
-        return pair(correspondences, [a, b], options);
-    }
     let many = pictures.len();
     if !(2..=MAX_CAMERAS).contains(&many) {
         return Err(Refusal::Pictures { found: many });
     }
     pictures.iter().try_for_each(check_picture)?;
+    // The model of the only pair is that of all pictures, and the reason why it fails that of the set.
+    if let ([a, b], [PhotoPair { left: 0, right: 1, correspondences }]) = (pictures, pairs) {
+        let Edge { views, figures, .. } = Edge::new(correspondences, [a, b], options)?;
+        return Ok(Calibration {
+            pictures: pictures.to_vec(),
+            indices: vec![0, 1],
+            left_out: Vec::new(),
+            false_pairs: Vec::new(),
+            views,
+            reference: 0,
+            pairs: vec![figures],
+        });
+    }
     let (edges, refused) = edges(pictures, pairs, options)?;
     let mut set = Set {
         all: pictures,

@@ -8,7 +8,7 @@ use glam::{DMat3, UVec2};
 use rayon::prelude::*;
 use shared_types::warp::Camera;
 
-use super::cameras::{Cameras, Focal, rays, rotation_between};
+use super::cameras::{Cameras, rays, rotation_between};
 use super::fit::{covariance, squared};
 use super::loss::Loss;
 use super::matches::some;
@@ -16,7 +16,7 @@ use super::model::{Match, Model};
 use super::planes::Planes;
 use super::quality::judge;
 use super::select::{
-    Choice, FOCALS, Fitted, better, camera_of, most_noise, most_plausible, settle,
+    Choice, FOCALS, Fitted, better, camera_of, focals, most_noise, most_plausible, settle,
 };
 use super::tree::{Edge, Tree, TreeLink};
 use super::{CalibrateOptions, ModelChoice, PairFigures, Photo, Refusal, Views};
@@ -122,15 +122,13 @@ fn rotation(
     }
     let all: Vec<&Match> = matches.iter().collect();
     let known: Vec<bool> = pictures.iter().map(|picture| picture.lens.is_some()).collect();
-    let size = pictures[tree.reference].size;
-    let alike = pictures.iter().all(|picture| picture.lens.is_some() || picture.size == size);
     // The first fit has few free parameters, because it starts far from the solution and must converge. The later fits
     // start from its result and free more parameters.
-    let first = if alike { Focal::Shared } else { Focal::Each };
+    let focals = focals(pictures);
     let mut rough: Option<(f64, Fitted<Cameras>)> = None;
     for share in focal_shares(edges, known.iter().all(|known| *known)) {
         let Some(cameras) = chained(pictures, tree, edges, share) else { continue };
-        let start = Cameras::new(cameras, known.clone(), tree.reference).freed(first, false);
+        let start = Cameras::new(cameras, known.clone(), tree.reference).freed(focals[0], false);
         let fitted = settle(start, &all, most);
         let loss = Loss::new(most);
         let cost: f64 = matches.iter().map(|one| loss.loss(squared(&fitted.model, one))).sum();
@@ -141,9 +139,7 @@ fn rotation(
     let Some((_, rough)) = rough else {
         return Err("all agreeing correspondences lie in one direction".to_owned());
     };
-    let kinds = [(first, false), (first, true), (Focal::Each, false), (Focal::Each, true)];
-    let settled = |(focal, radial)| settle(rough.model.freed(focal, radial), &all, most);
-    most_plausible(kinds.into_par_iter().map(settled).collect(), matches, &all)
+    most_plausible(&rough.model, focals, matches, &all, most)
 }
 
 /// Returns the focal lengths to start from, as fractions of the picture's larger side: the median of the pairs that

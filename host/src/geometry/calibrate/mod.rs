@@ -1,9 +1,8 @@
 //! Calibration from photographs: computes a camera rig from correspondences between pictures.
 //!
-//! A matcher supplies the correspondences, pairs of points in two pictures. Most of them may be wrong. [`pair`] finds
-//! the model of two pictures that most correspondences agree with, and measures its accuracy. If no model is accurate
-//! enough, it returns a [`Refusal`] with a reason and a remedy. [`bundle`] does the same for any number of pictures.
-//! [`Calibration::rig`] converts the result to a [`Rig`], and [`check`] tests whether a rig still fits new pictures of
+//! A matcher supplies the correspondences, pairs of points in two pictures. Most of them may be wrong. [`calibrate`]
+//! finds the model of the pictures that most correspondences agree with, and measures its accuracy. If no model is
+//! accurate enough, it returns a [`Refusal`] with a reason and a remedy. [`Calibration::rig`] converts the result to a [`Rig`], and [`check`] tests whether a rig still fits new pictures of
 //! its cameras.
 //!
 //! There are two kinds of models. *One plane* relates the pictures by homographies. *Rotating cameras* share one
@@ -46,7 +45,7 @@ mod tree;
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use shared_types::warp::Camera;
 
-pub use bundle::bundle;
+pub use bundle::calibrate;
 pub use compose::RigOptions;
 pub use drift::{Drift, check};
 pub use left_out::{FalsePair, LeftOut};
@@ -55,9 +54,7 @@ pub use refusal::Refusal;
 
 use crate::geometry::rig::{CameraMatrix, LensName, ModelName, Quality, Rig};
 use cameras::Cameras;
-use matches::check_picture;
 use planes::{nearest_plane, normed};
-use tree::Edge;
 
 /// A pair of points in two pictures that may show the same point of the scene. Coordinates are pixels of the full
 /// pictures, with pixel centres at integers.
@@ -278,31 +275,6 @@ impl Calibration {
     pub fn rig(&self, options: &RigOptions) -> Result<Rig, Refusal> {
         compose::rig(&self.pictures, &self.views, self.reference, self.quality(), options)
     }
-}
-
-/// Calibrates two pictures from correspondences. Up to nine tenths of the correspondences may be wrong. The left
-/// picture is the reference.
-///
-/// # Errors
-/// Returns a [`Refusal`] if the input is malformed, or if the correspondences do not determine an accurate model.
-pub fn pair(
-    correspondences: &[Correspondence],
-    pictures: [&Photo; 2],
-    options: &CalibrateOptions,
-) -> Result<Calibration, Refusal> {
-    for picture in pictures {
-        check_picture(picture)?;
-    }
-    let Edge { views, figures, .. } = Edge::new(correspondences, pictures, options)?;
-    Ok(Calibration {
-        pictures: pictures.map(Photo::clone).to_vec(),
-        indices: vec![0, 1],
-        left_out: Vec::new(),
-        false_pairs: Vec::new(),
-        views,
-        reference: 0,
-        pairs: vec![figures],
-    })
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! for `n` correspondences.
 
 use glam::{DMat3, DVec2, UVec2};
+use rayon::prelude::*;
 use shared_types::warp::Camera;
 
 use super::cameras::{Cameras, Focal, plain_camera, rays, rotation_between};
@@ -350,29 +351,24 @@ fn rotation(
     let Some((_, start)) = best else {
         return Err("all agreeing correspondences lie in one direction".to_owned());
     };
-    let mut candidates: Vec<Fitted<Cameras>> = Vec::new();
-    // Each fit starts from the result of an earlier fit with fewer free parameters. `starts[0]` is the start for fits
-    // without k1, and `starts[1]` for fits with k1.
-    let mut starts = [start.clone(), start];
-    for (focal, radial) in kinds(pictures) {
-        let fitted = settle(starts[usize::from(radial)].freed(focal, radial), &few, most);
-        if !radial {
-            starts[0] = fitted.model.clone();
-        }
-        if radial || candidates.is_empty() {
-            starts[1] = fitted.model.clone();
-        }
-        candidates.push(fitted);
-    }
-    most_plausible(candidates, matches, &few)
+    let focals = focals(pictures);
+    let rough = settle(start.freed(focals[0], false), &few, most);
+    most_plausible(&rough.model, focals, matches, &few, most)
 }
 
-/// Returns the plausible fit with the lowest information criterion, or the reason as an error if there is none.
+/// Fits cameras to the matches `few`, once for each set of free lens parameters. `rough` has the result of a fit with
+/// the fewest. Returns the plausible fit with the lowest information criterion, or the reason as an error if there is
+/// none.
 pub(super) fn most_plausible(
-    fits: Vec<Fitted<Cameras>>,
+    rough: &Cameras,
+    focals: &[Focal],
     matches: &[Match],
     few: &[&Match],
+    most: f64,
 ) -> Result<Fitted<Cameras>, String> {
+    let kinds: Vec<_> = focals.iter().flat_map(|&focal| [(focal, false), (focal, true)]).collect();
+    let settled = |(focal, radial)| settle(rough.freed(focal, radial), few, most);
+    let fits: Vec<_> = kinds.into_par_iter().map(settled).collect();
     let noise = fits.iter().fold(f64::INFINITY, |least, fitted| least.min(fitted.noise));
     let mut reason = "no focal length fits".to_owned();
     let mut best: Option<(f64, Fitted<Cameras>)> = None;
@@ -389,18 +385,15 @@ pub(super) fn most_plausible(
     best.map(|(_, fitted)| fitted).ok_or(reason)
 }
 
-/// Returns the sets of free lens parameters to try, the smallest first. Each set states which focal lengths are free,
-/// and whether k1 is free.
-fn kinds(pictures: [&Photo; 2]) -> Vec<(Focal, bool)> {
-    let unknown = pictures.iter().filter(|picture| picture.lens.is_none()).count();
-    let mut focals = Vec::new();
-    if unknown == 1 || pictures[0].size == pictures[1].size {
-        focals.push(Focal::Shared);
+/// Returns the sets of free focal lengths to try, the smallest first. Pictures of one size may share a lens.
+pub(super) fn focals<'p>(pictures: impl IntoIterator<Item = &'p Photo>) -> &'static [Focal] {
+    let unknown = pictures.into_iter().filter(|picture| picture.lens.is_none());
+    let sizes: Vec<_> = unknown.map(|picture| picture.size).collect();
+    match sizes[..] {
+        [] | [_] => &[Focal::Shared],
+        [first, ..] if sizes.iter().all(|size| *size == first) => &[Focal::Shared, Focal::Each],
+        _ => &[Focal::Each],
     }
-    if unknown == 2 {
-        focals.push(Focal::Each);
-    }
-    focals.into_iter().flat_map(|focal| [(focal, false), (focal, true)]).collect()
 }
 
 /// Checks that the focal lengths are in range and certain, and that the distortion does not fold a picture. Returns the

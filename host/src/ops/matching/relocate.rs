@@ -15,7 +15,7 @@ use shared_types::Rgba8;
 use super::PIXELS;
 use crate::geometry::calibrate::{
     CalibrateOptions, Calibration, Correspondence, ModelChoice, PairFigures, Photo, PhotoPair,
-    Views, bundle,
+    Views, calibrate,
 };
 use crate::io::picture::{Picture, Pixel};
 
@@ -102,7 +102,7 @@ pub fn recalibrate<P: Pixel>(
         Views::Planes(_) => ModelChoice::Homography,
         Views::Cameras(_) => ModelChoice::Rotation,
     };
-    match bundle(photos, &relocated, &CalibrateOptions { model, ..*options }) {
+    match calibrate(photos, &relocated, &CalibrateOptions { model, ..*options }) {
         Ok(again) if alike(&again) => {
             let Calibration { left_out, mut false_pairs, .. } = found;
             false_pairs.extend(again.false_pairs);

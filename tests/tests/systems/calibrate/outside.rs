@@ -6,11 +6,11 @@ use std::fs;
 use glam::{DMat3, DVec2, UVec2};
 use image::image_dimensions;
 use panoweave::geometry::calibrate::{
-    CalibrateOptions, Calibration, Correspondence, ModelChoice, Photo, pair,
+    CalibrateOptions, Calibration, Correspondence, ModelChoice, Photo,
 };
 use panoweave_tests::data;
 
-use panoweave_tests::made_up::{Matcher, flat, grid_distance, matrix};
+use panoweave_tests::made_up::{Matcher, flat, grid_distance, matrix, pair};
 
 fn picture(path: &std::path::Path) -> Photo {
     let (width, height) = image_dimensions(path).unwrap();

@@ -3,12 +3,14 @@
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
-    CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, RigOptions, Views, pair,
+    CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, RigOptions, Views,
 };
 use panoweave::geometry::rig::{CameraMatrix, LensName, ModelName};
 use proptest::prelude::*;
 
-use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, inside, turn};
+use panoweave_tests::made_up::{
+    Matcher, Pinhole, between, flat, grid_distance, inside, pair, turn,
+};
 
 const SIZE: UVec2 = UVec2::new(1600, 1200);
 

@@ -2,13 +2,13 @@
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
-    CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, Refusal, pair,
+    CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, Refusal,
 };
 use panoweave::geometry::rig::{CameraMatrix, LensName};
 use panoweave_tests::random::Random;
 use proptest::prelude::*;
 
-use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, turn, unit};
+use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, pair, turn, unit};
 
 const SIZE: UVec2 = UVec2::new(1200, 900);
 

@@ -4,13 +4,13 @@
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use panoweave::geometry::Geometry;
 use panoweave::geometry::calibrate::{
-    CalibrateOptions, Calibration, Photo, Refusal, RigOptions, Views, check, pair,
+    CalibrateOptions, Calibration, Photo, Refusal, RigOptions, Views, check,
 };
 use panoweave::geometry::rig::{CameraPose, ModelName, ProjectionName, Rig};
 use proptest::prelude::*;
 use shared_types::warp::{Camera, Projection};
 
-use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, inside, turn};
+use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, inside, pair, turn};
 
 const SIZE: UVec2 = UVec2::new(1200, 900);
 

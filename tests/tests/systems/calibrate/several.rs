@@ -4,12 +4,12 @@
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
     CalibrateOptions, Calibration, ModelChoice, Photo, PhotoPair, Refusal, RigOptions, Views,
-    bundle,
+    calibrate,
 };
 use panoweave::geometry::rig::{ModelName, ProjectionName, Rig};
 use proptest::prelude::*;
 
-use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, turn};
+use panoweave_tests::made_up::{Matcher, Pinhole, between, flat, grid_distance, pair, turn};
 
 const SIZE: UVec2 = UVec2::new(1200, 900);
 
@@ -74,14 +74,14 @@ proptest! {
     ) {
         let cameras = ring(many, step, focal, k1);
         let pairs = pairs(&cameras, Matcher { many: 300, wrong, noise, seed });
-        let found = bundle(&pictures(many), &pairs, &CalibrateOptions::default());
+        let found = calibrate(&pictures(many), &pairs, &CalibrateOptions::default());
         let found = found.map_err(|refusal| TestCaseError::fail(refusal.to_string()))?;
         prop_assert_eq!(found.views.name(), ModelName::Rotation);
         let off = worst(&found, &cameras);
         // The bound is wide, because `off` is the largest of up to ten mean errors, and some pairs overlap by only an
         // eighth of a picture. In one of eighty cases, the error exceeds 1.6 times the noise.
         prop_assert!(off < 0.5 + 2.5 * noise, "off by {} px", off);
-        let again = bundle(&pictures(many), &pairs, &CalibrateOptions::default()).unwrap();
+        let again = calibrate(&pictures(many), &pairs, &CalibrateOptions::default()).unwrap();
         prop_assert_eq!(&again, &found);
 
         let rig = found.rig(&RigOptions::default()).unwrap();
@@ -96,7 +96,7 @@ proptest! {
 #[test]
 fn the_focal_length_is_that_of_the_ring() {
     let cameras = ring(6, 25.0, 1200.0, 0.0);
-    let found = bundle(
+    let found = calibrate(
         &pictures(6),
         &pairs(&cameras, Matcher { many: 300, wrong: 0.4, noise: 0.7, seed: 3 }),
         &CalibrateOptions::default(),
@@ -145,7 +145,7 @@ fn a_wall_in_five_photographs_is_chained() {
         let correspondences = matcher.find([SIZE; 2], &flat(truth));
         pairs.push(PhotoPair { left: right - 1, right, correspondences });
     }
-    let found = bundle(&pictures(5), &pairs, &CalibrateOptions::default()).unwrap();
+    let found = calibrate(&pictures(5), &pairs, &CalibrateOptions::default()).unwrap();
     assert_eq!(found.views.name(), ModelName::Homography);
     for right in 1..5 {
         let truth = plane(right - 1).inverse() * plane(right);
@@ -164,7 +164,7 @@ fn pictures_that_nothing_connects_are_named() {
     let mut cameras = ring(4, 25.0, 1200.0, 0.0);
     cameras[2].to_world = turn(180.0, 0.0, 0.0);
     let pairs = pairs(&cameras, Matcher { many: 250, wrong: 0.3, noise: 0.7, seed: 8 });
-    let found = bundle(&pictures(4), &pairs, &CalibrateOptions::default()).unwrap();
+    let found = calibrate(&pictures(4), &pairs, &CalibrateOptions::default()).unwrap();
     // Camera 2 points backwards, so it overlaps no other camera. Therefore, camera 3 is also disconnected: it is 50°
     // from camera 1 and 75° from camera 0, so it does not overlap these cameras enough.
     assert_eq!(found.indices, [0, 1]);
@@ -181,7 +181,7 @@ fn pictures_that_nothing_connects_are_named() {
     // If no two pictures fit together, nothing is left, and the error has the reasons.
     let apart: Vec<PhotoPair> =
         pairs.iter().filter(|pair| pair.left == 2 || pair.right == 2).cloned().collect();
-    let refusal = bundle(&pictures(4), &apart, &CalibrateOptions::default()).unwrap_err();
+    let refusal = calibrate(&pictures(4), &apart, &CalibrateOptions::default()).unwrap_err();
     let message = refusal.to_string();
     let Refusal::Disconnected { pictures: 4, reasons } = refusal else { panic!("{message}") };
     // Each reason must name two pictures.
@@ -192,9 +192,9 @@ fn pictures_that_nothing_connects_are_named() {
     );
     assert!(message.contains(&reasons[0]) && !message.contains('\n'), "{message}");
     let link = PhotoPair { left: 1, right: 1, correspondences: Vec::new() };
-    let refusal = bundle(&pictures(4), &[link], &CalibrateOptions::default()).unwrap_err();
+    let refusal = calibrate(&pictures(4), &[link], &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Link { left: 1, right: 1, pictures: 4 }), "{refusal}");
-    let refusal = bundle(&pictures(1), &[], &CalibrateOptions::default()).unwrap_err();
+    let refusal = calibrate(&pictures(1), &[], &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Pictures { found: 1 }), "{refusal}");
 }
 
@@ -222,13 +222,9 @@ fn a_poster_on_two_walls_does_not_spoil_the_rest() {
         let last = pairs.iter().position(|pair| (pair.left, pair.right) == (0, 3)).unwrap();
         pairs[last] = poster(0, 3, many_poster);
         let both = [&pictures(4)[0], &pictures(4)[3]];
-        let alone = panoweave::geometry::calibrate::pair(
-            &pairs[last].correspondences,
-            both,
-            &CalibrateOptions::default(),
-        );
+        let alone = pair(&pairs[last].correspondences, both, &CalibrateOptions::default());
         assert!(alone.is_ok(), "the false pair is refused: {}", alone.unwrap_err());
-        let found = bundle(&pictures(4), &pairs, &CalibrateOptions::default())
+        let found = calibrate(&pictures(4), &pairs, &CalibrateOptions::default())
             .unwrap_or_else(|refusal| panic!("{step}°: {refusal}"));
         let off = worst(&found, &cameras[..]);
         assert!(off < 1.5, "{step}°: off by {off} px");
@@ -248,7 +244,7 @@ fn the_largest_group_is_kept() {
     cameras[4].to_world = turn(200.0, 0.0, 0.0);
     cameras[0].to_world = turn(75.0, 0.0, 0.0);
     let pairs = pairs(&cameras, Matcher { many: 250, wrong: 0.3, noise: 0.7, seed: 8 });
-    let found = bundle(&pictures(5), &pairs, &CalibrateOptions::default()).unwrap();
+    let found = calibrate(&pictures(5), &pairs, &CalibrateOptions::default()).unwrap();
     assert_eq!(found.indices, [0, 2, 3]);
     for (one, [name, other]) in
         found.left_out.iter().zip([["camera 1", "camera 4"], ["camera 4", "camera 1"]])
@@ -262,7 +258,7 @@ fn the_largest_group_is_kept() {
 }
 
 /// Checks the calibration of four pictures whose four pairs form a ring. One pair is false, but any three of the pairs
-/// are consistent, so the false pair cannot be identified. `bundle` must ignore one pair, and state its doubt.
+/// are consistent, so the false pair cannot be identified. `calibrate` must ignore one pair, and state its doubt.
 #[test]
 fn where_it_is_not_clear_which_pair_is_false_it_is_told() {
     let cameras = ring(4, 30.0, 1200.0, 0.0);
@@ -270,7 +266,7 @@ fn where_it_is_not_clear_which_pair_is_false_it_is_told() {
     let mut pairs = pairs(&cameras, matcher);
     let last = pairs.iter().position(|pair| (pair.left, pair.right) == (0, 3)).unwrap();
     pairs[last] = poster(0, 3, 300);
-    let found = bundle(&pictures(4), &pairs, &CalibrateOptions::default()).unwrap();
+    let found = calibrate(&pictures(4), &pairs, &CalibrateOptions::default()).unwrap();
     assert_eq!((found.indices.len(), found.pairs.len()), (4, 3));
     let [ignored] = &found.false_pairs[..] else { panic!("{:?}", found.false_pairs) };
     assert!(!ignored.certain, "{ignored}");
@@ -285,7 +281,7 @@ fn a_closed_ring_is_a_whole_turn() {
     let cameras = ring(9, 40.0, 600.0 / f64::tan(30.0_f64.to_radians()), 0.0);
     let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.4, seed: 6 };
     let found =
-        bundle(&pictures(9), &pairs(&cameras, matcher), &CalibrateOptions::default()).unwrap();
+        calibrate(&pictures(9), &pairs(&cameras, matcher), &CalibrateOptions::default()).unwrap();
     assert_eq!(found.pairs.len(), 9);
     let rig = found.rig(&RigOptions::default()).unwrap();
     assert_eq!(rig.panorama.projection, ProjectionName::Cylindrical);
@@ -301,7 +297,8 @@ fn a_closed_ring_is_a_whole_turn() {
     assert!(mount.yaw.abs() < 0.1, "{mount:?}");
     // Without one camera, the ring has a gap of 20°.
     let open = ring(8, 40.0, cameras[0].focal, 0.0);
-    let found = bundle(&pictures(8), &pairs(&open, matcher), &CalibrateOptions::default()).unwrap();
+    let found =
+        calibrate(&pictures(8), &pairs(&open, matcher), &CalibrateOptions::default()).unwrap();
     let rig = found.rig(&RigOptions::default()).unwrap();
     assert!((rig.panorama.fov - 340.0).abs() < 4.0, "{:?}", rig.panorama);
 }
@@ -317,7 +314,8 @@ fn most_cameras_say_what_is_up() {
         }
         let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.7, seed: 3 };
         let found =
-            bundle(&pictures(3), &pairs(&cameras, matcher), &CalibrateOptions::default()).unwrap();
+            calibrate(&pictures(3), &pairs(&cameras, matcher), &CalibrateOptions::default())
+                .unwrap();
         assert_eq!(found.reference, 1);
         let rig = found.rig(&RigOptions::default()).unwrap();
         let mounts: Vec<_> = rig.cameras.iter().map(|camera| camera.mount().unwrap()).collect();
@@ -341,7 +339,7 @@ fn planes_of_several_pictures_lead_to_the_reference() {
     let matcher = Matcher { many: 300, wrong: 0.3, noise: 0.5, seed: 3 };
     let options =
         CalibrateOptions { model: ModelChoice::Homography, ..CalibrateOptions::default() };
-    let found = bundle(&pictures(3), &pairs(&cameras, matcher), &options).unwrap();
+    let found = calibrate(&pictures(3), &pairs(&cameras, matcher), &options).unwrap();
     let Views::Planes(matrices) = &found.views else { panic!("cameras") };
     assert!(matrices[found.reference].abs_diff_eq(DMat3::IDENTITY, 1e-12), "{matrices:?}");
     for matrix in matrices {

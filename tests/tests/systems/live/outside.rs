@@ -27,7 +27,7 @@ use glam::uvec2;
 use panoweave::device::Device;
 use panoweave::frame::{Frame, FrameFormat};
 use panoweave::geometry::Geometry;
-use panoweave::geometry::calibrate::{CalibrateOptions, Photo, RigOptions, bundle, pair};
+use panoweave::geometry::calibrate::{CalibrateOptions, Photo, RigOptions, calibrate};
 use panoweave::io::picture::Picture;
 use panoweave::live::{LiveOptions, Stitcher};
 use panoweave::ops::colour::Colours;
@@ -238,13 +238,8 @@ impl Scene {
         let photo = |(i, picture): (i32, &Picture)| Photo::new(format!("{i}"), picture.size());
         let photos: Vec<_> = (0..).zip(&pictures).map(photo).collect();
         let (options, rig) = (CalibrateOptions::default(), RigOptions::default());
-        let rig = match &photos[..] {
-            [left, right] => {
-                pair(&links[0].correspondences, [left, right], &options).unwrap().rig(&rig)
-            }
-            photos => bundle(photos, &links, &options).unwrap().rig(&rig),
-        };
-        let geometry = rig.unwrap().geometry().unwrap();
+        let found = calibrate(&photos, &links, &options).unwrap();
+        let geometry = found.rig(&rig).unwrap().geometry().unwrap();
         Some(Self { name, pictures, geometry })
     }
 

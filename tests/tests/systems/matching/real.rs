@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use glam::{DMat3, UVec2};
 use panoweave::device::Stream;
-use panoweave::geometry::calibrate::{self, CalibrateOptions, Calibration, Refusal, pair};
+use panoweave::geometry::calibrate::{self, CalibrateOptions, Calibration, Refusal};
 use panoweave::io::picture::Picture;
 use panoweave::ops::matching::links;
-use panoweave_tests::made_up::{flat, grid_distance, matrix};
+use panoweave_tests::made_up::{flat, grid_distance, matrix, pair};
 use panoweave_tests::{data, panoweave_devices};
 
 /// The additional tolerance in pixels for camera models with lens distortion. No homography matches them exactly.

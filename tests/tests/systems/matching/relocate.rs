@@ -3,9 +3,10 @@
 use std::f64::consts::TAU;
 
 use glam::{DMat2, DVec2, UVec2, dvec2, uvec2};
-use panoweave::geometry::calibrate::{CalibrateOptions, Correspondence, Photo, pair};
+use panoweave::geometry::calibrate::{CalibrateOptions, Correspondence, Photo};
 use panoweave::io::picture::Picture;
 use panoweave::ops::matching::relocate;
+use panoweave_tests::made_up::pair;
 use panoweave_tests::random::Random;
 use shared_types::Rgba8;
 
