@@ -32,10 +32,27 @@ fn no_plane(device: &Device) -> DeviceView<'static, f32> {
     unsafe { DeviceView::new(device.place(), NonNull::dangling().as_ptr(), 0, 0, 0) }
 }
 
-/// Launches the kernel for two frames of one format, which are neither mixed with a colour nor have vignetting. This
-/// kernel is faster than that for any number of cameras.
+/// Launches the kernel for 1 to 16 frames, whose formats may differ. Two frames of one format that are neither mixed
+/// with a colour nor have vignetting are faster with a kernel of their own.
 #[track_caller]
-pub(super) fn two(
+pub(super) fn launch(
+    stream: &Stream,
+    textures: &mut Textures,
+    frames: &[FrameView<'_>],
+    args: &ViewArgs<'_>,
+    out: FrameViewMut<'_>,
+) -> Result<(), ViewError> {
+    match *frames {
+        [left, right] if args.mixes.is_none() && left.format().pixels == right.format().pixels => {
+            two(stream, textures, [left, right], args, out)
+        }
+        _ => many(stream, textures, frames, args, out),
+    }
+}
+
+/// Launches the kernel for two cameras.
+#[track_caller]
+fn two(
     stream: &Stream,
     textures: &mut Textures,
     frames: [FrameView<'_>; 2],
@@ -81,9 +98,9 @@ pub(super) fn two(
     }
 }
 
-/// Launches the kernel for up to 16 frames, whose formats may differ.
+/// Launches the kernel for any number of cameras.
 #[track_caller]
-pub(super) fn many(
+fn many(
     stream: &Stream,
     textures: &mut Textures,
     frames: &[FrameView<'_>],

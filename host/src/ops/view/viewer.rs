@@ -9,7 +9,7 @@ use shared_types::stitch::MAX_CAMERAS;
 use shared_types::view::ViewCamera;
 use shared_types::warp::{Camera, Canvas};
 
-use super::launch::{self, ViewArgs};
+use super::launch::{ViewArgs, launch};
 use super::shot::{Shot, normals};
 use super::{ViewError, ViewLimits, ViewPose};
 use crate::device::{Stream, Textures};
@@ -119,7 +119,6 @@ impl Viewer {
         check_depths(frames.iter().map(FrameView::format).chain([out.format()]))?;
         let shot = Shot::new(view, self.flip, &out);
         let weights = self.weights(stream, warp)?;
-        // The kernels for two cameras cannot mix a picture with a colour, undo vignetting or keep highlights.
         let mixed = options.covers.covers_any(frames.len())
             || options.vignettes.iter().take(frames.len()).any(|of| *of != Vignette::NONE)
             || options.has_shoulder(frames.len());
@@ -138,12 +137,7 @@ impl Viewer {
         // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch
         // uses.
         let mut textures = lock(&self.textures);
-        match *frames {
-            [left, right] if !mixed && left.format().pixels == right.format().pixels => {
-                launch::two(stream, &mut textures, [left, right], &args, out)
-            }
-            _ => launch::many(stream, &mut textures, frames, &args, out),
-        }
+        launch(stream, &mut textures, frames, &args, out)
     }
 
     /// Returns the weight plane of each camera in `warp`, or no planes if `warp` is `None`. Makes `stream` wait until
