@@ -15,7 +15,7 @@ use panoweave::live::{LiveOptions, Stitcher};
 use panoweave::warp::DeviceWarp;
 use panoweave_examples::{Arguments, CloseOnDrop, MadeUpCamera, row};
 
-/// The number of cameras. A stitcher takes 2 to 16.
+/// The number of cameras. A stitcher takes 1 to 16.
 const CAMERAS: usize = 3;
 
 fn main() -> Result<(), Box<dyn Error>> {

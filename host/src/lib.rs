@@ -1,4 +1,4 @@
-//! panoweave stitches the pictures of two or more cameras into one panorama with GPU kernels written in Rust.
+//! panoweave stitches the pictures of one or more cameras into one panorama with GPU kernels written in Rust.
 //!
 //! This crate contains all code that runs on the host; the kernels are in `kernels-gpu`. A stitch combines pictures
 //! ([`io::picture`]) with a warp ([`warp`]). For each panorama pixel, the warp stores the source coordinates in the

@@ -1,4 +1,4 @@
-//! Kernel arguments for a perspective view of two or more cameras, or of a panorama.
+//! Kernel arguments for a perspective view of cameras, or of a panorama.
 //!
 //! The ray of the pixel at offset `(x, y)` from the view's centre is `middle + x·along + y·down`, in the coordinates of
 //! a camera or of the panorama. Kernels compute rays in f32. The host computes the rotations in f64, once per frame.

@@ -20,7 +20,7 @@ use crate::output::stages::Stages;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Pictures {
     /// Pictures of the cameras, PNG or JPEG, at most 64.
-    #[arg(required = true, num_args = 2.., value_name = "PICTURE")]
+    #[arg(required = true, num_args = 1.., value_name = "PICTURE")]
     pictures: Vec<PathBuf>,
 }
 

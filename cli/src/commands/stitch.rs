@@ -118,22 +118,24 @@ const MISMATCH: f32 = 20.0;
 /// Logs warnings about a panorama. `masked` states whether masks were given.
 fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, map: &WarpSource, masked: bool) {
     let homography = map.is_homography();
+    let several = panorama.colours.len() > 1;
+    let apart = several && coverage.overlap == 0.0;
     if coverage.any == 0.0 {
         tracing::warn!(
             "the panorama is black, because no picture covers it; check that the pictures are not transparent, and that \
              masks are white where their pictures are used",
         );
-    } else if coverage.overlap == 0.0 && masked {
+    } else if apart && masked {
         tracing::warn!(
             "the pictures do not overlap in this panorama; check that the masks are white where their pictures are used, \
              and that the order of the pictures is that of the cameras",
         );
-    } else if coverage.overlap == 0.0 && homography {
+    } else if apart && homography {
         tracing::warn!(
             "the pictures do not overlap in this panorama; check that they are not swapped, and that the homography \
              maps pixels of the second picture to pixels of the first one",
         );
-    } else if coverage.overlap == 0.0 {
+    } else if apart {
         tracing::warn!(
             "no two pictures overlap in this panorama; check that their order is that of the cameras, which \
              `panoweave rig` shows",
@@ -146,7 +148,7 @@ fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, map: &WarpSource, masked
              the cameras",
         );
     }
-    if !panorama.unmatched.is_empty() {
+    if several && !panorama.unmatched.is_empty() {
         tracing::warn!(
             "the colours of some pictures are unchanged: their overlap is too small or too dark to match them",
         );
@@ -187,7 +189,7 @@ impl Args {
             None => {
                 let how = CalibrateOptions {
                     // Two exposures of one view make a panorama. The same picture twice is a mistake.
-                    same_view: pictures[0].pixels() != pictures[1].pixels(),
+                    same_view: pictures.windows(2).all(|two| two[0].pixels() != two[1].pixels()),
                     ..self.shape.calibration()
                 };
                 let found = Calibrated::new(

@@ -1,4 +1,4 @@
-//! `panoweave video`: stitches the videos of 2 to 16 cameras into a video of panoramas, or of a virtual camera's view.
+//! `panoweave video`: stitches the videos of 1 to 16 cameras into a video of panoramas, or of a virtual camera's view.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -65,14 +65,14 @@ Ctrl-C, SIGTERM or SIGHUP completes the file with the frames so far and exits wi
 so does the end of --finish-limit.
 See panoweave --help for exit codes and errors as JSON.";
 
-/// Stitches the videos of 2 to 16 cameras into a video of panoramas, or of a virtual camera's view.
+/// Stitches the videos of 1 to 16 cameras into a video of panoramas, or of a virtual camera's view.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 #[group(id = "map", required = true, multiple = true, args = ["warp", "rig", "homography"])]
 pub(crate) struct Args {
-    /// Videos of the cameras, in the order of the rig; for two cameras: left, right. One of them may be - for standard
+    /// Videos of the cameras, in the order of the rig. One of them may be - for standard
     /// input.
-    #[arg(required = true, num_args = 2..=MAX_CAMERAS, value_name = "VIDEO")]
+    #[arg(required = true, num_args = 1..=MAX_CAMERAS, value_name = "VIDEO")]
     videos: Vec<PathBuf>,
     #[command(flatten)]
     map: WarpSource,

@@ -67,7 +67,7 @@ pub(crate) fn check_pictures(
 /// Returns the failure of a `map` that does not store the sizes of its pictures.
 fn needs_cameras(map: &Path, reason: &str) -> Failure {
     Failure::usage(format!(
-        "{}: {reason}; give the cameras' pictures or videos with --cameras FILE FILE",
+        "{}: {reason}; give the cameras' pictures or videos with --cameras FIRST SECOND",
         map.display()
     ))
 }

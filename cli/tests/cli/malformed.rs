@@ -109,7 +109,7 @@ fn option_combinations() {
         (String::new(), "requires a subcommand"),
         ("sew".to_owned(), "unrecognized subcommand"),
         ("video l.mp4 r.mp4 -o o.mp4".to_owned(), "--warp <PATH>|--rig <FILE>|--homography <FILE>"),
-        ("stitch left.png --rig rig.toml -o o.png".to_owned(), "<PICTURE>"),
+        ("stitch --rig rig.toml -o o.png".to_owned(), "<PICTURE>"),
         ("stitch left.png right.png --rig rig.toml".to_owned(), "--output"),
         (format!("{stitch} --rig rig.toml --homography shift.txt"), "cannot be used with"),
         (format!("{stitch} --rig rig.toml --size 64x32"), "cannot be used with"),

@@ -328,7 +328,7 @@ fn what_cannot_be_measured() {
             "usage",
             "several files are stitched first",
         ),
-        ("p.png --cameras l.png --warp map.st", "usage", "--cameras"),
+        ("p.png --cameras l.png --warp map.st", "input", "map.st is for 2 pictures, but 1"),
         (
             "p.png --warp map.st --fail-below beauty=1",
             "usage",

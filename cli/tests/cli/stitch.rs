@@ -100,6 +100,25 @@ fn json_has_everything() {
 }
 
 #[test]
+fn one_camera_makes_a_panorama() {
+    let folder = Folder::new();
+    folder.write("one.toml", crate::RIG.rsplit_once("[[camera]]").unwrap().0);
+    let line = "--rig one.toml --match-colour -o one.png --device cpu --json";
+    let done = folder.words(&format!("stitch left.png {line}"));
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
+    let cameras = done.json()["cameras"].clone();
+    assert_eq!(cameras.as_array().unwrap().len(), 1, "{cameras}");
+    // With a second camera, the first tenth of the panorama shows only the first one.
+    let line =
+        line.replace("one.", "two.").replace("two.toml", "rig.toml").replace("--match-colour", "");
+    folder.quiet(&format!("stitch left.png right.png {line}"));
+    let (one, two) = (folder.picture("one.png"), folder.picture("two.png"));
+    let rows = one.pixels().chunks(64).zip(two.pixels().chunks(64));
+    assert!(rows.clone().any(|(one, _)| one[5] != Rgba8::BLACK));
+    assert!(rows.into_iter().all(|(one, two)| one[..7] == two[..7]));
+}
+
+#[test]
 fn options_reach_the_kernel() {
     let folder = Folder::new();
     let stitch = |options: &str| {

@@ -172,7 +172,7 @@ fn a_damaged_file_of_four_cameras_is_refused() {
         header
     };
     let many = ["40x30"; 17].join(" ");
-    for sources in ["", "40x30", "40x30 44x30 48x30  52x30", "40x030 44x30 48x30", &many] {
+    for sources in ["", "40x30 44x30 48x30  52x30", "40x030 44x30 48x30", &many] {
         refused(&with("sources", sources), tensors, "metadata sources");
     }
     // The number of sizes must match the number of planes, and the checksum covers each size.

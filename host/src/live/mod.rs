@@ -1,4 +1,4 @@
-//! Live stitching: stitches the frames of 2 to 16 cameras to panoramas at the frame rate of the cameras.
+//! Live stitching: stitches the frames of 1 to 16 cameras to panoramas at the frame rate of the cameras.
 //!
 //! A [`Stitcher`] accepts sets with one frame of each camera ([`submit`](Stitcher::submit)), or single frames that it
 //! combines to sets by timestamp ([`push`](Stitcher::push)). It stitches on its own threads.

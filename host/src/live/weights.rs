@@ -68,6 +68,7 @@ impl LiveWeights {
         inputs: &[FrameFormat],
     ) -> Result<(Option<Self>, Vec<String>), LiveError> {
         let mut reasons = Vec::new();
+        let options = options.filter(|_| inputs.len() > 1);
         let seams = match options.map(|options| Seams::new(stream, warp, options)) {
             None => None,
             Some(Err(reason)) if reason.is_of_warp() => {

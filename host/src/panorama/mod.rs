@@ -1,4 +1,4 @@
-//! Stitches two or more pictures in host memory to a panorama. Matches their colours and searches for seams if
+//! Stitches pictures in host memory to a panorama. Matches their colours and searches for seams if
 //! requested.
 //!
 //! With a warp, all pictures are one stitch ([`stitch_warp`]). Up to 16 pictures of a geometry with multiband blending
@@ -175,7 +175,7 @@ fn stitch_sources<P: Pixel>(
     Ok(sources.panorama(picture, owners))
 }
 
-/// Stitches two or more pictures, one for each camera of the geometry, and waits for the panorama.
+/// Stitches 1 to 64 pictures, one for each camera of the geometry, and waits for the panorama.
 ///
 /// # Errors
 /// Returns [`PanoramaError`] if the pictures, the geometry and the options do not match, or the device fails.
@@ -252,9 +252,9 @@ fn check<P: Pixel>(
     Geometry { canvas, cameras }: &Geometry,
     options: &PanoramaOptions,
 ) -> Result<(), PanoramaError> {
-    if !(2..=MAX_CAMERAS).contains(&cameras.len()) {
+    if !(1..=MAX_CAMERAS).contains(&cameras.len()) {
         return Err(PanoramaError::Invalid(format!(
-            "the geometry has {} cameras; it must have 2 to {MAX_CAMERAS}",
+            "the geometry has {} cameras; it must have 1 to {MAX_CAMERAS}",
             cameras.len()
         )));
     }

@@ -1,4 +1,4 @@
-//! Stitches video files: reads the videos of 2 to 16 cameras, stitches them set by set, and writes the panoramas.
+//! Stitches video files: reads the videos of 1 to 16 cameras, stitches them set by set, and writes the panoramas.
 //!
 //! [`stitch_video`] connects [`VideoSource`](crate::io::video::VideoSource)s and a
 //! [`VideoSink`](crate::io::video::VideoSink); [`compare_videos`] compares two videos. Memory does not grow with the

@@ -78,7 +78,7 @@ impl DeviceWarp {
         Self::filled(stream, warp.size(), warp.sources().to_vec(), planes)
     }
 
-    /// Renders the warp of a geometry with 2 to 16 cameras on the stream's device. Does not wait for the device.
+    /// Renders the warp of a geometry with 1 to 16 cameras on the stream's device. Does not wait for the device.
     ///
     /// # Errors
     /// Returns [`RenderError`] if the number of cameras or a size is invalid, or if the device fails.

@@ -1,4 +1,4 @@
-//! A warp maps every pixel of a panorama to source coordinates and a weight for each of 2 to 16 cameras.
+//! A warp maps every pixel of a panorama to source coordinates and a weight for each of 1 to 16 cameras.
 //!
 //! A warp has three f32 planes of the panorama's size for each camera, stored row by row from the top without padding.
 //! Coordinates are in pixels of the source, with pixel centres at integers. Weights are from 0 to 1. [`Warp::new`]
@@ -40,7 +40,7 @@ pub use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::MIN_WEIGHT;
 pub use stats::{CameraStats, PixelBox, WarpStats};
 
-/// A warp of 2 to [`MAX_CAMERAS`] cameras in host memory. Its sizes and numbers were checked when it was created.
+/// A warp of 1 to [`MAX_CAMERAS`] cameras in host memory. Its sizes and numbers were checked when it was created.
 ///
 /// Two equal warps are saved to identical files.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,10 +155,10 @@ pub(crate) fn counting(place: Vec2, weight: f32, size: UVec2) -> Option<f32> {
 
 /// Checks that the number of cameras, and the sizes of a warp and its sources, are within the limits of this crate.
 pub(crate) fn check_sizes(size: UVec2, sources: &[UVec2]) -> Result<(), PlaneError> {
-    if !(2..=MAX_CAMERAS).contains(&sources.len()) {
+    if !(1..=MAX_CAMERAS).contains(&sources.len()) {
         let found = sources.len();
         return Err(PlaneError(format!(
-            "the warp has {found} cameras; it must have 2 to {MAX_CAMERAS}"
+            "the warp has {found} cameras; it must have 1 to {MAX_CAMERAS}"
         )));
     }
     check_size(size)?;

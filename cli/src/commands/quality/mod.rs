@@ -81,7 +81,7 @@ pub(crate) struct Args {
     map: WarpSource,
     /// Pictures or videos of the cameras from which the finished panorama was stitched, in order to also measure the
     /// colour difference of the cameras.
-    #[arg(long, num_args = 2..=MAX_CAMERAS, value_name = "CAMERA")]
+    #[arg(long, num_args = 1..=MAX_CAMERAS, value_name = "CAMERA")]
     cameras: Vec<PathBuf>,
     /// Pictures only: reference picture of the same size as the panorama. The score ssim states how similar the
     /// panorama is to this picture.

@@ -21,10 +21,10 @@ use crate::geometry::rig::MAX_CAMERAS;
 /// Maximum number of failed pairs whose reasons are listed in [`Refusal::Disconnected`].
 const REASONS: usize = 3;
 
-/// Calibrates pictures from the correspondences of their pairs, of which up to nine tenths may be wrong. Ignores pairs that cannot be calibrated, for
-/// instance because they do not overlap, and pairs that contradict the others. Leaves out pictures that do not fit the
-/// largest group of connected pictures, and lists them with the reasons in [`Calibration::left_out`]. Of two pictures, the
-/// first one is the reference.
+/// Calibrates pictures from the correspondences of their pairs, of which up to nine tenths may be wrong. Ignores pairs
+/// that cannot be calibrated, for instance because they do not overlap, and pairs that contradict the others. Leaves
+/// out pictures that do not fit the largest group of connected pictures, and lists them with the reasons in
+/// [`Calibration::left_out`]. The first of two pictures is the reference.
 ///
 /// # Errors
 /// Returns a [`Refusal`] if the input is malformed, if fewer than two pictures fit together, or if rotating cameras are
@@ -39,7 +39,7 @@ pub fn calibrate(
         return Err(Refusal::Pictures { found: many });
     }
     pictures.iter().try_for_each(check_picture)?;
-    // The model of the only pair is that of all pictures, and the reason why it fails that of the set.
+    // Two pictures need no fit to several pairs, and fail for the reason for which their pair does.
     if let ([a, b], [PhotoPair { left: 0, right: 1, correspondences }]) = (pictures, pairs) {
         let Edge { views, figures, .. } = Edge::new(correspondences, [a, b], options)?;
         return Ok(Calibration {

@@ -2,8 +2,8 @@
 //!
 //! A matcher supplies the correspondences, pairs of points in two pictures. Most of them may be wrong. [`calibrate`]
 //! finds the model of the pictures that most correspondences agree with, and measures its accuracy. If no model is
-//! accurate enough, it returns a [`Refusal`] with a reason and a remedy. [`Calibration::rig`] converts the result to a [`Rig`], and [`check`] tests whether a rig still fits new pictures of
-//! its cameras.
+//! accurate enough, it returns a [`Refusal`] with a reason and a remedy. [`Calibration::rig`] converts the result to a
+//! [`Rig`], and [`check`] tests whether a rig still fits new pictures of its cameras.
 //!
 //! There are two kinds of models. *One plane* relates the pictures by homographies. *Rotating cameras* share one
 //! position and differ by rotations; this model includes the lenses. In the code, a *match* is a correspondence

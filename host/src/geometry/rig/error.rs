@@ -48,8 +48,8 @@ impl Rig {
     pub(crate) fn check(&self) -> Result<(), RigError> {
         self.check_panorama()?;
         let count = self.cameras.len();
-        self.require((2..=MAX_CAMERAS).contains(&count), || {
-            format!("the rig has {count} cameras; give 2 to {MAX_CAMERAS} [[camera]] tables")
+        self.require((1..=MAX_CAMERAS).contains(&count), || {
+            format!("the rig has {count} cameras; give 1 to {MAX_CAMERAS} [[camera]] tables")
         })?;
         for (i, camera) in self.cameras.iter().enumerate() {
             let name = &camera.name;

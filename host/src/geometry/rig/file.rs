@@ -89,7 +89,7 @@ pub(crate) fn parse(text: &str, file: &Path, folder: Option<&Path>) -> Result<Ri
     // Reject too many cameras before their calibration files are read.
     if count > MAX_CAMERAS {
         let reason =
-            format!("the rig has {count} cameras; give 2 to {MAX_CAMERAS} [[camera]] tables");
+            format!("the rig has {count} cameras; give 1 to {MAX_CAMERAS} [[camera]] tables");
         return Err(invalid(reason));
     }
     let opencv =

@@ -22,7 +22,7 @@
 //! # pitch = 0.0
 //! # centre = [2849.5, 700.0]    # pixel of the viewing direction; default: the middle of the canvas
 //!
-//! [[camera]]                    # two or more; with two: left, then right
+//! [[camera]]                    # one for each camera
 //! name = "left"
 //! size = [3840, 2160]
 //! lens = "pinhole"              # or "fisheye"

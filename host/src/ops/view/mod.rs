@@ -1,4 +1,4 @@
-//! The virtual camera: renders perspective views directly from the frames of 2 to 16 cameras.
+//! The virtual camera: renders perspective views directly from the frames of 1 to 16 cameras.
 //!
 //! A [`ViewPose`] is the direction and the field of view of the virtual camera. A [`Viewer`] contains the real cameras
 //! and renders views from their frames. [`ViewLimits`] keep a view within the area that the cameras cover. A [`Track`]
@@ -142,7 +142,7 @@ impl Classify for ViewError {
 
 impl ViewError {
     fn cameras(found: usize) -> Self {
-        Self::Invalid(format!("the geometry has {found} cameras; it must have 2 to {MAX_CAMERAS}"))
+        Self::Invalid(format!("the geometry has {found} cameras; it must have 1 to {MAX_CAMERAS}"))
     }
 }
 

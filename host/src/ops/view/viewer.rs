@@ -19,7 +19,7 @@ use crate::lock::lock;
 use crate::ops::stitch::{StitchError, StitchOptions, check_depths, check_frames, check_sources};
 use crate::warp::{DeviceWarp, Plane};
 
-/// Renders views from the frames of 2 to 16 real cameras.
+/// Renders views from the frames of 1 to 16 real cameras.
 #[derive(Debug)]
 pub struct Viewer {
     canvas: Canvas,
@@ -45,10 +45,10 @@ impl Viewer {
     /// Creates a viewer for the cameras of a geometry. `flip` rotates the panorama, and with it all views, by 180°.
     ///
     /// # Errors
-    /// Returns [`ViewError::Invalid`] if the geometry does not have 2 to 16 cameras.
+    /// Returns [`ViewError::Invalid`] if the geometry does not have 1 to 16 cameras.
     pub fn new(geometry: &Geometry, flip: bool) -> Result<Self, ViewError> {
         let Geometry { canvas, cameras } = geometry;
-        if !(2..=MAX_CAMERAS).contains(&cameras.len()) {
+        if !(1..=MAX_CAMERAS).contains(&cameras.len()) {
             return Err(ViewError::cameras(cameras.len()));
         }
         let (cameras, normals) = (cameras.clone(), cameras.iter().map(normals).collect());

@@ -137,12 +137,12 @@ fn read_metadata(metadata: &HashMap<String, String>) -> Result<Description, Faul
     };
     // Accept only text that `sources_text` could have written. For example, reject "+5x05 5x5".
     let valid = |sizes: &Vec<_>| {
-        (2..=MAX_CAMERAS).contains(&sizes.len()) && sources_text(sizes) == text("sources")
+        (1..=MAX_CAMERAS).contains(&sizes.len()) && sources_text(sizes) == text("sources")
     };
     let sources: Option<Vec<_>> = text("sources").split(' ').map(size_of).collect();
     let sources = sources
         .filter(valid)
-        .ok_or_else(|| wrong("sources", "2 to 16 sizes, such as 3840x2160 1920x1080"))?;
+        .ok_or_else(|| wrong("sources", "1 to 16 sizes, such as 3840x2160 1920x1080"))?;
     let projection = match text("projection") {
         "planar" => Some(ProjectionName::Planar),
         "cylindrical" => Some(ProjectionName::Cylindrical),

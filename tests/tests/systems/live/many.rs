@@ -1,4 +1,4 @@
-//! Live stitching of 2 to 16 cameras: each pixel against a computation in f64, and the counters under random faults.
+//! Live stitching of 1 to 16 cameras: each pixel against a computation in f64, and the counters under random faults.
 
 use std::thread;
 use std::time::Duration;
@@ -49,7 +49,7 @@ fn options(lookup: Lookup) -> LiveOptions {
 #[test]
 fn each_pixel_is_the_weighted_mean_of_its_cameras() {
     for device in panoweave_devices() {
-        for (seed, cameras) in [2, 3, 4, 5, 7, 11, 16].into_iter().enumerate() {
+        for (seed, cameras) in [1, 2, 3, 4, 5, 7, 11, 16].into_iter().enumerate() {
             let mut random = Random::new(seed as u64);
             let geometry = geometry(&mut random, cameras);
             let stream = device.stream().unwrap();
@@ -99,7 +99,7 @@ fn no_frame_is_lost_without_a_reason() {
     let device = Device::cpu();
     for seed in 0..12 {
         let mut random = Random::new(seed);
-        let cameras = 2 + random.below(15);
+        let cameras = 1 + random.below(16);
         let stream = device.stream().unwrap();
         let warp = DeviceWarp::render(&stream, &geometry(&mut random, cameras)).unwrap();
         let failure = (seed % 2 == 1).then(FailureOptions::default);

@@ -1,4 +1,4 @@
-//! Compares views of 2 to 16 cameras, whose pictures may differ in format, with results of the camera models in f64.
+//! Compares views of 1 to 16 cameras, whose pictures may differ in format, with results of the camera models in f64.
 
 use glam::{DVec2, UVec2, Vec3, uvec2};
 use panoweave::device::Stream;
@@ -64,11 +64,11 @@ struct Case {
 }
 
 impl Case {
-    /// Creates a random case with 2 to 16 cameras. Two cameras always differ in format.
+    /// Creates a random case with 1 to 16 cameras. Two cameras always differ in format.
     fn random(seed: u64) -> Self {
         let mut random = Random::new(seed ^ 0x00c0_ffee);
         let r = &mut random;
-        let cameras = 2 + seed as usize % (MAX_CAMERAS - 1);
+        let cameras = if seed % 20 == 7 { 1 } else { 2 + seed as usize % (MAX_CAMERAS - 1) };
         let rig = rig(r, cameras, uvec2(300, 160));
         let nv12_of = |r: &mut Random, i: usize| match seed % 3 {
             0 => cameras == 2 && i == 0,
@@ -249,7 +249,7 @@ fn frames_that_textures_cannot_read_are_refused() {
         let submitted = viewer.submit(&stream, &frames, None, &case.view, &case.options, &mut out);
         let error = submitted.unwrap_err();
         let said = error.to_string();
-        assert!(said.contains("frame 1") && said.contains("copy it to a `DeviceFrame`"), "{said}");
+        assert!(said.contains("camera 2") && said.contains("copy it to a `DeviceFrame`"), "{said}");
         let submitted =
             viewer.submit(&stream, &frames[1..], None, &case.view, &case.options, &mut out);
         let error = submitted.unwrap_err();

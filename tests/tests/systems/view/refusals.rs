@@ -179,18 +179,18 @@ fn weights_of_another_warp() {
 }
 
 #[test]
-fn a_view_looks_through_2_to_16_cameras() {
+fn a_view_looks_through_1_to_16_cameras() {
     let geometry = cylinder().geometry().unwrap();
     let viewer = |many: usize| {
         let cameras = geometry.cameras.iter().copied().cycle().take(many).collect();
         Viewer::new(&Geometry { cameras, ..geometry.clone() }, false)
     };
-    for many in [0, 1, 17] {
+    for many in [0, 17] {
         let error = viewer(many).unwrap_err();
-        let said = format!("{many} cameras; it must have 2 to 16");
+        let said = format!("{many} cameras; it must have 1 to 16");
         assert!(error.to_string().contains(&said), "{error}");
     }
-    for many in [2, 3, 16] {
+    for many in [1, 2, 16] {
         assert_eq!(viewer(many).unwrap().sources().len(), many);
     }
     let viewer = Viewer::new(&geometry, false).unwrap();
