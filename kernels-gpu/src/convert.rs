@@ -99,7 +99,7 @@ pub fn unpack<O: Order>(from: View<u32>, out: Nv12Mut) {
                 out.y.store(x + 1, row, luma[1]);
             }
         }
-        let mean = |a: u8, b: u8| ((u32::from(a) + u32::from(b) + 1) / 2) as u8;
+        let mean = |a: u8, b: u8| ((u32::from(a) + u32::from(b) + 1) >> 1) as u8;
         out.uv.store(at.x, at.y, Chroma { u: mean(a.u, b.u), v: mean(a.v, b.v) });
     }
 }

@@ -21,7 +21,7 @@
 //! | `follow`, `colour_state` | colour analysis and seam search, and their failures |
 //! | `live_warp`, `weights` | the warp in use; its weights with seams and without absent cameras |
 //! | `cameras`, `failure` | cameras that fail: states, fades, options, events and figures |
-//! | `options`, `input_formats` | options, and the pixel formats of the cameras |
+//! | `options`, `input_formats`, `outputs` | options, the pixel formats of the cameras, and what is made from a set |
 //! | `buffers`, `pool` | buffers and their reuse |
 //! | `panorama`, `readers` | finished panoramas and their readers |
 //! | `counters` | counters and latencies |
@@ -140,7 +140,7 @@ impl Stitcher {
     }
 
     /// Creates a stitcher that outputs the views of a virtual camera instead of panoramas. The size of the views is
-    /// [`LiveOptions::size`], by default [`DEFAULT_SIZE`]. The views are rendered directly from the frames. Only the
+    /// [`LiveOptions::size`], by default [`DEFAULT_SIZE`](crate::ops::view::DEFAULT_SIZE). The views are rendered directly from the frames. Only the
     /// colour correction and the seam use `warp`, which must be made from the geometry of `camera`.
     pub fn with_view(
         device: &Device,

@@ -103,7 +103,7 @@ pub struct LiveOptions {
     /// see [`seam`](crate::ops::seam). The two cameras of a seam must have the same pixel format.
     pub blend: Blend,
     /// Whether panoramas are copied to host memory. Without the copy, read them with
-    /// [`StitchedFrame::device_frame`](super::StitchedFrame::device_frame).
+    /// [`OutputFrame::device_frame`](super::OutputFrame::device_frame).
     pub download: bool,
     /// The behaviour if frames arrive faster than panoramas can be made or read.
     pub pace: Pace,

@@ -283,10 +283,7 @@ impl Feed {
     /// Returns whether the video has a frame `n`. To find out, reads all frames up to `n`, and discards them without
     /// counting them as read.
     fn has(&mut self, n: u64) -> bool {
-        (self.read..=n).all(|_| match self.source.frame_within(Some(PATIENCE)) {
-            Ok(Some(_)) => true,
-            _ => false,
-        })
+        (self.read..=n).all(|_| matches!(self.source.frame_within(Some(PATIENCE)), Ok(Some(_))))
     }
 
     /// Logs a warning if the video ended long before its stated length.

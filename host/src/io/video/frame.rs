@@ -57,7 +57,7 @@ impl Deref for HostFrame {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &***self.0
+        &self.0
     }
 }
 

@@ -56,7 +56,7 @@ fn submitted(stitcher: &Stitcher, seed: u32) -> StitchedFrame {
     let frames =
         [0, 1].map(|_| -> Vec<u8> { (0..format.bytes()).map(|_| random.bits() as u8).collect() });
     let frames = frames.each_ref().map(|bytes| Frame::tight(format, bytes).unwrap());
-    stitcher.submit(&frames, FRAME * seed).unwrap();
+    stitcher.submit(frames, FRAME * seed).unwrap();
     stitcher.panoramas().next().unwrap()
 }
 
