@@ -29,9 +29,8 @@ pub(crate) fn expected(
     options: VideoOptions,
 ) -> Vec<u8> {
     let extension = match format {
-        VideoFormat::Nv12 => "nv12",
-        VideoFormat::P01010le => "p010",
-        _ => "rgba",
+        VideoFormat::P01010le => "p010".to_owned(),
+        other => other.to_str().to_ascii_lowercase(),
     };
     let rate = Rate::new(RATE as u32, 1).unwrap();
     let device = Device::cpu();
@@ -81,7 +80,15 @@ fn stitched(element: &gst::Element, scene: &Scene, format: VideoFormat) -> Vec<u
 
 #[test]
 fn every_format_equals_the_library() {
-    for format in [VideoFormat::Nv12, VideoFormat::Rgba, VideoFormat::P01010le] {
+    for format in [
+        VideoFormat::Nv12,
+        VideoFormat::Rgba,
+        VideoFormat::P01010le,
+        VideoFormat::I420,
+        VideoFormat::Yuy2,
+        VideoFormat::Uyvy,
+        VideoFormat::Gray8,
+    ] {
         let scene = Scene::new(2);
         let expected = expected(&scene, format, PANORAMA, options(Blend::Feather));
         assert!(stitched(&scene.element(), &scene, format) == expected, "{format:?}");

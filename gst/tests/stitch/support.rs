@@ -121,6 +121,15 @@ pub(crate) fn frame(format: VideoFormat, camera: usize, number: usize, gain: f64
             }
         }
     }
+    // Any bytes are a frame of the other formats.
+    match format {
+        VideoFormat::Gray8 => bytes.truncate((width * height) as usize),
+        VideoFormat::Yuy2 | VideoFormat::Uyvy => {
+            bytes = bytes.repeat(2);
+            bytes.truncate((width * height * 2) as usize);
+        }
+        _ => {}
+    }
     bytes
 }
 
