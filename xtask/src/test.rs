@@ -43,13 +43,13 @@ pub(crate) fn run() -> Result {
     let ptxas = ptxas::provide();
     panoweave.envs(ffmpeg::provide());
     let (mut total, mut failed) = (Counts::default(), Vec::new());
-    for mut tests in [kit, panoweave] {
+    for (name, mut tests) in [("the kernel kit", kit), ("panoweave", panoweave)] {
         // The data of incremental compilation would take 2 GB. To run one test after a change, use `cargo test`.
         tests.env("CARGO_INCREMENTAL", "0").env("PANOWEAVE_SKIPPED", &skipped);
         tests.envs(ptxas.iter().map(|file| ("CUDA_BUILDER_PTXAS", file)));
         let status = total.add_all(&mut tests)?;
         if !status.success() {
-            failed.push(format!("{tests:?}: {status}"));
+            failed.push(format!("cargo test of {name}: {status}"));
         }
     }
     print!("{}", list(&fs::read_to_string(&skipped).unwrap_or_default()));
