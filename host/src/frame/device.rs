@@ -198,8 +198,7 @@ impl DeviceFrame {
     /// device, or if the copy or earlier work in the stream fails.
     #[track_caller]
     pub fn download(&self, stream: &Stream, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.convert_back(stream)?;
-        for (from, to, extent) in self.planes_to("downloading a frame", bytes)? {
+        for (from, to, extent) in self.planes_to("downloading a frame", stream, bytes)? {
             // SAFETY: each plane and its part of `bytes` have the size `extent`.
             unsafe { stream.copy_rows_now(from, to, extent.row, extent.rows) }?;
         }
@@ -292,8 +291,7 @@ impl DeviceFrame {
         stream: &Stream,
         bytes: &mut [u8],
     ) -> Result<(), DeviceError> {
-        self.convert_back(stream)?;
-        for (from, to, extent) in self.planes_to("downloading a frame", bytes)? {
+        for (from, to, extent) in self.planes_to("downloading a frame", stream, bytes)? {
             // SAFETY: each plane and its part of `bytes` have the size `extent`. The caller keeps `bytes` valid and
             // unused until the copy is done.
             unsafe { stream.copy_rows(from, to, extent.row, extent.rows) }?;
@@ -319,9 +317,11 @@ impl DeviceFrame {
     fn planes_to<'a>(
         &'a self,
         operation: &'static str,
+        stream: &Stream,
         bytes: &'a mut [u8],
     ) -> Result<impl Iterator<Item = (Rows<'a>, RowsMut<'a>, PlaneExtent)>, DeviceError> {
         self.check_bytes(operation, bytes)?;
+        self.convert_back(stream)?;
         let bytes = self.format().split_mut(bytes);
         Ok(self.rows(operation)?.zip(bytes).map(|(from, (bytes, extent))| {
             (from, RowsMut::Host { bytes, pitch: extent.row }, extent)

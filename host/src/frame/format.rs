@@ -331,13 +331,14 @@ impl FrameFormat {
     pub(crate) fn fill_black(self, bytes: &mut [u8]) {
         let limited = self.pixels.encoding().is_some_and(|it| it.range == Range::Limited);
         for ((plane, _), layout) in self.split_mut(bytes).zip(self.pixels.layout().planes) {
-            for (at, byte) in layout.element.iter().enumerate() {
-                let level = match byte {
-                    Byte::Luma if limited => 16,
-                    Byte::Cb | Byte::Cr => 128,
-                    _ => 0,
-                };
-                plane.iter_mut().skip(at).step_by(layout.element.len()).for_each(|it| *it = level);
+            let level = |byte: &Byte| match byte {
+                Byte::Luma if limited => 16,
+                Byte::Cb | Byte::Cr => 128,
+                _ => 0,
+            };
+            let black: Vec<u8> = layout.element.iter().map(level).collect();
+            for element in plane.chunks_mut(black.len()) {
+                element.copy_from_slice(&black[..element.len()]);
             }
         }
     }

@@ -16,7 +16,7 @@ use thiserror::Error;
 pub use converted::ConvertedFrame;
 pub use cuda_std::{DeviceView, DeviceViewMut};
 pub use device::{DeviceFrame, DevicePlane, FormatMismatch, FrameRef, FrameView, FrameViewMut};
-pub(crate) use format::Byte;
+pub(crate) use format::{Byte, Samples};
 pub use format::{FrameFormat, PixelFormat, PlaneExtent};
 pub(crate) use launch::launch_by_formats;
 pub use rate::{MAX_INTERVAL, MAX_RATE, Rate, RateError};

@@ -14,7 +14,7 @@ use shared_types::yuv::YuvToRgb;
 
 use super::{QualityError, check_size};
 use crate::device::Stream;
-use crate::frame::{Byte, Frame};
+use crate::frame::{Byte, Frame, Samples};
 use crate::io::picture::{Picture, Pixel, is_masked};
 use crate::ops::colour::{Colours, Overlap};
 use crate::ops::stitch::Vignettes;
@@ -170,8 +170,12 @@ impl OverlapMeter {
 /// A frame of one camera, and the corrections of this camera.
 struct Corrected<'a> {
     frame: &'a Frame<'a>,
-    /// The conversion from NV12 or P010 to RGB; `None` for RGBA.
+    /// The conversion from Y'CbCr to RGB; `None` for RGBA.
     decode: Option<YuvToRgb>,
+    /// Where the red, green and blue samples are, or luma, Cb and Cr.
+    samples: [Option<Samples>; 3],
+    /// Whether a sample has a second byte, which precedes it.
+    deep: bool,
     colour: Colour,
     vignette: Vignette,
 }
@@ -180,27 +184,32 @@ impl<'a> Corrected<'a> {
     fn new(frame: &'a Frame<'a>, colour: Colour, vignette: Vignette) -> Self {
         let pixels = frame.format().pixels;
         let decode = pixels.encoding().map(|_| pixels.to_rgb());
-        Self { frame, decode, colour, vignette }
+        let levels = match decode {
+            None => [Byte::Red, Byte::Green, Byte::Blue],
+            Some(_) => [Byte::Luma, Byte::Cb, Byte::Cr],
+        };
+        let samples = levels.map(|byte| pixels.samples(byte));
+        Self { frame, decode, samples, deep: pixels.bits() > 8, colour, vignette }
     }
 
     /// Returns the red, green and blue levels of the pixel (`x`, `y`) after correction.
     fn at(&self, [x, y]: [u16; 2]) -> [f32; 3] {
         let (x, y) = (usize::from(x), usize::from(y));
-        let pixels = self.frame.format().pixels;
-        // Returns the level of a sample. A format without colour has no chroma samples.
-        let level = |byte: Byte| {
-            let Some(samples) = pixels.samples(byte) else { return 128.0 };
+        // A format without colour has no chroma samples.
+        let levels = self.samples.map(|samples| {
+            let Some(samples) = samples else { return 128.0 };
             let plane = &self.frame.planes()[samples.plane];
             let at = samples.first + x / samples.across * samples.step;
             let bytes = &plane.bytes[y / samples.down * plane.pitch..][..=at];
-            let lower = if pixels.bits() > 8 { bytes[at - 1] } else { 0 };
+            let lower = if self.deep { bytes[at - 1] } else { 0 };
             f32::from(bytes[at]) + f32::from(lower) / 256.0
-        };
+        });
         let levels = match &self.decode {
-            None => [Byte::Red, Byte::Green, Byte::Blue].map(level),
+            None => levels,
             Some(decode) => {
-                let luma = (level(Byte::Luma) - decode.black) * decode.scale;
-                let [cb, cr] = [Byte::Cb, Byte::Cr].map(|byte| level(byte) - 128.0);
+                let [luma, cb, cr] = levels;
+                let luma = (luma - decode.black) * decode.scale;
+                let [cb, cr] = [cb, cr].map(|level| level - 128.0);
                 let green = luma + decode.cb_green * cb + decode.cr_green * cr;
                 [luma + decode.cr_red * cr, green, luma + decode.cb_blue * cb]
             }

@@ -85,17 +85,14 @@ impl fmt::Debug for DecodedFrame {
 struct Pool<T>(Arc<Mutex<Vec<T>>>);
 
 impl<T> Pool<T> {
-    /// Returns memory that `fill` has filled, or `None` if it has not. `new` allocates memory if none is free.
-    fn filled<E>(
-        &self,
-        new: impl FnOnce() -> Result<T, E>,
-        fill: impl FnOnce(&mut T) -> Result<bool, E>,
-    ) -> Result<Option<Arc<Lent<T>>>, E> {
-        let free = lock(&self.0).pop();
-        let mut memory = free.map_or_else(new, Ok)?;
-        let is_filled = fill(&mut memory)?;
-        let home = Arc::downgrade(&self.0);
-        Ok(is_filled.then(|| Arc::new(Lent { memory: Some(memory), home })))
+    /// Returns free memory, if there is any.
+    fn take(&self) -> Option<T> {
+        lock(&self.0).pop()
+    }
+
+    /// Lends memory, which becomes free when the last clone is dropped.
+    fn lend(&self, memory: T) -> Arc<Lent<T>> {
+        Arc::new(Lent { memory: Some(memory), home: Arc::downgrade(&self.0) })
     }
 }
 
@@ -120,25 +117,27 @@ impl HostPool {
         first: bool,
         fill: impl FnOnce(&mut [u8]) -> Result<bool, E>,
     ) -> Result<Option<HostFrame>, E> {
-        let pageable = || -> HostMemory { Box::new(vec![0; self.bytes]) };
-        if first {
-            let mut memory = pageable();
-            let is_filled = fill(&mut memory)?;
-            let lent = Lent { memory: Some(memory), home: Weak::new() };
-            return Ok(is_filled.then(|| HostFrame(Arc::new(lent))));
-        }
-        let new = || {
-            let locked = self.device.as_ref().map(|device| Pinned::new(device, self.bytes));
-            Ok(match locked {
-                Some(Ok(memory)) => Box::new(memory) as HostMemory,
-                Some(Err(error)) => {
-                    tracing::debug!("frames are read to pageable memory: {error}");
-                    pageable()
-                }
-                None => pageable(),
-            })
+        let mut memory = match self.free.take() {
+            Some(memory) => memory,
+            None => self.allocated(!first),
         };
-        Ok(self.free.filled(new, |memory| fill(memory))?.map(HostFrame))
+        let is_filled = fill(&mut memory)?;
+        let lent = match first {
+            true => Arc::new(Lent { memory: Some(memory), home: Weak::new() }),
+            false => self.free.lend(memory),
+        };
+        Ok(is_filled.then(|| HostFrame(lent)))
+    }
+
+    /// Allocates a frame of zeros, in page-locked memory if it may and can be.
+    fn allocated(&self, may_lock: bool) -> HostMemory {
+        if let Some(device) = self.device.as_ref().filter(|_| may_lock) {
+            match Pinned::new(device, self.bytes) {
+                Ok(memory) => return Box::new(memory),
+                Err(error) => tracing::debug!("frames are read to pageable memory: {error}"),
+            }
+        }
+        Box::new(vec![0; self.bytes])
     }
 }
 
@@ -163,9 +162,12 @@ impl FramePool {
         &self,
         fill: impl FnOnce(&mut DeviceFrame) -> Result<(), DeviceError>,
     ) -> Result<DecodedFrame, DeviceError> {
-        let new = || DeviceFrame::new(&self.device, self.format);
-        let filled = self.free.filled(new, |frame| fill(frame).map(|()| true))?;
-        Ok(DecodedFrame(filled.expect("`fill` has filled the frame")))
+        let mut frame = match self.free.take() {
+            Some(frame) => frame,
+            None => DeviceFrame::new(&self.device, self.format)?,
+        };
+        fill(&mut frame)?;
+        Ok(DecodedFrame(self.free.lend(frame)))
     }
 }
 
