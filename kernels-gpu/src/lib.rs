@@ -14,7 +14,7 @@
 //! 3. `warp`: planes, lenses, patches
 //! 4. `colour`: gains, gammas, sums
 //! 5. `convolve`: sliding windows in shared memory; `rows`: pictures on the CPU
-//! 6. `stitch`, `seam`, `view`, `ssim`, `features`, `matching`, `photometry`, `resample`, `vitals`: one
+//! 6. `stitch`, `seam`, `view`, `ssim`, `features`, `matching`, `photometry`, `resample`, `frame_statistics`: one
 //!    system each
 //! 7. `multiband`: changes the panoramas of `stitch`
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
@@ -29,6 +29,7 @@ pub mod convolve;
 #[cfg(not(target_arch = "nvptx64"))]
 mod cpu;
 pub mod features;
+pub mod frame_statistics;
 mod io;
 pub mod matching;
 pub mod multiband;
@@ -41,5 +42,4 @@ pub mod ssim;
 pub mod stitch;
 mod unroll;
 pub mod view;
-pub mod vitals;
 pub mod warp;

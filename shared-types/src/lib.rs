@@ -8,6 +8,7 @@
 pub mod colour;
 pub mod convolve;
 pub mod features;
+pub mod frame_statistics;
 pub mod matching;
 pub mod multiband;
 pub mod nv12;
@@ -20,7 +21,6 @@ pub mod ssim;
 pub mod stitch;
 pub mod texture;
 pub mod view;
-pub mod vitals;
 pub mod warp;
 pub mod yuv;
 

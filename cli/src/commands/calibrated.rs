@@ -8,7 +8,7 @@ use panoweave::geometry::calibrate::{
     self, CalibrateOptions, Calibration, KnownLens, PhotoPair, Refusal, RigOptions, calibrate,
 };
 use panoweave::geometry::intrinsics::Intrinsics;
-use panoweave::geometry::rig::{LensName, MAX_CAMERAS, ModelName, Rig};
+use panoweave::geometry::rig::{LensName, MAX_RIG_CAMERAS, ModelName, Rig};
 use panoweave::io::picture::Picture;
 use panoweave::ops::matching::{links, recalibrate};
 use serde_json::{Value, json};
@@ -121,7 +121,7 @@ impl Calibrated {
     ) -> Result<Self, Failure> {
         let lenses = lenses.known(files, pictures)?;
         let has_lenses = lenses.iter().any(Option::is_some);
-        if pictures.len() > MAX_CAMERAS {
+        if pictures.len() > MAX_RIG_CAMERAS {
             // Fail here, before the pictures are matched, because matching many pictures takes a long time.
             let found = pictures.len();
             return Err(Failure::refused(files, Refusal::Pictures { found }));

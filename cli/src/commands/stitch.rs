@@ -75,7 +75,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     masks: Masks,
     #[command(flatten)]
-    look: Stitching,
+    stitching: Stitching,
     #[command(flatten)]
     blending: Blending,
 }
@@ -299,24 +299,24 @@ impl Args {
     fn options(&self) -> Result<PanoramaOptions, Failure> {
         let calibrates = self.map.path().is_none();
         let pictures = self.pictures.files().len();
-        self.look.check(pictures)?;
+        self.stitching.check(pictures)?;
         if !calibrates && self.shape.needs_calibration() {
             return Err(Failure::usage(
                 "--model and --projection are for a calibration of the pictures; remove them, or remove --warp, --rig and --homography",
             ));
         }
         // More than two pictures support fewer lookups. Reject the others before any computation.
-        if pictures > 2 && self.look.options(Lookup::Planes).lookup == Lookup::Mesh {
+        if pictures > 2 && self.stitching.options(Lookup::Planes).lookup == Lookup::Mesh {
             return Err(Failure::usage(
                 "--lookup mesh supports only two pictures; remove --lookup to stitch more",
             ));
         }
         let match_colour =
-            self.match_colour || (calibrates && !self.no_colour && self.look.leaves_colours());
+            self.match_colour || (calibrates && !self.no_colour && self.stitching.leaves_colours());
         Ok(PanoramaOptions {
-            stitch: self.look.options(Lookup::Cubic),
+            stitch: self.stitching.options(Lookup::Cubic),
             match_colour,
-            anchor: self.look.anchor(match_colour)?,
+            anchor: self.stitching.anchor(match_colour)?,
             blend: self.blending.blend(Blend::Seam(SeamOptions::default()))?,
             refine: self.blending.refine,
             owners: false,

@@ -135,7 +135,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     sync: Synchronising,
     #[command(flatten)]
-    look: Stitching,
+    stitching: Stitching,
     #[command(flatten)]
     blending: Blending,
     #[command(flatten)]
@@ -176,7 +176,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     }
     let mut inputs = args.inputs(args.reads_ten_bits(&medium)?)?;
     args.sync.check(inputs.len())?;
-    args.look.check(inputs.len())?;
+    args.stitching.check(inputs.len())?;
     let mut video = args.output(&inputs, medium)?;
     let to_stdout = video.path == Path::new(STANDARD);
     if to_stdout && as_json {
@@ -216,9 +216,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let stream = device.stream()?;
     let rate = args.fps.unwrap_or(first.rate());
     let vignettes = plan.vignettes();
-    let look = StitchOptions { vignettes, ..args.look.options(Lookup::Mesh) };
+    let look = StitchOptions { vignettes, ..args.stitching.options(Lookup::Mesh) };
     let viewed = args.viewing.open(&stream, plan.rig(), &look, rate)?;
-    if viewed.is_some() && args.look.says_lookup() {
+    if viewed.is_some() && args.stitching.says_lookup() {
         return Err(Failure::usage(
             "--lookup applies only to panoramas, because a view is rendered directly from the frames; remove --lookup",
         ));
@@ -237,13 +237,13 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     video.sound = first.sound().map(|sound| sound.clone().starting_at(start));
     interrupt.running();
     let sink = VideoSink::create(&video, size, rate, stop)?;
-    let follow = !args.no_colour && args.look.leaves_colours();
+    let follow = !args.no_colour && args.stitching.leaves_colours();
     let options = VideoOptions {
         stitch: look,
         colour: ColourOptions {
             follow,
-            anchor: args.look.anchor(follow)?,
-            keep_highlights: args.look.keeps_highlights(),
+            anchor: args.stitching.anchor(follow)?,
+            keep_highlights: args.stitching.keeps_highlights(),
             ..ColourOptions::at_rate(rate.per_second())
         },
         refine: args.blending.refine,

@@ -18,7 +18,7 @@ use crate::output::failure::Failure;
 #[derive(Debug, clap::Args)]
 pub(crate) struct WarpSource {
     #[command(flatten)]
-    source: Source,
+    source: WarpFiles,
     /// Size of the panorama in pixels. Required if --warp is a folder of raw planes, which do not store their size. Not
     /// allowed for a warp file.
     #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with_all = ["rig", "homography"])]
@@ -29,7 +29,7 @@ pub(crate) struct WarpSource {
 
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
-struct Source {
+struct WarpFiles {
     /// Warp file, which contains the source coordinates and weights of every panorama pixel. `panoweave warp` writes
     /// such files. PATH can also be a folder with six raw planes; then --size is required.
     #[arg(long, value_name = "PATH")]
@@ -93,7 +93,7 @@ impl WarpSource {
 
     /// Returns the path of the warp, the rig or the homography, or `None` if the user gave none of them.
     pub(crate) fn path(&self) -> Option<&Path> {
-        let Source { warp, rig, homography } = &self.source;
+        let WarpFiles { warp, rig, homography } = &self.source;
         warp.as_deref().or(rig.as_deref()).or(homography.as_deref())
     }
 
@@ -129,7 +129,7 @@ impl WarpSource {
     /// Reads the warp or rig of a finished panorama, without knowing the sizes of the cameras' pictures. Fails for a
     /// homography and for raw planes, because these do not store the picture sizes.
     pub(crate) fn open_alone(&self) -> Result<Plan, Failure> {
-        let Source { warp, homography, .. } = &self.source;
+        let WarpFiles { warp, homography, .. } = &self.source;
         if let Some(homography) = homography {
             return Err(needs_cameras(
                 homography,
@@ -147,7 +147,7 @@ impl WarpSource {
     }
 
     fn read(&self, sources: &[UVec2], output: &Path) -> Result<Plan, Failure> {
-        let Source { warp, rig, homography } = &self.source;
+        let WarpFiles { warp, rig, homography } = &self.source;
         if let Some(rig) = rig {
             return Ok(Plan::Render(Recipe::from_rig(rig, None, self.limit, output)?));
         }

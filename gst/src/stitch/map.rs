@@ -16,12 +16,12 @@ use super::settings::Settings;
 #[derive(Debug)]
 pub(super) struct Map {
     name: String,
-    source: Source,
+    source: MapData,
     vignettes: Vignettes,
 }
 
 #[derive(Debug)]
-enum Source {
+enum MapData {
     Rig(Geometry),
     Warp(Warp),
 }
@@ -49,7 +49,7 @@ impl Map {
         let rig = Rig::open(Path::new(file))?;
         Ok(Self {
             name: file.to_owned(),
-            source: Source::Rig(rig.geometry()?),
+            source: MapData::Rig(rig.geometry()?),
             vignettes: Vignettes::of_rig(&rig),
         })
     }
@@ -60,7 +60,7 @@ impl Map {
         let rig = warp.rig().and_then(|text| Rig::parse(text, file).ok());
         Ok(Self {
             name: file.to_owned(),
-            source: Source::Warp(warp),
+            source: MapData::Warp(warp),
             vignettes: rig.as_ref().map(Vignettes::of_rig).unwrap_or_default(),
         })
     }
@@ -73,24 +73,24 @@ impl Map {
     /// Returns the size of the panorama in pixels.
     pub(super) fn size(&self) -> UVec2 {
         match &self.source {
-            Source::Rig(geometry) => geometry.canvas.size,
-            Source::Warp(warp) => warp.size(),
+            MapData::Rig(geometry) => geometry.canvas.size,
+            MapData::Warp(warp) => warp.size(),
         }
     }
 
     /// Returns the sizes of the cameras' pictures in pixels.
     pub(super) fn sources(&self) -> Vec<UVec2> {
         match &self.source {
-            Source::Rig(geometry) => geometry.cameras.iter().map(|camera| camera.size).collect(),
-            Source::Warp(warp) => warp.sources().to_vec(),
+            MapData::Rig(geometry) => geometry.cameras.iter().map(|camera| camera.size).collect(),
+            MapData::Warp(warp) => warp.sources().to_vec(),
         }
     }
 
     /// Returns the geometry of a rig, or `None` for a warp file.
     pub(super) fn geometry(&self) -> Option<&Geometry> {
         match &self.source {
-            Source::Rig(geometry) => Some(geometry),
-            Source::Warp(_) => None,
+            MapData::Rig(geometry) => Some(geometry),
+            MapData::Warp(_) => None,
         }
     }
 
@@ -101,8 +101,8 @@ impl Map {
     /// Renders or uploads the warp.
     pub(super) fn prepare(&self, stream: &Stream) -> Result<DeviceWarp, StitchFailure> {
         let warp = match &self.source {
-            Source::Rig(geometry) => DeviceWarp::render(stream, geometry)?,
-            Source::Warp(warp) => DeviceWarp::upload(stream, warp)?,
+            MapData::Rig(geometry) => DeviceWarp::render(stream, geometry)?,
+            MapData::Warp(warp) => DeviceWarp::upload(stream, warp)?,
         };
         stream.synchronize()?;
         Ok(warp)

@@ -6,6 +6,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use shared_types::stitch::MAX_CAMERAS;
+
 use super::outputs::OutputFormat;
 use super::panorama::OutputFrame;
 use super::pool::Pooled;
@@ -13,7 +15,7 @@ use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
 use crate::io::video::{DecodedFrame, HostFrame};
 use crate::lock::lock;
-use crate::ops::vitals::{MAX_PICTURES, Vitals, VitalsSampler};
+use crate::ops::frame_statistics::{FrameStatistics, StatisticsSampler};
 
 /// A buffer for one camera's frame, in page-locked host memory and on the device.
 #[derive(Debug)]
@@ -272,13 +274,13 @@ pub(super) struct OutputBuffer {
     pub(super) uploaded: Event,
     pub(super) stitched: Event,
     pub(super) done: Event,
-    /// The sampler for the vitals of the frames, and page-locked memory for its results, if cameras that fail are
+    /// The sampler for the statistics of the frames, and page-locked memory for its results, if cameras that fail are
     /// detected.
-    pub(super) vitals: Option<(VitalsSampler, Pinned<Vitals>)>,
+    pub(super) statistics: Option<(StatisticsSampler, Pinned<FrameStatistics>)>,
 }
 
 impl OutputBuffer {
-    /// Allocates the buffer. `samples` is whether the vitals of the frames are sampled, and `downloads` whether the
+    /// Allocates the buffer. `samples` is whether the statistics of the frames are sampled, and `downloads` whether the
     /// outputs are copied to host memory.
     pub(super) fn new(
         device: &Device,
@@ -290,12 +292,12 @@ impl OutputBuffer {
             let host = downloads.then(|| Pinned::new(device, format.bytes())).transpose()?;
             Ok::<_, DeviceError>(OutputFrame { device: DeviceFrame::new(device, *format)?, host })
         };
-        let vitals = || {
-            let results = Pinned::new(device, MAX_PICTURES as usize)?;
-            Ok::<_, DeviceError>((VitalsSampler::new(device)?, results))
+        let statistics = || {
+            let results = Pinned::new(device, MAX_CAMERAS)?;
+            Ok::<_, DeviceError>((StatisticsSampler::new(device)?, results))
         };
         Ok(Self {
-            vitals: samples.then(vitals).transpose()?,
+            statistics: samples.then(statistics).transpose()?,
             frames: outputs.iter().map(frame).collect::<Result<_, _>>()?,
             uploaded: Event::for_order(device)?,
             stitched: Event::for_order(device)?,

@@ -35,7 +35,7 @@ use std::collections::VecDeque;
 use shared_types::stitch::MAX_CAMERAS;
 
 use super::failure::{CameraEvent, CameraHealth, CameraState, FailureOptions};
-use crate::ops::vitals::Vitals;
+use crate::ops::frame_statistics::FrameStatistics;
 
 /// The maximum number of events that wait to be read.
 const EVENTS: usize = 256;
@@ -96,8 +96,8 @@ struct Camera {
     /// The number of frames that count towards its return.
     settled: u32,
     missing: u64,
-    /// The vitals of the last analysed picture.
-    analysed: Option<Vitals>,
+    /// The statistics of the last analysed picture.
+    analysed: Option<FrameStatistics>,
     frozen: Suspicion,
     black: Suspicion,
     /// The state that was reported last.
@@ -157,14 +157,14 @@ impl Camera {
     }
 
     /// Processes the analysis of a new picture.
-    fn analysed(&mut self, vitals: Vitals, options: &FailureOptions) {
+    fn analysed(&mut self, statistics: FrameStatistics, options: &FailureOptions) {
         if self.delivery != Delivery::Live {
             return;
         }
-        let is_equal = self.analysed.replace(vitals) == Some(vitals);
+        let is_equal = self.analysed.replace(statistics) == Some(statistics);
         self.frozen.observe(is_equal, options.frozen, options.settle);
         let scale = if self.black.confirmed { HYSTERESIS } else { 1.0 };
-        let is_flat = vitals.variance().sqrt() <= scale * options.deviation;
+        let is_flat = statistics.variance().sqrt() <= scale * options.deviation;
         self.black.observe(is_flat, options.black, options.settle);
     }
 
@@ -194,7 +194,7 @@ impl Camera {
 
 /// The states of all cameras, and the queue of their changes.
 #[derive(Debug)]
-pub(super) struct Cameras {
+pub(super) struct CameraStates {
     options: FailureOptions,
     cameras: Vec<Camera>,
     events: VecDeque<CameraEvent>,
@@ -202,7 +202,7 @@ pub(super) struct Cameras {
     started: bool,
 }
 
-impl Cameras {
+impl CameraStates {
     pub(super) fn new(cameras: usize, options: FailureOptions) -> Self {
         let (cameras, events) = (vec![Camera::new(); cameras], VecDeque::with_capacity(EVENTS));
         Self { options, cameras, events, started: false }
@@ -226,10 +226,13 @@ impl Cameras {
         self.report();
     }
 
-    /// Processes the analysis of new pictures: the index of each camera and the vitals of its picture.
-    pub(super) fn analysed(&mut self, vitals: impl IntoIterator<Item = (usize, Vitals)>) {
-        for (camera, vitals) in vitals {
-            self.cameras[camera].analysed(vitals, &self.options);
+    /// Processes the analysis of new pictures: the index of each camera and the statistics of its picture.
+    pub(super) fn analysed(
+        &mut self,
+        statistics: impl IntoIterator<Item = (usize, FrameStatistics)>,
+    ) {
+        for (camera, statistics) in statistics {
+            self.cameras[camera].analysed(statistics, &self.options);
         }
         self.report();
     }
@@ -291,14 +294,14 @@ impl Cameras {
     pub(super) fn health(&self) -> Vec<CameraHealth> {
         let Shares { presence, cover } = self.shares();
         let health = |(index, camera): (usize, &Camera)| {
-            let vitals = camera.analysed.as_ref();
+            let statistics = camera.analysed.as_ref();
             CameraHealth {
                 state: camera.reported,
                 missing: camera.missing,
                 presence: presence[index],
                 cover: cover[index],
-                mean: vitals.map_or(0.0, Vitals::mean),
-                deviation: vitals.map_or(0.0, |vitals| vitals.variance().sqrt()),
+                mean: statistics.map_or(0.0, FrameStatistics::mean),
+                deviation: statistics.map_or(0.0, |statistics| statistics.variance().sqrt()),
             }
         };
         self.cameras.iter().enumerate().map(health).collect()

@@ -6,11 +6,11 @@ use thiserror::Error;
 
 use crate::device::DeviceError;
 use crate::error::{Classify, Kind};
+use crate::ops::frame_statistics::StatisticsError;
 use crate::ops::refine::RefineError;
 use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::ops::view::ViewError;
-use crate::ops::vitals::VitalsError;
 use crate::warp::RenderError;
 
 /// The error of a stitcher that cannot be created, rejects its input, or has failed.
@@ -86,7 +86,7 @@ from! {
     StitchError: Device;
     ViewError: Stitch;
     SeamError: Device;
-    VitalsError: Device;
+    StatisticsError: Device;
     RenderError: Device;
     RefineError: Device;
 }

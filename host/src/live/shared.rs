@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use async_channel::Receiver;
 
 use super::buffers::{InputBuffer, OutputBuffer};
-use super::cameras::Cameras;
+use super::cameras::CameraStates;
 use super::colour_state::ColourState;
 use super::counters::Tally;
 use super::error::LiveError;
@@ -67,7 +67,7 @@ pub(super) struct Shared {
     pub(super) tally: Mutex<Tally>,
     pub(super) colour: Mutex<ColourState>,
     /// The states of the cameras, if cameras that fail are detected.
-    cameras: Option<Mutex<Cameras>>,
+    cameras: Option<Mutex<CameraStates>>,
     pub(super) failure: Mutex<Option<LiveError>>,
     /// The receiving end of the channel of finished panoramas that no reader has received yet.
     pub(super) finished: Receiver<StitchedFrame>,
@@ -107,7 +107,7 @@ impl Shared {
             current: Mutex::new(current),
             paths: Mutex::new(paths),
             tally: Mutex::new(Tally::new()),
-            cameras: options.failure.map(|failure| Mutex::new(Cameras::new(cameras, failure))),
+            cameras: options.failure.map(|failure| Mutex::new(CameraStates::new(cameras, failure))),
             failure: Mutex::default(),
             finished,
             formats,
@@ -117,7 +117,7 @@ impl Shared {
     }
 
     /// Calls `body` with the states of the cameras. Returns `None` if cameras that fail are not detected.
-    pub(super) fn with_cameras<R>(&self, body: impl FnOnce(&mut Cameras) -> R) -> Option<R> {
+    pub(super) fn with_cameras<R>(&self, body: impl FnOnce(&mut CameraStates) -> R) -> Option<R> {
         Some(body(&mut lock(self.cameras.as_ref()?)))
     }
 

@@ -249,7 +249,7 @@ impl Worker {
         let options = StitchOptions { colours: *colours, covers, ..current.stitch };
         let frames = set.lock();
         let frames = views(&frames);
-        if let Some((sampler, _)) = output.vitals.as_mut().filter(|_| !analysed.is_empty()) {
+        if let Some((sampler, _)) = output.statistics.as_mut().filter(|_| !analysed.is_empty()) {
             // SAFETY: the frames stay valid and unchanged until the panorama of this set is done. The work of earlier
             // sets on this output buffer is done.
             unsafe { sampler.submit(compute, &frames)? };
@@ -280,11 +280,11 @@ impl Worker {
         }
         output.stitched.record(compute)?;
         download.wait(&output.stitched)?;
-        let OutputBuffer { frames, done, vitals, .. } = &mut **output;
-        if let Some((sampler, results)) = vitals.as_mut().filter(|_| !analysed.is_empty()) {
+        let OutputBuffer { frames, done, statistics, .. } = &mut **output;
+        if let Some((sampler, results)) = statistics.as_mut().filter(|_| !analysed.is_empty()) {
             // SAFETY: the results are read, and `output` is dropped, only after the panorama is done or the streams are
             // drained.
-            unsafe { sampler.vitals.submit_download(download, results)? };
+            unsafe { sampler.statistics.submit_download(download, results)? };
         }
         for OutputFrame { device, host } in frames {
             let Some(host) = host else { continue };
@@ -358,9 +358,9 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
         return shared.fail_with_set(error.into());
     }
     let Flight { set, analysed, warp, output, colours, timestamp, complete, .. } = flight;
-    if let Some((_, results)) = &output.vitals {
-        let vitals = analysed.iter().map(|&camera| (camera, results[camera]));
-        shared.with_cameras(|cameras| cameras.analysed(vitals));
+    if let Some((_, results)) = &output.statistics {
+        let statistics = analysed.iter().map(|&camera| (camera, results[camera]));
+        shared.with_cameras(|cameras| cameras.analysed(statistics));
     }
     let latency = complete.elapsed();
     let panorama = StitchedFrame { buffer: output, timestamp, latency, colours };

@@ -3,8 +3,9 @@
 
 pub mod colour;
 pub mod convolve;
-pub(crate) mod cut;
 pub mod features;
+pub mod frame_statistics;
+pub(crate) mod graph_cut;
 pub mod matching;
 pub mod multiband;
 pub mod photometry;
@@ -15,4 +16,3 @@ pub mod ssim;
 pub mod stitch;
 pub mod trajectory;
 pub mod view;
-pub mod vitals;

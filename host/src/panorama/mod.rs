@@ -45,7 +45,7 @@ mod window;
 use glam::UVec2;
 use shared_types::Rgba8;
 use shared_types::colour::OverlapBox;
-use shared_types::stitch::{Colour, MAX_CAMERAS as MOST_COLOURS};
+use shared_types::stitch::{Colour, MAX_CAMERAS};
 
 pub use coverage::Coverage;
 pub use error::PanoramaError;
@@ -53,12 +53,12 @@ pub use error::PanoramaError;
 use crate::device::{Image, Stream};
 use crate::geometry::Geometry;
 use crate::geometry::Vignetting;
-use crate::geometry::rig::MAX_CAMERAS;
+use crate::geometry::rig::MAX_RIG_CAMERAS;
 use crate::io::picture::{Mask, Picture, Pixel};
 use crate::ops::colour::Colours;
 use crate::ops::multiband::Multiband;
 use crate::ops::photometry::Photometry;
-use crate::ops::refine::{Comparison, RefineOptions, Source};
+use crate::ops::refine::{Comparison, GraySource, RefineOptions};
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{Lookup, StitchOptions, Vignettes, check_images, stitch_images};
 use crate::warp::{DeviceWarp, Plane, check_size, check_source};
@@ -128,7 +128,7 @@ pub fn stitch_warp<P: Pixel>(
     let fits = pictures.iter().map(|picture| picture.size()).eq(warp.sources().iter().copied());
     let refined = |refine| {
         let comparison = Comparison::new(warp.size(), warp.sources(), refine, warp.places(stream)?);
-        let grays: Vec<_> = pictures.iter().copied().map(Source::of_picture).collect();
+        let grays: Vec<_> = pictures.iter().copied().map(GraySource::of_picture).collect();
         warp.refined(stream, &comparison.measure(&grays), 0, (UVec2::ZERO, 1))
     };
     let refined = options.refine.filter(|_| fits).map(refined).transpose()?;
@@ -190,9 +190,9 @@ pub fn stitch_geometry<P: Pixel>(
     let canvas = geometry.canvas.size;
     let masks: Vec<Option<Mask>> = pictures.iter().map(Mask::of).collect();
     let multiband = options.blend.levels().is_some();
-    if multiband && pictures.len() > MOST_COLOURS {
+    if multiband && pictures.len() > MAX_CAMERAS {
         return Err(PanoramaError::Invalid(format!(
-            "multiband blending accepts at most {MOST_COLOURS} pictures, but there are {}; use a seam",
+            "multiband blending accepts at most {MAX_CAMERAS} pictures, but there are {}; use a seam",
             pictures.len()
         )));
     }
@@ -201,7 +201,7 @@ pub fn stitch_geometry<P: Pixel>(
     let refinement = options.refine.map(|refine| {
         let place = |camera: usize, at: UVec2| place(geometry, camera, at);
         let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
-        let grays: Vec<_> = pictures.iter().map(Source::of_picture).collect();
+        let grays: Vec<_> = pictures.iter().map(GraySource::of_picture).collect();
         Comparison::new(canvas, &sizes, refine, place).measure(&grays)
     });
     let with_two = pictures.len() == 2 && options.stitch.lookup != Lookup::Cubic;
@@ -252,9 +252,9 @@ fn check<P: Pixel>(
     Geometry { canvas, cameras }: &Geometry,
     options: &PanoramaOptions,
 ) -> Result<(), PanoramaError> {
-    if !(1..=MAX_CAMERAS).contains(&cameras.len()) {
+    if !(1..=MAX_RIG_CAMERAS).contains(&cameras.len()) {
         return Err(PanoramaError::Invalid(format!(
-            "the geometry has {} cameras; it must have 1 to {MAX_CAMERAS}",
+            "the geometry has {} cameras; it must have 1 to {MAX_RIG_CAMERAS}",
             cameras.len()
         )));
     }
@@ -265,14 +265,14 @@ fn check<P: Pixel>(
             cameras.len()
         )));
     }
-    if cameras.len() > MOST_COLOURS && options.stitch.colours != Colours::IDENTITY {
+    if cameras.len() > MAX_CAMERAS && options.stitch.colours != Colours::IDENTITY {
         return Err(PanoramaError::Invalid(format!(
-            "gains and gammas can be given for at most {MOST_COLOURS} pictures; use colour matching for more pictures"
+            "gains and gammas can be given for at most {MAX_CAMERAS} pictures; use colour matching for more pictures"
         )));
     }
-    if cameras.len() > MOST_COLOURS && options.stitch.vignettes != Vignettes::NONE {
+    if cameras.len() > MAX_CAMERAS && options.stitch.vignettes != Vignettes::NONE {
         return Err(PanoramaError::Invalid(format!(
-            "vignettes can be given for at most {MOST_COLOURS} pictures; undo them in the pictures first, with \
+            "vignettes can be given for at most {MAX_CAMERAS} pictures; undo them in the pictures first, with \
              PictureCorrection::of_vignette"
         )));
     }

@@ -10,7 +10,7 @@ use super::error::PanoramaError;
 use super::sources::Sources;
 use crate::device::{DeviceError, Stream};
 use crate::io::picture::{Mask, Pixel};
-use crate::ops::cut::{CellGrid, CellView, Labels, SourcePlanes};
+use crate::ops::graph_cut::{CellGrid, CellView, Labels, SourcePlanes};
 use crate::ops::seam::SeamOptions;
 use crate::warp::{DeviceWarp, Plane};
 

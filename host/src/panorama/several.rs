@@ -17,7 +17,7 @@ use super::{PanoramaOptions, no_owners, seams};
 use crate::device::{DeviceError, Image, Stream};
 use crate::geometry::Geometry;
 use crate::io::picture::{Mask, Picture, Pixel};
-use crate::ops::cut::{CellGrid, Labels, SPACING};
+use crate::ops::graph_cut::{CellGrid, Labels, SPACING};
 use crate::ops::seam::SeamOptions;
 use crate::ops::stitch::sum::{self, Layer};
 use crate::warp::{DeviceWarp, Plane, Refinement};

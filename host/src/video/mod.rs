@@ -18,5 +18,5 @@ mod sync;
 pub use compare::{AtFrame, CompareError, Comparison, FrameSimilarity, compare_videos};
 pub use error::VideoStitchError;
 pub use measure::{Stitched, for_each_set, stitch_each};
-pub use run::{Progress, Stages, Summary, VideoOptions, check_depths, stitch_video};
+pub use run::{Progress, StageTimes, Summary, VideoOptions, check_depths, stitch_video};
 pub use sync::{MAX_OFFSET, Offset};

@@ -82,7 +82,7 @@ pub struct Summary {
     /// The time from the first set to the last written panorama.
     pub time: Duration,
     /// The time that each stage took.
-    pub stages: Stages,
+    pub stages: StageTimes,
     /// The colour corrections of the latest panorama.
     pub colours: Option<Colours>,
     /// Counters of the stitcher: drops by reason, and latency.
@@ -94,7 +94,7 @@ pub struct Summary {
 /// The total times of the stages of stitching videos. The stages run at the same time, so the slowest one sets the
 /// rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stages {
+pub struct StageTimes {
     /// The time of waiting for frames of the videos: what decoding takes beyond the other stages.
     pub read: Duration,
     /// The time of submitting sets of frames to the device. On the CPU, this computes the panoramas; on a GPU, it is
@@ -104,7 +104,7 @@ pub struct Stages {
     pub write: Duration,
 }
 
-impl Stages {
+impl StageTimes {
     /// Returns a text with the mean time of each stage per panorama.
     fn per_panorama(&self, panoramas: u64) -> String {
         let mean = |time: Duration| time.as_secs_f64() * 1e3 / panoramas.max(1) as f64;
@@ -193,7 +193,7 @@ pub fn stitch_video(
     stitcher.health()?;
     let (time, live) = (start.elapsed(), stitcher.counters());
     let stitch = Duration::try_from_secs_f64(live.submitting).unwrap_or_default();
-    summary.stages = Stages { read: waited, stitch, ..summary.stages };
+    summary.stages = StageTimes { read: waited, stitch, ..summary.stages };
     if summary.filled > 0 {
         tracing::warn!(
             "{} panoramas could not be made; each was replaced by the next one",

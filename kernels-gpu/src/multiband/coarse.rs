@@ -72,7 +72,7 @@ pub unsafe fn multiband_coarsen(
         let cells = scratch.tail(thread::rank() / COARSEN_TEAM * SIDES[1] * SIDES[1]);
         let first = origin * (COARSE / 2) as i32 - 1;
         let region = Region { first, side: SIDES[1] as i32, cells };
-        let mut cameras = Cameras::new(square.cameras, thread::rank() / COARSEN_TEAM);
+        let mut cameras = CameraWalk::new(square.cameras, thread::rank() / COARSEN_TEAM);
         while let Some(mine) = cameras.next() {
             if let Some((camera, _)) = mine
                 && i < SIDES[1] * SIDES[1]
@@ -106,14 +106,14 @@ pub unsafe fn multiband_coarsen(
 }
 
 /// The cameras of a square, which the teams of a block process at the same time.
-struct Cameras {
+struct CameraWalk {
     left: u32,
     slot: u32,
     /// The index of the thread's team.
     team: u32,
 }
 
-impl Cameras {
+impl CameraWalk {
     /// Starts with a bit for each camera.
     #[device]
     fn new(cameras: u32, team: u32) -> Self {
@@ -184,7 +184,7 @@ pub unsafe fn multiband_correct(
             scratch,
             kept,
         };
-        let mut cameras = Cameras::new(cameras, thread::rank() / CORRECT_TEAM);
+        let mut cameras = CameraWalk::new(cameras, thread::rank() / CORRECT_TEAM);
         while let Some(mine) = cameras.next() {
             if let Some(camera) = mine {
                 square.keep(3, camera);

@@ -47,7 +47,7 @@ use crate::warp::camera::SourceLookup;
 use crate::warp::edge_distance;
 
 /// The warp planes and the picture sizes of both cameras.
-struct Cameras {
+struct CameraPair {
     left: SourceLookup,
     right: SourceLookup,
 }
@@ -61,7 +61,7 @@ enum Seen {
     Both([(Vec2, f32); 2]),
 }
 
-impl Cameras {
+impl CameraPair {
     /// Creates the lookup of both cameras from their planes and picture sizes (left camera first).
     #[device]
     fn new([left, right]: [CameraPlanes; 2], sizes: [UVec2; 2]) -> Self {
@@ -118,7 +118,7 @@ pub fn seam_cells(
     grid: SeamGrid,
     out: ViewMut<u32>,
 ) {
-    let cameras = Cameras::new([planes_left, planes_right], [left, right]);
+    let cameras = CameraPair::new([planes_left, planes_right], [left, right]);
     let cell = thread::index_2d();
     if !out.contains(cell.x, cell.y) {
         return;
@@ -232,7 +232,7 @@ macro_rules! seam_difference {
             out: ViewMut<Vec4>,
         ) {
             let sizes = [Sampler2d::size(&left), Sampler2d::size(&right)];
-            let cameras = Cameras::new([planes_left, planes_right], sizes);
+            let cameras = CameraPair::new([planes_left, planes_right], sizes);
             if left.is_whole() && right.is_whole() {
                 difference(left, right, &cameras, (&grid, &look), motion, out);
             }
@@ -259,7 +259,7 @@ seam_difference! {
 fn difference<P: Sampler2d>(
     left: P,
     right: P,
-    cameras: &Cameras,
+    cameras: &CameraPair,
     (grid, look): (&SeamGrid, &SeamLook),
     motion: ViewMut<Vec2>,
     out: ViewMut<Vec4>,

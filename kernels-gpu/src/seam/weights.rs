@@ -12,7 +12,7 @@
 //! shares do: a share falls to 0 at the edge of a camera's picture and changes gradually across a seam. In particular,
 //! there is no visible corner where several seams meet.
 
-use super::{Cameras, Seen};
+use super::{CameraPair, Seen};
 use crate::warp::camera::SourceLookup;
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2};
@@ -55,7 +55,7 @@ pub fn seam_weights(
     out_left: ViewMut<f32>,
     out_right: ViewMut<f32>,
 ) {
-    let cameras = Cameras::new([planes_left, planes_right], [left, right]);
+    let cameras = CameraPair::new([planes_left, planes_right], [left, right]);
     let at = thread::index_2d() + grid.min;
     let inside = out_left.contains(at.x, at.y) && out_right.contains(at.x, at.y);
     if !(inside && at.x < grid.max.x && at.y < grid.max.y) {
@@ -105,7 +105,7 @@ pub fn seam_cover(
     blend: SeamBlend,
     cover: ViewMut<f32>,
 ) {
-    let cameras = Cameras::new([planes_left, planes_right], [left, right]);
+    let cameras = CameraPair::new([planes_left, planes_right], [left, right]);
     let at = thread::index_2d() + grid.min;
     if !(cover.contains(at.x, at.y) && at.x < grid.max.x && at.y < grid.max.y) {
         return;
@@ -138,7 +138,7 @@ pub fn seam_layer(last: u32, rest: ViewMut<f32>, cover: ViewMut<f32>) {
 /// as [`seam_weights`] defines it.
 #[device]
 fn faded_share(
-    cameras: &Cameras,
+    cameras: &CameraPair,
     sources: [(Vec2, f32); 2],
     [from, to]: [Slice<u32>; 2],
     grid: &SeamGrid,

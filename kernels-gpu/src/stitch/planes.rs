@@ -50,8 +50,8 @@ macro_rules! stitch_planes {
             params: StitchParams,
             out: $panorama,
         ) {
-            let left = Source { picture: left, planes: planes_left, vignette: params.left_vignette };
-            let right = Source { picture: right, planes: planes_right, vignette: params.right_vignette };
+            let left = CameraSource { picture: left, planes: planes_left, vignette: params.left_vignette };
+            let right = CameraSource { picture: right, planes: planes_right, vignette: params.right_vignette };
             let exact = params.exact != 0;
             let grade = |colour| Mixed { colour, offset: Vec3::ZERO, exact };
             stitch(left, right, &[grade(params.left), grade(params.right)], &params, out);
@@ -102,16 +102,17 @@ pub fn stitch_gamma_table(
     }
     // SAFETY: all threads of the block reach this call. The length of `table` was just checked.
     let grades = unsafe { Table::load(table) };
-    let left = Source { picture: left, planes: planes_left, vignette: params.left_vignette };
-    let right = Source { picture: right, planes: planes_right, vignette: params.right_vignette };
+    let left = CameraSource { picture: left, planes: planes_left, vignette: params.left_vignette };
+    let right =
+        CameraSource { picture: right, planes: planes_right, vignette: params.right_vignette };
     stitch(left, right, &grades, &params, out);
 }
 
 /// The body of every stitch kernel on planes. One thread computes one cell of the panorama ([`Target::CELL`]).
 #[device]
 fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
-    left: Source<P, M>,
-    right: Source<P, M>,
+    left: CameraSource<P, M>,
+    right: CameraSource<P, M>,
     grades: &[G; 2],
     params: &StitchParams,
     out: O,
@@ -139,13 +140,13 @@ fn stitch<P: Sampler2d, M: Planes, G: Grade, O: Target>(
 }
 
 /// One camera: its picture, the planes with its source coordinates and weights, and its vignette.
-struct Source<P, M> {
+struct CameraSource<P, M> {
     picture: P,
     planes: M,
     vignette: Vignette,
 }
 
-impl<P: Sampler2d, M: Planes> Source<P, M> {
+impl<P: Sampler2d, M: Planes> CameraSource<P, M> {
     /// Adds the camera's colour at panorama pixel `(x, y)` to `sum`, if the camera contributes to this pixel.
     #[device]
     fn add<G: Grade>(&self, x: u32, y: u32, grade: &G, decode: &YuvToRgb, sum: &mut WeightedSum) {

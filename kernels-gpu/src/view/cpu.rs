@@ -29,7 +29,7 @@ use shared_types::yuv::YuvToRgb;
 use std::vec::Vec;
 
 /// A camera of a view.
-struct Source {
+struct ViewPicture {
     picture: Picture,
     camera: ViewCamera,
     size: Vec2,
@@ -70,8 +70,8 @@ pub(super) unsafe fn cameras<P: Opens + Sampler2d>(
     // SAFETY: the caller guarantees that the pictures are valid host memory.
     let sources = unsafe {
         [
-            Source::open((left, left_size), cameras.left, &frame.decode, left_weight),
-            Source::open((right, right_size), cameras.right, &frame.decode, right_weight),
+            ViewPicture::open((left, left_size), cameras.left, &frame.decode, left_weight),
+            ViewPicture::open((right, right_size), cameras.right, &frame.decode, right_weight),
         ]
     };
     let Some(sources) = sources.into_iter().collect::<Option<Vec<_>>>() else { return false };
@@ -122,13 +122,13 @@ unsafe fn opened<P: Opens, const MIXED: bool>(
     sources: impl Iterator<Item = ViewSource>,
     picture: impl Fn(&ViewSource) -> P,
     planes: Option<&View<f32>>,
-) -> Option<Vec<Source>> {
+) -> Option<Vec<ViewPicture>> {
     let open = |source: ViewSource| {
         let picture = (picture(&source), source.size);
         // SAFETY: the caller guarantees it.
         let opened = unsafe {
             let plane = planes.map(|planes| plane(planes, &source));
-            Source::open(picture, source.camera(), &source.decode, plane)
+            ViewPicture::open(picture, source.camera(), &source.decode, plane)
         };
         opened.map(|opened| if MIXED { opened.mixed(&source) } else { opened })
     };
@@ -142,7 +142,7 @@ unsafe fn opened<P: Opens, const MIXED: bool>(
 /// The pictures, the planes and the view must be valid host memory, and nothing else may access the view.
 unsafe fn blended(
     config: &LaunchConfig,
-    sources: &[Source],
+    sources: &[ViewPicture],
     canvas: Option<&ViewCanvas>,
     frame: &ViewFrame,
     out: Panorama,
@@ -169,7 +169,7 @@ unsafe fn blended(
 /// Returns the weighted mean colours of cameras in two rows, whose first pixel is at offset `at` from the view's middle.
 /// Pixels that no camera sees are black.
 #[inline(always)]
-fn blend(sources: &[Source], canvas: Option<&ViewCanvas>, at: Vec2) -> Colours {
+fn blend(sources: &[ViewPicture], canvas: Option<&ViewCanvas>, at: Vec2) -> Colours {
     let mut sums: Colours = [[[0.0; SIDE]; 3]; 2];
     let mut totals = [[0.0; SIDE]; 2];
     let on_canvas = canvas.map(|canvas| on_canvas(canvas, at));
@@ -207,7 +207,7 @@ fn weigh(plane: &Plane, OnCanvas { places, inside }: &OnCanvas, weights: &mut [R
     }
 }
 
-impl Source {
+impl ViewPicture {
     /// Opens the picture of a camera and the plane of its weights. Returns `None` if one of them is not supported.
     ///
     /// # Safety

@@ -52,7 +52,7 @@ macro_rules! many_cameras_kernel {
             frame: ViewFrame,
             out: $out,
         ) {
-            let cameras = Cameras { sources: &sources, planes: &planes, canvas: &canvas };
+            let cameras = ViewCameras { sources: &sources, planes: &planes, canvas: &canvas };
             // SAFETY: the caller guarantees the conditions above, which are those of `from_many`.
             unsafe { from_many::<_, $deep, $mixed>(&cameras, &frame, out) };
         }
@@ -93,7 +93,7 @@ many_cameras_kernel!(
 );
 
 /// The cameras of a view, a plane like those of their weights, and the canvas of the weights.
-struct Cameras<'a> {
+struct ViewCameras<'a> {
     sources: &'a Table<ViewSource, MAX_CAMERAS>,
     planes: &'a View<f32>,
     canvas: &'a ViewCanvas,
@@ -102,7 +102,7 @@ struct Cameras<'a> {
 /// The index of the canvas's patch. The index of a camera's patch is the camera's index.
 const CANVAS: u32 = MAX_CAMERAS as u32;
 
-impl Cameras<'_> {
+impl ViewCameras<'_> {
     /// Returns the cameras that may see a tile as a mask. The result is uniform for the block.
     ///
     /// # Safety
@@ -158,7 +158,7 @@ fn source_camera<P: TextureSampler2d, const MIXED: bool>(
 /// The conditions of the kernels apply.
 #[device]
 unsafe fn from_many<O: Target, const DEEP: bool, const MIXED: bool>(
-    cameras: &Cameras<'_>,
+    cameras: &ViewCameras<'_>,
     frame: &ViewFrame,
     out: O,
 ) {
@@ -238,7 +238,7 @@ macro_rules! each {
 /// The shader of tiles that several cameras can see, or that have no patch. If `EXACT` is false, all patches must be
 /// accurate and the cameras are feathered. The pictures are P010 if `DEEP` is true, and otherwise RGBA or NV12.
 struct ManyCameras<'a, O, const EXACT: bool, const DEEP: bool, const MIXED: bool> {
-    cameras: &'a Cameras<'a>,
+    cameras: &'a ViewCameras<'a>,
     tile: &'a ViewTile<O>,
     patches: Patches,
     /// A mask of the cameras that may see the tile. Their patches and that of the canvas were computed.

@@ -15,12 +15,12 @@ use panoweave::frame::{
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::live::{ColourOptions, FailureOptions, LiveOptions, Pace, Stitcher};
 use panoweave::ops::colour::{Colours, Overlaps};
+use panoweave::ops::frame_statistics::StatisticsSampler;
 use panoweave::ops::multiband::{Multiband, MultibandOptions};
 use panoweave::ops::seam::{Blend, Seam, SeamOptions};
 use panoweave::ops::ssim::{Compared, Comparer};
 use panoweave::ops::stitch::{Lookup, StitchOptions, stitch};
 use panoweave::ops::view::{ViewPose, Viewer, VirtualCamera};
-use panoweave::ops::vitals::VitalsSampler;
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::live::{FRAME, STILL, waiting};
 use panoweave_tests::random::Random;
@@ -345,7 +345,7 @@ fn analyses_are_those_of_nv12() {
         let warp = warp(&stream, 3);
         let overlaps = Overlaps::find(&stream, &warp).unwrap();
         let mut seam = Seam::new(&stream, &warp, [0, 1], SeamOptions::default()).unwrap();
-        let mut sampler = VitalsSampler::new(&device).unwrap();
+        let mut sampler = StatisticsSampler::new(&device).unwrap();
         let mut comparer = Comparer::new(&stream, SOURCE).unwrap();
         for _ in 0..4 {
             let pictures = pictures(&mut random, 3).map(|pictures| upload(&stream, &pictures));
@@ -359,7 +359,9 @@ fn analyses_are_those_of_nv12() {
             assert_eq!(found, expected, "{device}");
             let [expected, found] = [&nv12, &p010].map(|f| sampler.sample(&stream, f).unwrap());
             for (found, expected) in found.iter().zip(&expected) {
-                let values = |it: &panoweave::ops::vitals::Vitals| (it.mean(), it.variance());
+                let values = |it: &panoweave::ops::frame_statistics::FrameStatistics| {
+                    (it.mean(), it.variance())
+                };
                 assert_eq!(values(found), values(expected), "{device}");
                 assert_ne!(found.checksum, expected.checksum, "{device}: of both bytes");
             }
@@ -606,7 +608,7 @@ fn unsupported_combinations_are_errors() {
     }
     let overlaps = Overlaps::find(&stream, &warp).unwrap();
     check(&overlaps.sums(&stream, &mixed).unwrap_err());
-    let error = VitalsSampler::new(&device).unwrap().sample(&stream, &mixed).unwrap_err();
+    let error = StatisticsSampler::new(&device).unwrap().sample(&stream, &mixed).unwrap_err();
     assert!(error.to_string().contains("picture 2 differs"), "{error}");
     let options = LiveOptions { input: P010.into(), output: NV12, ..LiveOptions::default() };
     let error = Stitcher::new(&device, warp, options).unwrap_err();

@@ -23,7 +23,7 @@ pub(crate) const SCORES: [&str; 4] = ["seam", "colour", "flicker", "ssim"];
 #[derive(Default)]
 pub(crate) struct Figures {
     seams: Vec<(u64, SeamVisibility)>,
-    cameras: Vec<Cameras>,
+    cameras: Vec<CameraDifferences>,
     /// The fraction of the panorama, 0 to 1, that both cameras cover.
     overlap: Option<f64>,
     pub(crate) flicker: Option<Flicker>,
@@ -39,7 +39,7 @@ pub(crate) struct Corrected<'a> {
 }
 
 /// The colour difference between two cameras in one frame.
-struct Cameras {
+struct CameraDifferences {
     frame: u64,
     /// The colour difference of the cameras' frames without colour correction.
     before: CameraDifference,
@@ -48,7 +48,7 @@ struct Cameras {
     after: Option<CameraDifference>,
 }
 
-impl Cameras {
+impl CameraDifferences {
     /// Returns the difference that the score counts: after the correction, if there is one.
     fn counts(&self) -> f64 {
         self.after.unwrap_or(self.before).colour()
@@ -89,7 +89,7 @@ impl Figures {
         frames: &[Frame<'_>],
         after: Option<&Corrected<'_>>,
     ) -> Result<(), QualityError> {
-        let mut worst: Option<Cameras> = None;
+        let mut worst: Option<CameraDifferences> = None;
         for meter in meters {
             let before = meter.measure(frames, &Colours::IDENTITY, &Vignettes::NONE)?;
             let after = match after {
@@ -103,7 +103,7 @@ impl Figures {
                     Some(meter.measure(corrected.unwrap_or(frames), colours, vignettes)?)
                 }
             };
-            let found = Cameras { frame, before, after };
+            let found = CameraDifferences { frame, before, after };
             if worst.as_ref().is_none_or(|worst| found.counts() > worst.counts()) {
                 worst = Some(found);
             }
@@ -120,7 +120,7 @@ impl Figures {
     }
 
     fn colour(&self) -> Option<Spread> {
-        let after = |cameras: &Cameras| Some((cameras.frame, cameras.after?.colour()));
+        let after = |cameras: &CameraDifferences| Some((cameras.frame, cameras.after?.colour()));
         spread(self.cameras.iter().filter_map(after))
     }
 
@@ -275,7 +275,7 @@ fn seam_json((frame, seam): &(u64, SeamVisibility)) -> Value {
     json!({ "frame": frame, "ratio": seam.ratio(), "spans": spans })
 }
 
-fn camera_json(Cameras { frame, before, after }: &Cameras) -> Value {
+fn camera_json(CameraDifferences { frame, before, after }: &CameraDifferences) -> Value {
     let difference = |found: &CameraDifference| {
         json!({
             "means": found.means,

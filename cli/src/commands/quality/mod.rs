@@ -101,7 +101,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]
-    look: Stitching,
+    stitching: Stitching,
     #[command(flatten)]
     blending: Blending,
     #[command(flatten)]
@@ -129,16 +129,16 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let blend = args.blending.blend(Blend::Feather)?;
     let of_stitching = !args.blending.is_default()
         || args.no_colour
-        || args.look.options(Lookup::Planes).edge_boost
-        || args.look.says_lookup()
-        || !args.look.leaves_colours();
+        || args.stitching.options(Lookup::Planes).edge_boost
+        || args.stitching.says_lookup()
+        || !args.stitching.leaves_colours();
     if panorama.is_some() && of_stitching {
         return Err(Failure::usage(
             "options for blending and colours apply only if the panorama is stitched first; give the cameras' pictures or videos instead of a panorama",
         ));
     }
     if panorama.is_none() {
-        args.look.check(cameras.len())?;
+        args.stitching.check(cameras.len())?;
     }
     let pictures = args.clips.are_pictures(&files)?;
     if args.reference.is_some() && !pictures {
@@ -215,9 +215,9 @@ impl Job<'_> {
         let (panorama, owners) = match (panorama, &cameras[..]) {
             (None, [_, _, ..]) => stages.run("stitch", "stitching", || {
                 let options = PanoramaOptions {
-                    stitch: StitchOptions { vignettes, ..args.look.options(Lookup::Planes) },
+                    stitch: StitchOptions { vignettes, ..args.stitching.options(Lookup::Planes) },
                     match_colour: args.follows(),
-                    anchor: args.look.anchor(args.follows())?,
+                    anchor: args.stitching.anchor(args.follows())?,
                     blend: *blend,
                     refine: args.blending.refine,
                     owners: true,
@@ -353,11 +353,11 @@ impl Job<'_> {
         let owners = args.owners(&stream, &warp, size)?;
         let rate = args.clips.rate().unwrap_or(sources[0].rate());
         let options = VideoOptions {
-            stitch: StitchOptions { vignettes, ..args.look.options(Lookup::Mesh) },
+            stitch: StitchOptions { vignettes, ..args.stitching.options(Lookup::Mesh) },
             colour: ColourOptions {
                 follow: args.follows(),
-                anchor: args.look.anchor(args.follows())?,
-                keep_highlights: args.look.keeps_highlights(),
+                anchor: args.stitching.anchor(args.follows())?,
+                keep_highlights: args.stitching.keeps_highlights(),
                 ..ColourOptions::at_rate(rate.per_second())
             },
             blend: *blend,
@@ -427,7 +427,7 @@ impl Args {
 
     /// Returns whether the stitch measures the cameras' colours and corrects them until they match.
     fn follows(&self) -> bool {
-        !self.no_colour && self.look.leaves_colours()
+        !self.no_colour && self.stitching.leaves_colours()
     }
 
     /// Opens the cameras' videos. If ffmpeg decodes the second video, it converts the frames to the pixel format of the
@@ -441,7 +441,7 @@ impl Args {
     /// Rotates `owners` by 180° if `--flip` is given. `owners` contains, row by row, the index of the camera that each
     /// panorama pixel shows.
     fn turned(&self, mut owners: Vec<u8>) -> Vec<u8> {
-        if self.look.flips() {
+        if self.stitching.flips() {
             owners.reverse();
         }
         owners

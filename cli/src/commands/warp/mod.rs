@@ -46,7 +46,7 @@ enum Action {
 #[derive(Debug, clap::Args)]
 struct Make {
     #[command(flatten)]
-    source: Source,
+    source: WarpInput,
     /// Size of the panorama in pixels, for --import, which requires it, and for --rig. With --rig, replaces the size in
     /// the rig file and keeps the field of view.
     #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with = "homography")]
@@ -77,7 +77,7 @@ struct Make {
 
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-struct Source {
+struct WarpInput {
     /// Rig file (TOML) that describes the size and projection of the panorama, and the lens and direction of each
     /// camera. `panoweave calibrate` writes such files.
     #[arg(long, value_name = "FILE")]
@@ -126,7 +126,7 @@ impl Make {
     }
 
     fn check_output(&self, file: &Path) -> Result<(), Failure> {
-        let Source { rig, homography, import } = &self.source;
+        let WarpInput { rig, homography, import } = &self.source;
         let planes: Vec<_> = import
             .iter()
             .flat_map(|folder| Plane::all(2).map(|plane| plane.raw_file(folder)))
@@ -149,8 +149,8 @@ impl Make {
                 .run("load", "reading", || Ok(Warp::import_raw(folder, size, self.sources()?)?));
         }
         let recipe = stages.run("load", "reading", || match &self.source {
-            Source { rig: Some(rig), .. } => Recipe::from_rig(rig, self.size, self.limit, file),
-            Source { homography: Some(homography), .. } => {
+            WarpInput { rig: Some(rig), .. } => Recipe::from_rig(rig, self.size, self.limit, file),
+            WarpInput { homography: Some(homography), .. } => {
                 Recipe::from_homography(homography, self.sources()?, self.limit)
             }
             _ => Err(Failure::usage("there is no input; give --rig, --homography or --import")),

@@ -16,7 +16,7 @@ use super::matches::check_picture;
 use super::planes::stretched;
 use super::tree::{Edge, tree};
 use super::{CalibrateOptions, Calibration, ModelChoice, Photo, PhotoPair, Refusal, Views};
-use crate::geometry::rig::MAX_CAMERAS;
+use crate::geometry::rig::MAX_RIG_CAMERAS;
 
 /// Maximum number of failed pairs whose reasons are listed in [`Refusal::Disconnected`].
 const REASONS: usize = 3;
@@ -35,7 +35,7 @@ pub fn calibrate(
     options: &CalibrateOptions,
 ) -> Result<Calibration, Refusal> {
     let many = pictures.len();
-    if !(2..=MAX_CAMERAS).contains(&many) {
+    if !(2..=MAX_RIG_CAMERAS).contains(&many) {
         return Err(Refusal::Pictures { found: many });
     }
     pictures.iter().try_for_each(check_picture)?;

@@ -8,7 +8,7 @@ use glam::{DMat3, UVec2};
 use rayon::prelude::*;
 use shared_types::warp::Camera;
 
-use super::cameras::{Cameras, rays, rotation_between};
+use super::cameras::{RotatingCameras, rays, rotation_between};
 use super::fit::{covariance, squared};
 use super::loss::Loss;
 use super::matches::some;
@@ -16,7 +16,7 @@ use super::model::{Match, Model};
 use super::planes::Planes;
 use super::quality::judge;
 use super::select::{
-    Choice, FOCALS, Fitted, better, camera_of, focals, most_noise, most_plausible, settle,
+    Choice, FOCALS, Fitted, better, camera_of, focals, most_noise, most_plausible, refit,
 };
 use super::tree::{Edge, Tree, TreeLink};
 use super::{CalibrateOptions, ModelChoice, PairFigures, Photo, Refusal, Views};
@@ -61,19 +61,19 @@ pub(super) fn common(
     let plane = |options: &CalibrateOptions| {
         let rotation = options.model == ModelChoice::Rotation;
         let start = (!rotation).then(|| planes(&sizes, tree, edges))?;
-        Some(settle(start, &all, most))
+        Some(refit(start, &all, most))
     };
     let (plane, rotation) =
         rayon::join(|| plane(options), || rotation(pictures, tree, edges, &matches, options, most));
     let choice = match (plane, rotation) {
         (Some(plane), Ok(rotation)) => better(plane, rotation, &matches, &sizes),
         (Some(plane), Err(_)) => Choice::Planes(plane),
-        (None, Ok(rotation)) => Choice::Cameras(rotation),
+        (None, Ok(rotation)) => Choice::Rotation(rotation),
         (None, Err(reason)) => return Err(Refusal::NotTurning { reason }),
     };
     let figures = match &choice {
         Choice::Planes(fitted) => figures(fitted, edges, &all, pictures, options),
-        Choice::Cameras(fitted) => figures(fitted, edges, &all, pictures, options),
+        Choice::Rotation(fitted) => figures(fitted, edges, &all, pictures, options),
     };
     Ok(Common { reference: tree.reference, views: choice.views(), figures })
 }
@@ -116,7 +116,7 @@ fn rotation(
     matches: &[Match],
     options: &CalibrateOptions,
     most: f64,
-) -> Result<Fitted<Cameras>, String> {
+) -> Result<Fitted<RotatingCameras>, String> {
     if options.model == ModelChoice::Homography {
         return Err("a homography was requested".to_owned());
     }
@@ -125,11 +125,12 @@ fn rotation(
     // The first fit has few free parameters, because it starts far from the solution and must converge. The later fits
     // start from its result and free more parameters.
     let focals = focals(pictures);
-    let mut rough: Option<(f64, Fitted<Cameras>)> = None;
+    let mut rough: Option<(f64, Fitted<RotatingCameras>)> = None;
     for share in focal_shares(edges, known.iter().all(|known| *known)) {
         let Some(cameras) = chained(pictures, tree, edges, share) else { continue };
-        let start = Cameras::new(cameras, known.clone(), tree.reference).freed(focals[0], false);
-        let fitted = settle(start, &all, most);
+        let start =
+            RotatingCameras::new(cameras, known.clone(), tree.reference).freed(focals[0], false);
+        let fitted = refit(start, &all, most);
         let loss = Loss::new(most);
         let cost: f64 = matches.iter().map(|one| loss.loss(squared(&fitted.model, one))).sum();
         if rough.as_ref().is_none_or(|(least, _)| cost < *least) {
@@ -149,7 +150,7 @@ fn focal_shares(edges: &[Edge], known: bool) -> Vec<f64> {
     /// The number of starts if no pair determines the focal length.
     const STARTS: i32 = 4;
     let cameras = edges.iter().filter_map(|edge| match &edge.views {
-        Views::Cameras(cameras) => Some(cameras),
+        Views::Rotation(cameras) => Some(cameras),
         Views::Planes(_) => None,
     });
     let share = |camera: &Camera| camera.focal.x / f64::from(camera.size.max_element());

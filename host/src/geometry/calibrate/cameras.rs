@@ -29,7 +29,7 @@ pub(super) enum Focal {
 
 /// Cameras at one position, and the parameters that a fit may change.
 #[derive(Clone, Debug)]
-pub(super) struct Cameras {
+pub(super) struct RotatingCameras {
     cameras: Vec<Camera>,
     /// For each camera, whether its lens is known and therefore fixed.
     known: Vec<bool>,
@@ -46,7 +46,7 @@ pub(super) fn plain_camera(size: UVec2, focal: f64) -> Camera {
     lens_camera(DMat3::IDENTITY, size, LensName::Pinhole, &matrix, &[])
 }
 
-impl Cameras {
+impl RotatingCameras {
     pub(super) fn new(cameras: Vec<Camera>, known: Vec<bool>, reference: usize) -> Self {
         Self { cameras, known, reference, focal: Focal::Fixed, radial: false }
     }
@@ -106,7 +106,7 @@ impl Cameras {
     }
 }
 
-impl Model for Cameras {
+impl Model for RotatingCameras {
     type Link = CameraLink;
 
     /// Returns the number of free parameters: three angles for each camera except the reference, logarithms of the free
@@ -115,12 +115,12 @@ impl Model for Cameras {
         self.focal_numbers().end + usize::from(self.radial)
     }
 
-    fn moved(&self, step: &[f64]) -> Self {
-        let mut moved = self.clone();
+    fn stepped(&self, step: &[f64]) -> Self {
+        let mut stepped = self.clone();
         let turned = (0..self.cameras.len()).filter(|&i| i != self.reference);
         for (i, angles) in turned.zip(step.chunks_exact(3)) {
             let angles = DVec3::from_slice(angles);
-            let camera = &mut moved.cameras[i];
+            let camera = &mut stepped.cameras[i];
             let turn = angles
                 .try_normalize()
                 .map_or(DMat3::IDENTITY, |axis| DMat3::from_axis_angle(axis, angles.length()));
@@ -128,7 +128,7 @@ impl Model for Cameras {
         }
         let focals = &step[self.focal_numbers()];
         for (n, i) in self.unknown().enumerate() {
-            let camera = &mut moved.cameras[i];
+            let camera = &mut stepped.cameras[i];
             if let Some(by) = focals.get(n).or(focals.last()) {
                 // Clamped so that the focal length neither overflows nor becomes 0 for any step.
                 camera.focal *= libm::exp(by.clamp(-20.0, 20.0));
@@ -138,7 +138,7 @@ impl Model for Cameras {
                 camera.limit = radial_limit(camera.lens, &camera.distortion);
             }
         }
-        moved
+        stepped
     }
 
     fn link(&self, to: usize, from: usize) -> CameraLink {
@@ -291,23 +291,23 @@ mod tests {
     fn a_step_changes_only_free_parameters() {
         let size = UVec2::new(640, 480);
         let cameras = vec![plain_camera(size, 500.0); 3];
-        let all = Cameras::new(cameras, vec![false, true, false], 1);
+        let all = RotatingCameras::new(cameras, vec![false, true, false], 1);
         assert_eq!(all.freedom(), 6);
         let each = all.freed(Focal::Each, true);
         assert_eq!(each.freedom(), 9);
-        let moved = each.moved(&[0.0, 0.1, 0.0, 0.0, 0.0, 0.2, 0.3, -0.3, 0.01]);
-        assert_eq!(moved.cameras[1], all.cameras[1]);
-        assert!((moved.cameras[0].focal.x - 500.0 * 0.3f64.exp()).abs() < 1e-9);
-        assert!((moved.cameras[2].focal.y - 500.0 * (-0.3f64).exp()).abs() < 1e-9);
-        assert_eq!(moved.cameras[2].distortion[0], 0.01);
-        assert!(moved.cameras[0].from_ray.abs_diff_eq(DMat3::from_rotation_y(0.1), 1e-12));
+        let stepped = each.stepped(&[0.0, 0.1, 0.0, 0.0, 0.0, 0.2, 0.3, -0.3, 0.01]);
+        assert_eq!(stepped.cameras[1], all.cameras[1]);
+        assert!((stepped.cameras[0].focal.x - 500.0 * 0.3f64.exp()).abs() < 1e-9);
+        assert!((stepped.cameras[2].focal.y - 500.0 * (-0.3f64).exp()).abs() < 1e-9);
+        assert_eq!(stepped.cameras[2].distortion[0], 0.01);
+        assert!(stepped.cameras[0].from_ray.abs_diff_eq(DMat3::from_rotation_y(0.1), 1e-12));
         let pixel = DVec2::new(200.0, 100.0);
-        let at = moved.map(0, 2, pixel).unwrap();
-        assert!((moved.map(2, 0, at).unwrap() - pixel).length() < 1e-6);
+        let at = stepped.map(0, 2, pixel).unwrap();
+        assert!((stepped.map(2, 0, at).unwrap() - pixel).length() < 1e-6);
         for (focal, radial) in [(Focal::Shared, false), (Focal::Shared, true), (Focal::Each, true)]
         {
             for [to, from] in [[0, 2], [2, 0], [0, 1], [1, 2]] {
-                check_slopes(&moved.freed(focal, radial), to, from, pixel);
+                check_slopes(&stepped.freed(focal, radial), to, from, pixel);
             }
         }
     }

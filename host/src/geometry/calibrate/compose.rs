@@ -17,7 +17,7 @@ use super::planes::{normed, stretch};
 use super::{Photo, Refusal, Views};
 use crate::geometry::homography::{corners, span};
 use crate::geometry::rig::{
-    CameraMatrix, CameraPose, LensName, MAX_CAMERAS, Mount, ProjectionName, Quality, Rig,
+    CameraMatrix, CameraPose, LensName, MAX_RIG_CAMERAS, Mount, ProjectionName, Quality, Rig,
     RigCamera, RigCanvas, rotation,
 };
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE, Vignetting, border, inside};
@@ -67,15 +67,15 @@ pub(super) fn rig(
 ) -> Result<Rig, Refusal> {
     let count = match views {
         Views::Planes(matrices) => matrices.len(),
-        Views::Cameras(cameras) => cameras.len(),
+        Views::Rotation(cameras) => cameras.len(),
     };
     // The fields of a calibration are public, so that anyone can build one.
-    if !(2..=MAX_CAMERAS).contains(&count) || pictures.len() != count {
+    if !(2..=MAX_RIG_CAMERAS).contains(&count) || pictures.len() != count {
         return Err(Refusal::Pictures { found: count.min(pictures.len()) });
     }
     let (panorama, views) = match views {
         Views::Planes(matrices) => on_plane(pictures, matrices, options)?,
-        Views::Cameras(cameras) => in_one_place(cameras, reference, options)?,
+        Views::Rotation(cameras) => in_one_place(cameras, reference, options)?,
     };
     let camera = |(picture, view): (&Photo, CameraPose)| RigCamera {
         name: picture.name.clone(),
@@ -410,7 +410,7 @@ mod tests {
             seam_error_px: 0.5,
         };
         for (pictures, views) in [
-            (vec![], Views::Cameras(vec![])),
+            (vec![], Views::Rotation(vec![])),
             (vec![], Views::Planes(vec![])),
             (vec![photo.clone()], Views::Planes(vec![DMat3::IDENTITY; 2])),
             (vec![photo; 3], Views::Planes(vec![DMat3::IDENTITY; 2])),

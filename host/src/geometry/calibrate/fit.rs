@@ -68,7 +68,7 @@ fn minimise<M: Model>(start: &M, weighed: &[Weighed<'_>]) -> Option<(M, f64)> {
     const ACCEPTED: f64 = 0.1;
     /// The factor of the damping after a rejected step.
     const REJECTED: f64 = 10.0;
-    let (mut model, mut moved) = (start.clone(), 0.0_f64);
+    let (mut model, mut stepped) = (start.clone(), 0.0_f64);
     let mut here = Equations::new(&model, weighed);
     if !here.squares.is_finite() {
         return None;
@@ -79,23 +79,23 @@ fn minimise<M: Model>(start: &M, weighed: &[Weighed<'_>]) -> Option<(M, f64)> {
             damping *= REJECTED;
             continue;
         };
-        let next = model.moved(by.as_slice());
+        let next = model.stepped(by.as_slice());
         if expected <= TOLERANCE * here.squares {
             // No step follows, so the derivatives are not needed.
             if squares(&next, weighed) < here.squares {
-                (model, moved) = (next, moved.max(by.amax()));
+                (model, stepped) = (next, stepped.max(by.amax()));
             }
             break;
         }
         let there = Equations::new(&next, weighed);
         if there.squares < here.squares {
-            (model, here, moved) = (next, there, moved.max(by.amax()));
+            (model, here, stepped) = (next, there, stepped.max(by.amax()));
             damping *= ACCEPTED;
         } else {
             damping *= REJECTED;
         }
     }
-    Some((model, moved))
+    Some((model, stepped))
 }
 
 /// Fits a model to correspondences. `start` must be near the result.
@@ -116,9 +116,9 @@ pub(super) fn fit<M: Model>(
         if 2 * weighed.len() < freedom || freedom == 0 {
             return None;
         }
-        let Some((next, moved)) = minimise(&model, &weighed) else { break };
+        let Some((next, stepped)) = minimise(&model, &weighed) else { break };
         model = next;
-        if moved < 1e-9 {
+        if stepped < 1e-9 {
             break;
         }
     }
@@ -167,12 +167,12 @@ pub(super) mod tests {
         let at = link.slopes(pixel, &mut slopes).unwrap();
         assert!((at - model.map(to, from, pixel).unwrap()).length() < 1e-9);
         for k in 0..model.freedom() {
-            let moved = |by: f64| {
+            let stepped = |by: f64| {
                 let mut step = vec![0.0; model.freedom()];
                 step[k] = by;
-                model.moved(&step).map(to, from, pixel).unwrap()
+                model.stepped(&step).map(to, from, pixel).unwrap()
             };
-            let expected = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
+            let expected = (stepped(STEP) - stepped(-STEP)) / (2.0 * STEP);
             let found = link.parameters().iter().position(|&own| own == k);
             let found = found.map_or(DVec2::ZERO, |i| slopes[i]);
             let error = (found - expected).length();

@@ -53,7 +53,7 @@ pub use quality::LEAST_OVERLAP;
 pub use refusal::Refusal;
 
 use crate::geometry::rig::{CameraMatrix, LensName, ModelName, Quality, Rig};
-use cameras::Cameras;
+use cameras::RotatingCameras;
 use planes::{nearest_plane, normed};
 
 /// A pair of points in two pictures that may show the same point of the scene. Coordinates are pixels of the full
@@ -131,7 +131,7 @@ pub enum Views {
     Planes(Vec<DMat3>),
     /// The cameras share one position. Each picture has a camera of the type that the warp kernel takes. The reference
     /// camera looks along the z axis of the world.
-    Cameras(Vec<Camera>),
+    Rotation(Vec<Camera>),
 }
 
 impl Views {
@@ -140,7 +140,7 @@ impl Views {
     pub fn name(&self) -> ModelName {
         match self {
             Self::Planes(_) => ModelName::Homography,
-            Self::Cameras(_) => ModelName::Rotation,
+            Self::Rotation(_) => ModelName::Rotation,
         }
     }
 
@@ -153,7 +153,7 @@ impl Views {
                 let matrix = matrices.get(to)?.inverse() * *matrices.get(from)?;
                 planes::flat(matrix * pixel.extend(1.0))
             }
-            Self::Cameras(cameras) => {
+            Self::Rotation(cameras) => {
                 let (to, from) = (cameras.get(to)?, cameras.get(from)?);
                 cameras::map(to, from, from.from_ray.transpose(), pixel)
             }
@@ -170,7 +170,7 @@ impl Views {
     pub fn homography(&self, to: usize, from: usize) -> DMat3 {
         let matrix = match self {
             Self::Planes(matrices) => matrices[to].inverse() * matrices[from],
-            Self::Cameras(cameras) => {
+            Self::Rotation(cameras) => {
                 let whole = |camera: &Camera| {
                     let Camera { focal, centre, from_ray, .. } = *camera;
                     let matrix = DMat3::from_cols(
@@ -184,7 +184,7 @@ impl Views {
                 // This homography is exact if the lenses have no distortion.
                 let start = whole(&both[0]) * whole(&both[1]).inverse();
                 let sizes = both.map(|camera| camera.size);
-                nearest_plane(&Cameras::new(both.to_vec(), vec![true; 2], 0), sizes, start)
+                nearest_plane(&RotatingCameras::new(both.to_vec(), vec![true; 2], 0), sizes, start)
             }
         };
         normed(matrix)

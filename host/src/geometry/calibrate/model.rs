@@ -22,7 +22,7 @@ pub(super) trait Model: Clone + Sync {
     fn freedom(&self) -> usize;
     /// Returns the model after adding `step` to its free parameters. The parameters are scaled such that a step of 1 is
     /// large for each of them.
-    fn moved(&self, step: &[f64]) -> Self;
+    fn stepped(&self, step: &[f64]) -> Self;
     /// Returns the map from picture `from` to picture `to`, for derivatives by the free parameters.
     fn link(&self, to: usize, from: usize) -> Self::Link;
     /// Maps a pixel of picture `from` to picture `to`. The result may lie outside the picture. Returns `None` if the

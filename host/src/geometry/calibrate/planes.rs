@@ -109,7 +109,7 @@ impl Model for Planes {
         8 * (self.to_reference.len() - 1)
     }
 
-    fn moved(&self, step: &[f64]) -> Self {
+    fn stepped(&self, step: &[f64]) -> Self {
         let mut steps = step.chunks_exact(8);
         let mut matrices = self.to_reference.clone();
         let [into, out] = self.units[self.reference];
@@ -323,8 +323,8 @@ mod tests {
         for k in 0..8 {
             let mut step = [0.0; 8];
             step[k] = 1e-3;
-            let moved = planes.moved(&step).map(0, 1, pixel).unwrap();
-            assert!((0.01..20.0).contains(&(moved - at).length()), "{k}: {moved} {at}");
+            let stepped = planes.stepped(&step).map(0, 1, pixel).unwrap();
+            assert!((0.01..20.0).contains(&(stepped - at).length()), "{k}: {stepped} {at}");
         }
         let three = Planes::new(&[sizes[0]; 3], 1, vec![second, DMat3::IDENTITY, second]);
         for [to, from] in [[0, 1], [1, 2], [2, 0]] {

@@ -122,9 +122,9 @@ mod tests {
                 };
                 assert!((found.by_k1 - difference(&k1)).length() < 1e-5);
                 let [x, y] = found.ray_changes();
-                let moved = unproject(&camera, found.at + DVec2::new(1e-3, -2e-3)).unwrap();
+                let stepped = unproject(&camera, found.at + DVec2::new(1e-3, -2e-3)).unwrap();
                 let expected = found.at + found.change(x * 1e-3 - y * 2e-3);
-                assert!((project(&camera, moved).unwrap() - expected).length() < 1e-9);
+                assert!((project(&camera, stepped).unwrap() - expected).length() < 1e-9);
             }
         }
     }

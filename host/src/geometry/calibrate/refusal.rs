@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::geometry::homography::HomographyError;
-use crate::geometry::rig::{MAX_CAMERAS, RigError};
+use crate::geometry::rig::{MAX_RIG_CAMERAS, RigError};
 use crate::io::picture::MAX_SIDE;
 
 /// Minimum number of agreeing correspondences. Four of them determine a homography. The other six give twelve equations
@@ -16,7 +16,7 @@ pub(super) const MIN_INLIERS: usize = 10;
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum Refusal {
     /// The number of pictures is out of range.
-    #[error("cannot calibrate {found} pictures; 2 to {MAX_CAMERAS} are allowed")]
+    #[error("cannot calibrate {found} pictures; 2 to {MAX_RIG_CAMERAS} are allowed")]
     Pictures { found: usize },
     /// A picture has no pixels or too many.
     #[error(

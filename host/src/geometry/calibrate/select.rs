@@ -13,7 +13,7 @@ use glam::{DMat3, DVec2, UVec2};
 use rayon::prelude::*;
 use shared_types::warp::Camera;
 
-use super::cameras::{Cameras, Focal, plain_camera, rays, rotation_between};
+use super::cameras::{Focal, RotatingCameras, plain_camera, rays, rotation_between};
 use super::fit::{covariance, fit, squared};
 use super::loss::{CHI2, Loss};
 use super::matches::{LEAST_NOISE, some};
@@ -86,7 +86,7 @@ pub(super) enum Choice {
     /// One plane.
     Planes(Fitted<Planes>),
     /// Cameras at one position.
-    Cameras(Fitted<Cameras>),
+    Rotation(Fitted<RotatingCameras>),
 }
 
 impl Choice {
@@ -95,7 +95,7 @@ impl Choice {
             Self::Planes(Fitted { model, .. }) => {
                 Views::Planes((0..model.to_reference().len()).map(|i| model.normed(i)).collect())
             }
-            Self::Cameras(Fitted { model, .. }) => Views::Cameras(model.cameras().to_vec()),
+            Self::Rotation(Fitted { model, .. }) => Views::Rotation(model.cameras().to_vec()),
         }
     }
 
@@ -110,7 +110,7 @@ impl Choice {
         let sizes = pictures.map(|picture| picture.size);
         let judged = match self {
             Self::Planes(own) => judge(&own.model, matches, own.noise, sizes, options, None),
-            Self::Cameras(own) => judge(&own.model, matches, own.noise, sizes, options, None),
+            Self::Rotation(own) => judge(&own.model, matches, own.noise, sizes, options, None),
         };
         let Err(refusal @ Refusal::Chance { .. }) = judged else { return judged };
         let width = f64::from(sizes[0].x) - 1.0;
@@ -154,7 +154,7 @@ fn noise<'s, M: Model>(model: &M, matches: impl Iterator<Item = &'s Match>, most
 }
 
 /// Fits a model to its inliers and estimates their noise, up to three times, until the noise changes by less than 2 %.
-pub(super) fn settle<M: Model>(start: M, matches: &[&Match], most: f64) -> Fitted<M> {
+pub(super) fn refit<M: Model>(start: M, matches: &[&Match], most: f64) -> Fitted<M> {
     let mut fitted = Fitted { model: start, noise: most };
     for _ in 0..3 {
         // Allow 1.5 times the estimated noise, so that an inaccurate model of an early round keeps its inliers.
@@ -208,19 +208,19 @@ pub(super) fn choose(
             Some(start.turned(1, rotation_between(pairs)?.transpose())).filter(|_| fits)
         };
         let found = search(matches, solve, &loss).ok_or_else(nothing)?;
-        let rotation = settle(found.model, &all, most);
+        let rotation = refit(found.model, &all, most);
         // If rotating cameras are not required and explain fewer than about half of the correspondences, compare them
         // with a homography: the cameras may have different positions and show a flat scene.
         if options.model == ModelChoice::Rotation || found.cost < 0.5 * matches.len() as f64 {
-            return Ok(Choice::Cameras(rotation));
+            return Ok(Choice::Rotation(rotation));
         }
         let plane = plane(matches, sizes, &loss).ok_or_else(nothing)?;
-        let plane = settle(plane, &all, most);
+        let plane = refit(plane, &all, most);
         return Ok(better(plane, rotation, matches, &sizes));
     }
 
     let plane = plane(matches, sizes, &loss).ok_or_else(nothing)?;
-    let plane = settle(plane, &some(matches, FEW.max(matches.len() / 2)), most);
+    let plane = refit(plane, &some(matches, FEW.max(matches.len() / 2)), most);
     if options.model != ModelChoice::Homography {
         let rotation = rotation(&plane, matches, pictures, most);
         match rotation {
@@ -230,11 +230,11 @@ pub(super) fn choose(
                 });
                 let many = some(matches, MANY * matches.len() / agree.count().max(1));
                 let chosen = match options.model {
-                    ModelChoice::Rotation => Choice::Cameras(rotation),
+                    ModelChoice::Rotation => Choice::Rotation(rotation),
                     _ => better(plane.clone(), rotation, matches, &sizes),
                 };
-                if let Choice::Cameras(rotation) = chosen {
-                    return Ok(Choice::Cameras(settle(rotation.model, &many, most)));
+                if let Choice::Rotation(rotation) = chosen {
+                    return Ok(Choice::Rotation(refit(rotation.model, &many, most)));
                 }
             }
             Err(reason) if options.model == ModelChoice::Rotation => {
@@ -243,7 +243,7 @@ pub(super) fn choose(
             Err(_) => {}
         }
     }
-    Ok(Choice::Planes(settle(plane.model, &all, most)))
+    Ok(Choice::Planes(refit(plane.model, &all, most)))
 }
 
 /// Returns the better of two models of any number of pictures.
@@ -254,13 +254,13 @@ pub(super) fn choose(
 /// strongly, the cameras turned far, and a plane is the wrong surface even for a better fit.
 pub(super) fn better(
     plane: Fitted<Planes>,
-    rotation: Fitted<Cameras>,
+    rotation: Fitted<RotatingCameras>,
     matches: &[Match],
     sizes: &[UVec2],
 ) -> Choice {
     let noise = tolerant(plane.noise.min(rotation.noise), sizes);
     if evidence(&rotation.model, matches, noise) < evidence(&plane.model, matches, noise) {
-        return Choice::Cameras(rotation);
+        return Choice::Rotation(rotation);
     }
     let cut = CHI2 * noise * noise;
     let many = |off: &dyn Fn(&Match) -> f64| matches.iter().filter(|s| off(s) < cut).count() as f64;
@@ -274,7 +274,7 @@ pub(super) fn better(
         let alike = rotation.noise <= MOST_NOISE_RATIO * plane.noise;
         sizes.len() > 2 && alike && rotated >= on_plane * NEARLY
     };
-    if cameras { Choice::Cameras(rotation) } else { Choice::Planes(plane) }
+    if cameras { Choice::Rotation(rotation) } else { Choice::Planes(plane) }
 }
 
 /// Finds the homography with the lowest robust cost.
@@ -289,10 +289,10 @@ fn plane(matches: &[Match], sizes: [UVec2; 2], loss: &Loss) -> Option<Planes> {
 
 /// Returns cameras that look in the same direction. A camera without a known lens has the focal length `focal` in
 /// pixels.
-fn start(pictures: [&Photo; 2], focal: impl Fn(usize) -> f64) -> Cameras {
+fn start(pictures: [&Photo; 2], focal: impl Fn(usize) -> f64) -> RotatingCameras {
     let camera = |i: usize| camera_of(pictures[i], focal(i));
     let known = pictures.iter().map(|picture| picture.lens.is_some()).collect();
-    Cameras::new(vec![camera(0), camera(1)], known, 0)
+    RotatingCameras::new(vec![camera(0), camera(1)], known, 0)
 }
 
 /// Returns a camera that looks straight ahead, with the picture's known lens, or else with the focal length `focal` in
@@ -315,7 +315,7 @@ fn rotation(
     matches: &[Match],
     pictures: [&Photo; 2],
     most: f64,
-) -> Result<Fitted<Cameras>, String> {
+) -> Result<Fitted<RotatingCameras>, String> {
     /// The number of steps of the focal length grid, over the range of [`FOCALS`].
     const GRID: i32 = 16;
     let sizes = pictures.map(|picture| picture.size);
@@ -334,7 +334,7 @@ fn rotation(
     scales.sort_by(f64::total_cmp);
     let scale = scales.get(scales.len() / 2).copied().unwrap_or(1.0);
     let loss = Loss::new(4.0 * most);
-    let mut best: Option<(f64, Cameras)> = None;
+    let mut best: Option<(f64, RotatingCameras)> = None;
     for step in 0..=GRID {
         let focal = side * libm::exp(low + (high - low) * f64::from(step) / f64::from(GRID));
         for ratio in [1.0, scale] {
@@ -352,7 +352,7 @@ fn rotation(
         return Err("all agreeing correspondences lie in one direction".to_owned());
     };
     let focals = focals(pictures);
-    let rough = settle(start.freed(focals[0], false), &few, most);
+    let rough = refit(start.freed(focals[0], false), &few, most);
     most_plausible(&rough.model, focals, matches, &few, most)
 }
 
@@ -360,18 +360,18 @@ fn rotation(
 /// the fewest. Returns the plausible fit with the lowest information criterion, or the reason as an error if there is
 /// none.
 pub(super) fn most_plausible(
-    rough: &Cameras,
+    rough: &RotatingCameras,
     focals: &[Focal],
     matches: &[Match],
     few: &[&Match],
     most: f64,
-) -> Result<Fitted<Cameras>, String> {
+) -> Result<Fitted<RotatingCameras>, String> {
     let kinds: Vec<_> = focals.iter().flat_map(|&focal| [(focal, false), (focal, true)]).collect();
-    let settled = |(focal, radial)| settle(rough.freed(focal, radial), few, most);
-    let fits: Vec<_> = kinds.into_par_iter().map(settled).collect();
+    let refitted = |(focal, radial)| refit(rough.freed(focal, radial), few, most);
+    let fits: Vec<_> = kinds.into_par_iter().map(refitted).collect();
     let noise = fits.iter().fold(f64::INFINITY, |least, fitted| least.min(fitted.noise));
     let mut reason = "no focal length fits".to_owned();
-    let mut best: Option<(f64, Fitted<Cameras>)> = None;
+    let mut best: Option<(f64, Fitted<RotatingCameras>)> = None;
     for fitted in fits {
         let cost = evidence(&fitted.model, matches, noise);
         if best.as_ref().is_some_and(|(least, _)| cost >= *least) {
@@ -398,7 +398,7 @@ pub(super) fn focals<'p>(pictures: impl IntoIterator<Item = &'p Photo>) -> &'sta
 
 /// Checks that the focal lengths are in range and certain, and that the distortion does not fold a picture. Returns the
 /// reason as an error otherwise.
-fn plausible(fitted: &Fitted<Cameras>, matches: &[&Match]) -> Result<(), String> {
+fn plausible(fitted: &Fitted<RotatingCameras>, matches: &[&Match]) -> Result<(), String> {
     let model = &fitted.model;
     for i in model.unknown() {
         let camera = &model.cameras()[i];

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::error::{Classify, Kind, TextPlace};
 use crate::geometry::homography::is_singular;
-use crate::geometry::rig::{CameraPose, MAX_CAMERAS, Quality, Rig, RigCamera};
+use crate::geometry::rig::{CameraPose, MAX_RIG_CAMERAS, Quality, Rig, RigCamera};
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::picture::MAX_SIDE;
 use crate::io::text::TextError;
@@ -48,8 +48,8 @@ impl Rig {
     pub(crate) fn check(&self) -> Result<(), RigError> {
         self.check_panorama()?;
         let count = self.cameras.len();
-        self.require((1..=MAX_CAMERAS).contains(&count), || {
-            format!("the rig has {count} cameras; give 1 to {MAX_CAMERAS} [[camera]] tables")
+        self.require((1..=MAX_RIG_CAMERAS).contains(&count), || {
+            format!("the rig has {count} cameras; give 1 to {MAX_RIG_CAMERAS} [[camera]] tables")
         })?;
         for (i, camera) in self.cameras.iter().enumerate() {
             let name = &camera.name;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::geometry::Vignetting;
 use crate::geometry::intrinsics::Intrinsics;
 use crate::geometry::rig::{
-    CameraMatrix, CameraPose, LensName, MAX_CAMERAS, Mount, Quality, Rig, RigCamera, RigCanvas,
+    CameraMatrix, CameraPose, LensName, MAX_RIG_CAMERAS, Mount, Quality, Rig, RigCamera, RigCanvas,
     RigError,
 };
 
@@ -87,9 +87,9 @@ pub(crate) fn parse(text: &str, file: &Path, folder: Option<&Path>) -> Result<Ri
     let invalid = |reason| RigError::Invalid { file: file.to_owned(), reason };
     let count = table.camera.len();
     // Reject too many cameras before their calibration files are read.
-    if count > MAX_CAMERAS {
+    if count > MAX_RIG_CAMERAS {
         let reason =
-            format!("the rig has {count} cameras; give 1 to {MAX_CAMERAS} [[camera]] tables");
+            format!("the rig has {count} cameras; give 1 to {MAX_RIG_CAMERAS} [[camera]] tables");
         return Err(invalid(reason));
     }
     let opencv =

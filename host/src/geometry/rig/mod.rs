@@ -78,7 +78,7 @@ pub(crate) use lens_limit::radial_limit;
 pub use names::{LensName, ModelName, ProjectionName};
 
 /// Maximum number of cameras of a rig.
-pub const MAX_CAMERAS: usize = 64;
+pub const MAX_RIG_CAMERAS: usize = 64;
 
 /// The projection, the size and the field of view of the panorama.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Tests of the states and fades of cameras, over made-up sequences of sets and pictures.
 
-use shared_types::vitals::SAMPLES;
+use shared_types::frame_statistics::SAMPLES;
 
 use super::*;
 use CameraState::{Black, Frozen, Gone, Live, Waiting};
@@ -15,18 +15,18 @@ const OPTIONS: fn() -> FailureOptions = || FailureOptions {
     ..Default::default()
 };
 
-struct Test(Cameras);
+struct Test(CameraStates);
 
-/// The vitals of a picture with this mean and standard deviation of luma, and content `seed`.
-fn picture(seed: u32, mean: u32, deviation: u32) -> Vitals {
+/// The statistics of a picture with this mean and standard deviation of luma, and content `seed`.
+fn picture(seed: u32, mean: u32, deviation: u32) -> FrameStatistics {
     let squares = SAMPLES * (mean * mean + deviation * deviation);
-    Vitals { checksum: seed, sum: SAMPLES * mean, squares }
+    FrameStatistics { checksum: seed, sum: SAMPLES * mean, squares }
 }
 
 impl Test {
     fn new(cameras: usize) -> Self {
         OPTIONS().check().unwrap();
-        Self(Cameras::new(cameras, OPTIONS()))
+        Self(CameraStates::new(cameras, OPTIONS()))
     }
 
     /// Processes sets with frames of these cameras, and returns the shares in the last panorama.
@@ -47,7 +47,11 @@ impl Test {
     }
 
     /// Sets with an analysis of the pictures of two cameras.
-    fn analyse(&mut self, count: u32, mut pictures: impl FnMut(u32) -> [Vitals; 2]) -> Shares {
+    fn analyse(
+        &mut self,
+        count: u32,
+        mut pictures: impl FnMut(u32) -> [FrameStatistics; 2],
+    ) -> Shares {
         let analyse = |i| {
             let shares = self.sets(1, [true; 2]);
             self.0.analysed(pictures(i).into_iter().enumerate());

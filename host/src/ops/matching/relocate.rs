@@ -100,7 +100,7 @@ pub fn recalibrate<P: Pixel>(
     };
     let model = match found.views {
         Views::Planes(_) => ModelChoice::Homography,
-        Views::Cameras(_) => ModelChoice::Rotation,
+        Views::Rotation(_) => ModelChoice::Rotation,
     };
     match calibrate(photos, &relocated, &CalibrateOptions { model, ..*options }) {
         Ok(again) if alike(&again) => {

@@ -2,7 +2,7 @@
 
 use glam::UVec2;
 
-use super::{Comparison, RefineError, RefineOptions, Source};
+use super::{Comparison, GraySource, RefineError, RefineOptions};
 use crate::device::Stream;
 use crate::frame::Frame;
 use crate::warp::{DeviceWarp, Refinement};
@@ -65,7 +65,7 @@ impl WarpRefiner {
                 format!("pass one frame per camera; expected sizes {expected:?}, found {sizes:?}");
             return Err(RefineError::Invalid(text));
         }
-        let sources: Vec<_> = frames.iter().map(Source::of_frame).collect();
+        let sources: Vec<_> = frames.iter().map(GraySource::of_frame).collect();
         let mut next = self.comparison.measure(&sources);
         if let Some(now) = &self.now {
             let shifts = next

@@ -8,13 +8,13 @@ use crate::frame::Frame;
 use crate::io::picture::{Picture, Pixel};
 
 /// The picture of a camera whose gray levels are read.
-pub(crate) struct Source<'a> {
+pub(crate) struct GraySource<'a> {
     size: UVec2,
     /// Returns the gray level (0 to 255) of a pixel, or NaN if it is transparent.
     level: Box<dyn Fn(UVec2) -> f32 + 'a>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> GraySource<'a> {
     pub(crate) fn of_picture<P: Pixel>(picture: &'a Picture<P>) -> Self {
         let width = picture.width() as usize;
         let level = move |at: UVec2| {
@@ -66,7 +66,12 @@ pub(super) struct Gray {
 impl Gray {
     /// Shows a picture on a panorama of `size` pixels, which is `step` times smaller than the whole one. `places` are
     /// the source coordinates at its pixels.
-    pub(super) fn of(source: &Source<'_>, size: UVec2, step: u32, places: &[Option<Vec2>]) -> Self {
+    pub(super) fn of(
+        source: &GraySource<'_>,
+        size: UVec2,
+        step: u32,
+        places: &[Option<Vec2>],
+    ) -> Self {
         let seen = places.iter().flatten().count().max(1) as f32;
         // The number of source pixels per panorama pixel along an axis, if the panorama shows the whole picture.
         let (area, shown) = (source.size.as_vec2().element_product(), seen * (step * step) as f32);

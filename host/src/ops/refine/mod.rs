@@ -27,7 +27,7 @@ use crate::device::DeviceError;
 use crate::warp::Refinement;
 pub use follow::WarpRefiner;
 use gray::Gray;
-pub(crate) use gray::Source;
+pub(crate) use gray::GraySource;
 
 /// The approximate number of pixels of the reduced panorama.
 const PIXELS: u64 = 1_000_000;
@@ -132,7 +132,7 @@ impl Comparison {
     }
 
     /// Measures the displacements of the pictures. Uses only the CPU.
-    pub(crate) fn measure(&self, sources: &[Source<'_>]) -> Refinement {
+    pub(crate) fn measure(&self, sources: &[GraySource<'_>]) -> Refinement {
         let step = self.step as f32;
         let reach = (self.limit / step).ceil() as i32;
         let grays: Vec<_> = (sources.iter().zip(&self.places))

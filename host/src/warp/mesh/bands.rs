@@ -14,7 +14,7 @@ use shared_types::stitch::mesh::{CELLS, Layer, NONE, Patch, REST, SourcePoint, T
 
 use super::Mesh;
 use super::fit::{Tile, corners};
-use super::looks::Looks;
+use super::input::MeshInput;
 
 /// The maximum number of threads. A single thread takes about half a second for the mesh of a large panorama, so more
 /// than 8 threads would save little.
@@ -50,14 +50,14 @@ pub(super) fn each_band<T: Send>(
 
 impl Mesh {
     /// Computes a mesh as [`new`](Self::new) does. The caller must have checked that `error` is positive and finite.
-    pub(in crate::warp) fn within(looks: &Looks<'_>, error: f32) -> Self {
-        Self::by_bands(looks, error, bands())
+    pub(in crate::warp) fn within(input: &MeshInput<'_>, error: f32) -> Self {
+        Self::by_bands(input, error, bands())
     }
 
-    fn by_bands(looks: &Looks<'_>, error: f32, bands: u32) -> Self {
-        let (size, sources) = (looks.size, looks.sources.to_vec());
+    fn by_bands(input: &MeshInput<'_>, error: f32, bands: u32) -> Self {
+        let (size, sources) = (input.size, input.sources.to_vec());
         let tiles = Self::tiles_of(size);
-        let bands = each_band(tiles.y, bands, |rows| Band::fitted(looks, rows, error));
+        let bands = each_band(tiles.y, bands, |rows| Band::fitted(input, rows, error));
         let (mut layers, mut further) = (Vec::new(), Vec::new());
         let (mut patches, mut places, mut shares) = (Vec::new(), Vec::new(), Vec::new());
         for mut band in bands {
@@ -99,12 +99,12 @@ struct Band {
 }
 
 impl Band {
-    fn fitted(looks: &Looks<'_>, rows: Range<u32>, error: f32) -> Self {
-        let columns = Mesh::tiles_of(looks.size).x;
+    fn fitted(input: &MeshInput<'_>, rows: Range<u32>, error: f32) -> Self {
+        let columns = Mesh::tiles_of(input.size).x;
         let mut band = Self::default();
         for y in rows {
             for x in 0..columns {
-                band.add(&Tile::new(looks, UVec2::new(x, y) * TILE), looks.sources.len(), error);
+                band.add(&Tile::new(input, UVec2::new(x, y) * TILE), input.sources.len(), error);
             }
         }
         band
@@ -206,8 +206,8 @@ mod tests {
     fn a_mesh_does_not_depend_on_the_number_of_threads() {
         for size in [uvec2(200, 300), uvec2(131, 33), uvec2(1, 1)] {
             let warp = warp(size);
-            let looks = Looks::from(&warp);
-            let one = Mesh::by_bands(&looks, 1.0 / 32.0, 1);
+            let input = MeshInput::from(&warp);
+            let one = Mesh::by_bands(&input, 1.0 / 32.0, 1);
             if size.y == 300 {
                 let kinds = one.divisions();
                 assert!(kinds[0] > 0 && kinds[1] + kinds[2] > 0 && kinds[3] > 0, "{kinds:?}");
@@ -215,7 +215,7 @@ mod tests {
                 assert!(one.layers.iter().any(|layer| layer.next != NONE));
             }
             for bands in [2, 3, 5, 8, 1000] {
-                assert!(Mesh::by_bands(&looks, 1.0 / 32.0, bands) == one, "{size}, {bands}");
+                assert!(Mesh::by_bands(&input, 1.0 / 32.0, bands) == one, "{size}, {bands}");
             }
         }
     }

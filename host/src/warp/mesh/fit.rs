@@ -9,12 +9,12 @@ use glam::{DVec2, UVec2, Vec2};
 use kernels_gpu::stitch::mesh;
 use shared_types::stitch::mesh::{Patch, TILE};
 
-use super::looks::Looks;
+use super::input::MeshInput;
 use crate::warp::counting;
 
 /// A tile of a panorama. Pixel positions in the tile are relative to the tile's top left pixel.
 pub(super) struct Tile<'a> {
-    looks: &'a Looks<'a>,
+    input: &'a MeshInput<'a>,
     /// The position of the tile's top left pixel in the panorama.
     pub(super) corner: UVec2,
     /// The number of columns and rows of the tile that are inside the panorama.
@@ -29,9 +29,9 @@ pub(super) struct Tile<'a> {
 const PIXELS: usize = (TILE * TILE) as usize;
 
 impl<'a> Tile<'a> {
-    pub(super) fn new(looks: &'a Looks<'a>, corner: UVec2) -> Self {
-        let size = (looks.size - corner).min(UVec2::splat(TILE));
-        let mut tile = Self { looks, corner, size, weights: Vec::new(), seen: Vec::new() };
+    pub(super) fn new(input: &'a MeshInput<'a>, corner: UVec2) -> Self {
+        let size = (input.size - corner).min(UVec2::splat(TILE));
+        let mut tile = Self { input, corner, size, weights: Vec::new(), seen: Vec::new() };
         let weights = |(camera, source): (usize, &UVec2)| {
             let mut weights = [0.0; PIXELS];
             for y in 0..size.y {
@@ -44,7 +44,7 @@ impl<'a> Tile<'a> {
             }
             weights
         };
-        tile.weights = looks.sources.iter().enumerate().map(weights).collect();
+        tile.weights = input.sources.iter().enumerate().map(weights).collect();
         let seen = |weights: &[f32; PIXELS]| weights.iter().filter(|weight| **weight > 0.0).count();
         tile.seen = tile.weights.iter().map(seen).collect();
         tile
@@ -93,10 +93,10 @@ impl<'a> Tile<'a> {
 
     /// Returns three slices for `columns` of row `y`: the camera's source columns, source rows and weights.
     fn row(&self, camera: usize, y: u32, columns: Range<u32>) -> [&'a [f32]; 3] {
-        let first = (self.corner.y + y) as usize * self.looks.size.x as usize;
+        let first = (self.corner.y + y) as usize * self.input.size.x as usize;
         let [start, end] =
             [columns.start, columns.end].map(|x| first + (self.corner.x + x) as usize);
-        self.looks.planes[camera].map(|plane| &plane[start..end])
+        self.input.planes[camera].map(|plane| &plane[start..end])
     }
 
     /// Returns a camera's source coordinates for a pixel.

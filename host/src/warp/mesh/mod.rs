@@ -30,11 +30,11 @@
 //! - *Shares* are weights divided by the sum of all cameras' weights. They are not fitted, so seams stay as sharp as in
 //!   the planes.
 //!
-//! `looks` provides the input of a mesh, `fit` fits one cell, and `bands` computes the whole mesh.
+//! `input` provides the input of a mesh, `fit` fits one cell, and `bands` computes the whole mesh.
 
 mod bands;
 mod fit;
-pub(super) mod looks;
+pub(super) mod input;
 
 use glam::{UVec2, Vec2};
 use kernels_gpu::stitch::mesh;

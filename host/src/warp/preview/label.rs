@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use glam::{DVec2, IVec2, UVec2};
 use shared_types::Rgba8;
 
-use super::Look;
+use super::Contribution;
 use crate::io::picture::Picture;
 
 /// The digits 0 to 9, each with seven rows of five pixels. The leftmost pixel of a row is bit 4.
@@ -34,13 +34,17 @@ const PAPER: Rgba8 = Rgba8::opaque(20, 20, 20);
 /// Returns the preview pixel at the centre of a camera's area: the mean of the pixels to which the camera contributes,
 /// or the one nearest to it. On a full circle, the mean column is the mean direction. Returns `None` if the camera
 /// contributes to no pixel.
-pub(super) fn centre(looks: &[Option<Look>], width: u32, full_circle: bool) -> Option<UVec2> {
-    let seen = |at: &usize| looks[*at].is_some();
+pub(super) fn centre(
+    input: &[Option<Contribution>],
+    width: u32,
+    full_circle: bool,
+) -> Option<UVec2> {
+    let seen = |at: &usize| input[*at].is_some();
     let position =
         |at: usize| DVec2::new((at % width as usize) as f64, (at / width as usize) as f64);
     let turn = TAU / f64::from(width);
     let (mut sum, mut direction, mut count) = (DVec2::ZERO, DVec2::ZERO, 0.0);
-    for at in (0..looks.len()).filter(seen).map(position) {
+    for at in (0..input.len()).filter(seen).map(position) {
         sum += at;
         direction += DVec2::from_angle(at.x * turn);
         count += 1.0;
@@ -54,7 +58,7 @@ pub(super) fn centre(looks: &[Option<Look>], width: u32, full_circle: bool) -> O
         let x = (at.x - mean.x).abs();
         DVec2::new(if full_circle { x.min(f64::from(width) - x) } else { x }, at.y - mean.y)
     };
-    let nearest = (0..looks.len())
+    let nearest = (0..input.len())
         .filter(seen)
         .map(position)
         .min_by(|a, b| off(a).length_squared().total_cmp(&off(b).length_squared()));

@@ -28,7 +28,7 @@ const WHITE: Vec3 = Vec3::splat(255.0);
 
 /// The contribution of a camera to a point of the canvas.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct Contribution {
     /// The source position in pixels.
     place: DVec2,
     /// The weight of the camera relative to other cameras, greater than 0.
@@ -41,14 +41,17 @@ impl Warp {
     #[must_use]
     pub fn preview(&self, max_side: u32) -> Picture {
         let size = self.size();
-        let look = |camera: usize, at: DVec2| {
+        let contribution = |camera: usize, at: DVec2| {
             let at = at.round().as_uvec2().min(size - 1);
             let element = at.y as usize * size.x as usize + at.x as usize;
             let weight = self.counts(camera, element)?;
-            Some(Look { place: DVec2::from(self.source(camera, element).map(f64::from)), weight })
+            Some(Contribution {
+                place: DVec2::from(self.source(camera, element).map(f64::from)),
+                weight,
+            })
         };
         // The planes do not tell whether the panorama is a full circle, so a label may be beside its area.
-        Canvas { size, max_side, full_circle: false }.draw(self.sources(), &[], look)
+        Canvas { size, max_side, full_circle: false }.draw(self.sources(), &[], contribution)
     }
 }
 
@@ -59,17 +62,21 @@ impl Geometry {
     #[must_use]
     pub fn preview(&self, pictures: &[Picture], max_side: u32) -> Picture {
         let sources: Vec<_> = self.cameras.iter().map(|camera| camera.size).collect();
-        let look = |camera: usize, at: DVec2| {
+        let contribution = |camera: usize, at: DVec2| {
             let camera = &self.cameras[camera];
             let place = project(camera, camera.from_ray * ray(&self.canvas, at))?;
             let size = camera.size.as_dvec2();
             // As in the warp kernel, the weight decreases towards the edge of the picture, and is positive at the edge.
             let margin = place.min(size - place).min_element() + 1.0;
             let weight = (margin / size.min_element()) as f32;
-            inside(place, camera.size).then_some(Look { place, weight })
+            inside(place, camera.size).then_some(Contribution { place, weight })
         };
         let full_circle = is_full_circle(&self.canvas);
-        Canvas { size: self.canvas.size, max_side, full_circle }.draw(&sources, pictures, look)
+        Canvas { size: self.canvas.size, max_side, full_circle }.draw(
+            &sources,
+            pictures,
+            contribution,
+        )
     }
 }
 
@@ -82,13 +89,13 @@ struct Canvas {
 }
 
 impl Canvas {
-    /// Draws the areas of cameras with pictures of the sizes `sources`. `look` returns the contribution of a camera at a
+    /// Draws the areas of cameras with pictures of the sizes `sources`. `contribution` returns the contribution of a camera at a
     /// position of the canvas, in pixels.
     fn draw(
         &self,
         sources: &[UVec2],
         pictures: &[Picture],
-        look: impl Fn(usize, DVec2) -> Option<Look>,
+        contribution: impl Fn(usize, DVec2) -> Option<Contribution>,
     ) -> Picture {
         let longest = f64::from(self.size.max_element());
         let step = (longest / f64::from(self.max_side.max(1))).max(1.0);
@@ -100,14 +107,15 @@ impl Canvas {
         // the outline on top.
         let mut pixels = vec![(Vec3::ZERO, 0.0, 0_u8, None); size.element_product() as usize];
         for (camera, source) in sources.iter().enumerate() {
-            let looks: Vec<_> =
-                places().map(|at| look(camera, (at.as_dvec2() + 0.5) * step - 0.5)).collect();
+            let input: Vec<_> = places()
+                .map(|at| contribution(camera, (at.as_dvec2() + 0.5) * step - 0.5))
+                .collect();
             let tint = tint(camera);
-            let seen = looks.iter().flatten().count();
+            let seen = input.iter().flatten().count();
             let small = pictures.get(camera).map(|picture| Reduced::new(picture, seen));
-            let ends = |next: Option<usize>| next.is_some_and(|next| looks[next].is_none());
-            for (at, look) in looks.iter().enumerate() {
-                let Some(Look { place, weight }) = look else { continue };
+            let ends = |next: Option<usize>| next.is_some_and(|next| input[next].is_none());
+            for (at, contribution) in input.iter().enumerate() {
+                let Some(Contribution { place, weight }) = contribution else { continue };
                 let colour = small.as_ref().map_or(tint, |small| {
                     small.at(*place / source.as_dvec2()).lerp(tint, OVER_PICTURE)
                 });
@@ -119,12 +127,12 @@ impl Canvas {
                 let (x, around) = (at % width, self.full_circle.then_some(width - 1));
                 let left = if x > 0 { Some(at - 1) } else { around.map(|last| at + last) };
                 let right = if x + 1 < width { Some(at + 1) } else { around.map(|last| at - last) };
-                let below = (at + width < looks.len()).then_some(at + width);
+                let below = (at + width < input.len()).then_some(at + width);
                 if [left, right, at.checked_sub(width), below].into_iter().any(ends) {
                     *outline = Some(tint.lerp(WHITE, OUTLINE));
                 }
             }
-            if let Some(at) = label::centre(&looks, size.x, self.full_circle) {
+            if let Some(at) = label::centre(&input, size.x, self.full_circle) {
                 labels.add(camera + 1, at, rgba(tint));
             }
         }

@@ -56,7 +56,7 @@ fn an_outline_continues_across_the_edge_of_a_full_circle() {
         lens_camera(from_ray, UVec2::new(200, 100), LensName::Pinhole, &matrix, &[])
     };
     let geometry = |yaw| Geometry { canvas, cameras: vec![camera(yaw)] };
-    // A turn by 180° moves everything by 400 columns. The outline must look the same at the edge of the canvas as in its
+    // A turn by 180° moves everything by 400 columns. The outline must contribution the same at the edge of the canvas as in its
     // middle.
     let (middle, edge) = (geometry(0.0).preview(&[], 800), geometry(180.0).preview(&[], 800));
     for y in 0..200 {
@@ -67,10 +67,10 @@ fn an_outline_continues_across_the_edge_of_a_full_circle() {
             assert!(near || label, "column {x}, row {y}: {a:?} {b:?}");
         }
     }
-    // The camera looks forward. Towards 90° to the side, its source positions go to infinity, and nothing is drawn.
+    // The camera input forward. Towards 90° to the side, its source positions go to infinity, and nothing is drawn.
     let away = (0..200).flat_map(|y| (0..250).map(move |x| (x, y)));
     assert!(away.into_iter().all(|(x, y)| at(&middle, x, y) == [0; 3]));
-    // The number is at the edge, where the camera looks, and not in the middle.
+    // The number is at the edge, where the camera input, and not in the middle.
     assert_eq!(at(&edge, 400, 100), [0; 3]);
     let count = |columns: std::ops::Range<u32>| {
         let pixels = columns.flat_map(|x| (0..200).map(move |y| (x, y)));

@@ -16,7 +16,7 @@ use shared_types::stitch::MAX_CAMERAS;
 use shared_types::stitch::mesh::{Grading, Patch, TwoGradings};
 
 /// The pictures of all cameras, and their conversions to colours.
-pub(super) trait Cameras {
+pub(super) trait CameraArgs {
     type Picture: TextureSampler;
 
     /// Whether all lanes of a warp must sample, even lanes whose pixels are outside the panorama.
@@ -45,7 +45,7 @@ pub(super) struct TwoCameras<P> {
     pub(super) gradings: TwoGradings,
 }
 
-impl<P: TextureSampler> Cameras for TwoCameras<P> {
+impl<P: TextureSampler> CameraArgs for TwoCameras<P> {
     type Picture = P;
 
     const ALL_LANES: bool = false;
@@ -75,7 +75,7 @@ pub(super) struct ManyCameras<P: TextureSampler> {
     pub(super) gradings: Table<Grading, MAX_CAMERAS>,
 }
 
-impl<P: TextureSampler> Cameras for ManyCameras<P> {
+impl<P: TextureSampler> CameraArgs for ManyCameras<P> {
     type Picture = P;
 
     const ALL_LANES: bool = true;

@@ -32,7 +32,7 @@ pub use weigh::*;
 use crate::io::{Target, fused};
 use crate::stitch::edge_boost;
 use crate::stitch::mesh::accumulator::Accumulator;
-use crate::stitch::mesh::cameras::{Cameras, ManyCameras, TwoCameras};
+use crate::stitch::mesh::cameras::{CameraArgs, ManyCameras, TwoCameras};
 use crate::stitch::mesh::patch::four_places;
 use crate::stitch::mesh::texture::TextureSampler;
 use crate::unroll::unroll;
@@ -47,7 +47,7 @@ use shared_types::stitch::mesh::{
 };
 use shared_types::texture::{AnyTexture, Nv12Texture, P010Texture, Rgba8Texture};
 
-/// Defines a kernel. The cameras are arguments of the kernel, and `$cameras` makes a [`Cameras`] of them.
+/// Defines a kernel. The cameras are arguments of the kernel, and `$cameras` makes a [`CameraArgs`] of them.
 macro_rules! stitch_mesh {
     (
         $title:expr, $name:ident($($camera:ident: $type:ty),+) => $out:ty, $blocks:literal, $cameras:expr, $cpu:path
@@ -156,7 +156,7 @@ struct Mesh {
 /// # Safety
 /// The safety conditions of the kernels that `stitch_mesh!` defines apply.
 #[device]
-unsafe fn stitch<C: Cameras, O: Target>(cameras: &C, mesh: &Mesh, params: &MeshParams, out: O) {
+unsafe fn stitch<C: CameraArgs, O: Target>(cameras: &C, mesh: &Mesh, params: &MeshParams, out: O) {
     let tile = uvec2(thread::block_idx_x(), thread::block_idx_y());
     let index = tile.y * thread::grid_dim_x() + tile.x;
     // Prefetch the block's own layer while the previous kernel still runs. This has an effect only in the first blocks,
@@ -206,7 +206,7 @@ unsafe fn stitch<C: Cameras, O: Target>(cameras: &C, mesh: &Mesh, params: &MeshP
 /// # Safety
 /// The safety conditions of the kernels that `stitch_mesh!` defines apply. In addition, layer `index` must exist.
 #[device]
-unsafe fn stitch_layers<C: Cameras, O: Target>(
+unsafe fn stitch_layers<C: CameraArgs, O: Target>(
     cameras: &C,
     mesh: &Mesh,
     params: &MeshParams,

@@ -146,7 +146,7 @@ proptest! {
         let (off, _) = grid_distance([SIZE; 2], &truth, &map);
         let most = 0.1 + 8.0 * noise / (300.0 * (1.0 - wrong)).sqrt();
         prop_assert!(off < most, "off by {} of {} px", off, most);
-        let Views::Cameras(cameras) = &calibration.views else { panic!("a plane") };
+        let Views::Rotation(cameras) = &calibration.views else { panic!("a plane") };
         prop_assert_eq!(cameras[1].distortion[0], k1);
     }
 }
@@ -211,7 +211,7 @@ fn a_zoomed_camera_keeps_its_own_focal_length() {
     let pictures = [Photo::new("left", SIZE), Photo::new("right", size)];
     let options = CalibrateOptions { model: ModelChoice::Rotation, ..CalibrateOptions::default() };
     let calibration = pair(&found, [&pictures[0], &pictures[1]], &options).unwrap();
-    let Views::Cameras(cameras) = &calibration.views else { panic!("a plane") };
+    let Views::Rotation(cameras) = &calibration.views else { panic!("a plane") };
     let [a, b] = [cameras[0].focal.x / 1300.0, cameras[1].focal.x / 2080.0];
     assert!((a - 1.0).abs() < 0.05 && (b - 1.0).abs() < 0.05, "{a} {b}");
     let map = |p: DVec2| calibration.views.map(0, 1, p);

@@ -102,7 +102,7 @@ fn the_focal_length_is_that_of_the_ring() {
         &CalibrateOptions::default(),
     )
     .unwrap();
-    let Views::Cameras(views) = &found.views else { panic!() };
+    let Views::Rotation(views) = &found.views else { panic!() };
     for view in views {
         assert!((view.focal.x / 1200.0 - 1.0).abs() < 0.01, "{}", view.focal);
     }

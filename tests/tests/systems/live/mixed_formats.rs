@@ -168,7 +168,7 @@ fn colours_and_pictures_of_three_formats_are_analysed() {
         let gains = [0, 1, 2].map(|camera| colours[camera].gain.x);
         assert!(gains[0] > gains[1] && gains[1] > gains[2], "{device}: {gains:?}");
         for (camera, health) in stitcher.cameras().iter().enumerate() {
-            // The luma of the vitals is that of the stored samples.
+            // The luma of the statistics is that of the stored samples.
             let luma = f64::from(frames[camera].0[0]);
             assert!((health.mean - luma).abs() < 1.0, "{device}, camera {camera}: {health:?}");
             assert_eq!((health.state, health.deviation), (CameraState::Black, 0.0), "{device}");

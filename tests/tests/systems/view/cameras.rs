@@ -16,7 +16,7 @@ use panoweave_tests::raster::{Pixels, Raster};
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 
-use crate::view::exact::{Cameras, Exact};
+use crate::view::exact::{Exact, ExactCameras};
 use crate::view::{
     TEXTURED, WHITE, cylinder, differing, plain, planar, rgba, shown, smooth, sources, stitched,
 };
@@ -93,7 +93,7 @@ impl Case {
     }
 
     fn exact(&self) -> Exact {
-        let cameras = Cameras::new(&self.rig, self.pictures.each_ref(), &self.options);
+        let cameras = ExactCameras::new(&self.rig, self.pictures.each_ref(), &self.options);
         let colour = |ray| cameras.show(ray, |_, margins| margins.to_vec());
         Exact::new(&self.view, self.flip, self.format.size, colour)
     }

@@ -111,7 +111,7 @@ fn inside(at: DVec2, size: DVec2) -> (bool, bool) {
 }
 
 /// The cameras of a rig and their pictures.
-pub(crate) struct Cameras<'a> {
+pub(crate) struct ExactCameras<'a> {
     rig: &'a Rig,
     /// Rotation from panorama coordinates to world coordinates.
     to_world: DMat3,
@@ -123,7 +123,7 @@ pub(crate) struct Cameras<'a> {
     pub(crate) least: f64,
 }
 
-impl<'a> Cameras<'a> {
+impl<'a> ExactCameras<'a> {
     pub(crate) fn new(
         rig: &'a Rig,
         pictures: impl AsRef<[&'a Raster]>,

@@ -12,7 +12,7 @@ use panoweave_tests::raster::Raster;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use crate::view::exact::{Cameras, Rays};
+use crate::view::exact::{ExactCameras, Rays};
 use crate::view::{WHITE, cylinder, plain, rgba, runner, shown};
 
 /// Generates rigs of two cameras with overlapping pictures. Each camera is a pinhole or a fisheye.
@@ -76,7 +76,7 @@ fn dark(device: &Device, rig: &Rig, flip: bool, view: &ViewPose, size: UVec2) ->
 fn edge_is_seen(rig: &Rig, flip: bool, view: &ViewPose, size: UVec2) -> bool {
     let pictures = whites(rig);
     let options = StitchOptions::default();
-    let cameras = Cameras::new(rig, pictures.iter().collect::<Vec<_>>(), &options);
+    let cameras = ExactCameras::new(rig, pictures.iter().collect::<Vec<_>>(), &options);
     let (rays, last) = (Rays::new(view, flip, size), size - 1);
     let columns = (0..size.x).flat_map(|x| [UVec2::new(x, 0), UVec2::new(x, last.y)]);
     let rows = (0..size.y).flat_map(|y| [UVec2::new(0, y), UVec2::new(last.x, y)]);

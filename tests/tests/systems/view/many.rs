@@ -13,7 +13,7 @@ use panoweave_tests::random::Random;
 use panoweave_tests::raster::Raster;
 use shared_types::stitch::{Colour, MAX_CAMERAS};
 
-use crate::view::exact::{Cameras, Exact, on_canvas};
+use crate::view::exact::{Exact, ExactCameras, on_canvas};
 use crate::view::{TEXTURED, shown, smooth};
 
 /// Returns a rig of cameras side by side with random lenses, sizes, pitches and rolls. Some overlap several others, and
@@ -119,8 +119,8 @@ impl Case {
         self.pictures.iter().collect()
     }
 
-    fn cameras(&self) -> Cameras<'_> {
-        let mut cameras = Cameras::new(&self.rig, self.pictures(), &self.options);
+    fn cameras(&self) -> ExactCameras<'_> {
+        let mut cameras = ExactCameras::new(&self.rig, self.pictures(), &self.options);
         cameras.least = 0.0;
         cameras
     }

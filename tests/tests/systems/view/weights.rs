@@ -17,7 +17,7 @@ use panoweave_tests::random::Random;
 use panoweave_tests::raster::Raster;
 use shared_types::Rgba8;
 
-use crate::view::exact::{Cameras, Exact, on_canvas};
+use crate::view::exact::{Exact, ExactCameras, on_canvas};
 use crate::view::{
     ROUNDING, cylinder, differing, plain, planar, rgba, shown, smooth, sources, stitched,
 };
@@ -112,7 +112,7 @@ fn on_a_cylinder_the_hand_over_lies_where_the_seam_lies() {
                 count.borrow_mut()[if right { 0 } else { 1 + usize::from(left) }] += 1;
                 weights.to_vec()
             };
-            let cameras = Cameras::new(&rig, pictures.each_ref(), &options);
+            let cameras = ExactCameras::new(&rig, pictures.each_ref(), &options);
             let exact = Exact::new(&view, false, size, |ray| cameras.show(ray, weigh));
             let format = FrameFormat::rgba8(size.x, size.y);
             let found =

@@ -47,7 +47,7 @@ impl CellGrid {
 
 /// A cell in the view of one camera.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Look {
+pub(super) struct CellMeans {
     /// The mean colour in levels from 0 to 255.
     pub(super) levels: Vec3,
     /// The mean distance in source pixels from the edge of the camera's picture. It is 0 if the camera does not see the
@@ -59,7 +59,7 @@ pub(super) struct Look {
     pub(super) clipped: u32,
 }
 
-impl Look {
+impl CellMeans {
     /// Returns the fraction of the samples that are clipped, from 0 to 1.
     pub(super) fn clipped(&self) -> f32 {
         self.clipped as f32 / self.seen.max(1) as f32
@@ -86,7 +86,7 @@ pub(crate) struct SourcePlanes<'a> {
 pub(crate) struct CellView {
     /// The first cell, and the cell after the last one, on both axes.
     pub(super) place: OverlapBox,
-    looks: Vec<Look>,
+    means: Vec<CellMeans>,
 }
 
 impl CellView {
@@ -99,7 +99,7 @@ impl CellView {
         levels: impl Fn(Rgba8, Vec2) -> Vec3 + Sync,
     ) -> Self {
         let cells = grid.cells();
-        let mut looks = vec![Look::default(); cells.element_product() as usize];
+        let mut means = vec![CellMeans::default(); cells.element_product() as usize];
         let SourcePlanes { first, step, width, .. } = planes;
         debug_assert!(first % SPACING == UVec2::ZERO);
         let (stride, height) = ((SPACING / step) as usize, planes.margin.len() / width.max(1));
@@ -108,49 +108,49 @@ impl CellView {
             let rows = (cell * grid.cell).saturating_sub(first.y).div_ceil(step) as usize;
             rows.next_multiple_of(stride).min(height)
         };
-        looks.par_chunks_exact_mut(cells.x as usize).zip(0..cells.y).for_each(|(looks, cell)| {
+        means.par_chunks_exact_mut(cells.x as usize).zip(0..cells.y).for_each(|(means, cell)| {
             for y in (row(cell)..row(cell + 1)).step_by(stride) {
                 for x in (0..width).step_by(stride) {
                     let at = y * width + x;
                     let margin = planes.margin[at];
                     if margin > 0.0 {
-                        let look = &mut looks[((first.x + x as u32 * step) / grid.cell) as usize];
+                        let mean = &mut means[((first.x + x as u32 * step) / grid.cell) as usize];
                         let place = Vec2::new(planes.x[at], planes.y[at]);
                         let pixel = nearest(picture, place);
-                        look.levels += levels(pixel, place);
-                        look.clipped += u32::from(pixel.r.max(pixel.g).max(pixel.b) >= CLIPPED);
-                        look.margin += margin;
-                        look.seen += 1;
+                        mean.levels += levels(pixel, place);
+                        mean.clipped += u32::from(pixel.r.max(pixel.g).max(pixel.b) >= CLIPPED);
+                        mean.margin += margin;
+                        mean.seen += 1;
                     }
                 }
             }
         });
         let mut place = OverlapBox::EMPTY;
-        for (i, _) in (0..).zip(&looks).filter(|(_, look)| look.seen > 0) {
+        for (i, _) in (0..).zip(&means).filter(|(_, mean)| mean.seen > 0) {
             let cell = UVec2::new(i % cells.x, i / cells.x);
             place = OverlapBox { min: place.min.min(cell), max: place.max.max(cell + 1) };
         }
         if place.is_empty() {
-            return Self { place, looks: Vec::new() };
+            return Self { place, means: Vec::new() };
         }
         // Keep only the part that the camera sees.
         let row =
-            |y: u32| &looks[(y * cells.x + place.min.x) as usize..][..place.size().x as usize];
-        let mut looks: Vec<Look> = (place.min.y..place.max.y).flat_map(row).copied().collect();
-        for look in looks.iter_mut().filter(|look| look.seen > 0) {
-            look.levels /= look.seen as f32;
-            look.margin /= look.seen as f32;
+            |y: u32| &means[(y * cells.x + place.min.x) as usize..][..place.size().x as usize];
+        let mut means: Vec<CellMeans> = (place.min.y..place.max.y).flat_map(row).copied().collect();
+        for mean in means.iter_mut().filter(|mean| mean.seen > 0) {
+            mean.levels /= mean.seen as f32;
+            mean.margin /= mean.seen as f32;
         }
-        Self { place, looks }
+        Self { place, means }
     }
 
     /// Returns a cell, or `None` if the camera does not see any of it.
-    pub(super) fn look(&self, cell: UVec2) -> Option<&Look> {
+    pub(super) fn mean(&self, cell: UVec2) -> Option<&CellMeans> {
         if !self.place.contains(cell) {
             return None;
         }
         let at = cell - self.place.min;
-        Some(&self.looks[(at.y * self.place.size().x + at.x) as usize]).filter(|look| look.seen > 0)
+        Some(&self.means[(at.y * self.place.size().x + at.x) as usize]).filter(|mean| mean.seen > 0)
     }
 }
 

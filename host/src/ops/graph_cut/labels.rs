@@ -22,7 +22,7 @@ const BLIND: i64 = 1 << 32;
 const CLIPPED_COST: f32 = BASE as f32;
 
 /// The difference in levels from the camera with the fewest clipped samples, after subtraction of [`NOISE`], at which
-/// the cost of clipped samples is largest. Clipped samples that look right cost nothing.
+/// the cost of clipped samples is largest. Clipped samples that mean right cost nothing.
 const VISIBLE: f32 = 8.0;
 
 /// The camera of each cell.
@@ -41,7 +41,7 @@ impl Labels {
         let cells = grid.cells();
         let reach = (0.5 * feather / grid.cell as f32).round().max(1.0) as i32;
         let mut search = Search::new(cells, views, reach);
-        let first = |cell| views.iter().position(|view| view.look(cell).is_some());
+        let first = |cell| views.iter().position(|view| view.mean(cell).is_some());
         let whole = OverlapBox { min: UVec2::ZERO, max: cells };
         let mut of: Vec<u8> =
             every(whole).map(|cell| first(cell).map_or(NOBODY, |camera| camera as u8)).collect();
@@ -95,11 +95,11 @@ impl<'a> Search<'a> {
     fn new(cells: UVec2, views: &'a [CellView], reach: i32) -> Self {
         let whole = OverlapBox { min: UVec2::ZERO, max: cells };
         let seen =
-            |cell| views.iter().filter_map(|view| view.look(cell)).map(|look| look.seen).max();
+            |cell| views.iter().filter_map(|view| view.mean(cell)).map(|mean| mean.seen).max();
         let seen = every(whole).map(|cell| seen(cell).unwrap_or(0)).collect();
         let clearest = |cell| {
-            let looks = (0_u8..).zip(views).filter_map(|(i, view)| Some((i, view.look(cell)?)));
-            let least = looks.min_by(|(_, a), (_, b)| a.clipped().total_cmp(&b.clipped()));
+            let means = (0_u8..).zip(views).filter_map(|(i, view)| Some((i, view.mean(cell)?)));
+            let least = means.min_by(|(_, a), (_, b)| a.clipped().total_cmp(&b.clipped()));
             least.map_or(0, |(camera, _)| camera)
         };
         let clearest = every(whole).map(clearest).collect();
@@ -124,14 +124,14 @@ impl<'a> Search<'a> {
     /// Returns the cost of showing a camera in a cell: a cost for each part of the cell that other cameras see and this
     /// camera does not, and one for clipped samples that another camera shows unclipped.
     fn own(&self, cell: UVec2, camera: u8) -> i64 {
-        let Some(look) = self.views[usize::from(camera)].look(cell) else { return BLIND };
+        let Some(mean) = self.views[usize::from(camera)].mean(cell) else { return BLIND };
         let most = self.seen[self.index(cell)];
-        let blind = BREACH * (most - look.seen) / most.max(1);
+        let blind = BREACH * (most - mean.seen) / most.max(1);
         let clearest = &self.views[usize::from(self.clearest[self.index(cell)])];
-        let clipped = clearest.look(cell).map_or(0.0, |clear| {
-            let levels = (look.levels - clear.levels).abs().element_sum() / 3.0;
+        let clipped = clearest.mean(cell).map_or(0.0, |clear| {
+            let levels = (mean.levels - clear.levels).abs().element_sum() / 3.0;
             let visible = ((levels - NOISE) / VISIBLE).clamp(0.0, 1.0);
-            CLIPPED_COST * visible * (look.clipped() - clear.clipped())
+            CLIPPED_COST * visible * (mean.clipped() - clear.clipped())
         });
         i64::from(blind + clipped.round() as u32)
     }
@@ -167,7 +167,7 @@ impl<'a> Search<'a> {
     /// Returns the labels after the best move in which any cells change to `camera`.
     fn expand(&mut self, of: &[u8], camera: u8) -> Vec<u8> {
         let view = &self.views[usize::from(camera)];
-        let free = |cell: &UVec2| of[self.index(*cell)] != camera && view.look(*cell).is_some();
+        let free = |cell: &UVec2| of[self.index(*cell)] != camera && view.mean(*cell).is_some();
         let own: Vec<UVec2> = every(view.place).filter(free).collect();
         let mut node = vec![usize::MAX; of.len()];
         own.iter().enumerate().for_each(|(i, &cell)| node[self.index(cell)] = i);
@@ -216,7 +216,7 @@ impl<'a> Search<'a> {
         let size = place.size();
         let every = || every(OverlapBox { min: UVec2::ZERO, max: size });
         let difference = |at: UVec2| {
-            let (a, b) = (a.look(place.min + at)?, b.look(place.min + at)?);
+            let (a, b) = (a.mean(place.min + at)?, b.mean(place.min + at)?);
             Some(a.levels - b.levels)
         };
         let differences: Vec<Option<Vec3>> = every().map(difference).collect();
@@ -233,7 +233,7 @@ impl<'a> Search<'a> {
         };
         let singles: Vec<Option<f32>> = every().map(single).collect();
         let cost = |at: UVec2| {
-            let (Some(a), Some(b)) = (a.look(place.min + at), b.look(place.min + at)) else {
+            let (Some(a), Some(b)) = (a.mean(place.min + at), b.mean(place.min + at)) else {
                 return 0;
             };
             let levels = smoothed(&singles, size, at.as_ivec2(), self.reach);
@@ -283,7 +283,7 @@ mod tests {
 
     use super::*;
     use crate::io::picture::Picture;
-    use crate::ops::cut::SourcePlanes;
+    use crate::ops::graph_cut::SourcePlanes;
 
     const SIZE: UVec2 = UVec2::new(160, 64);
 
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn clipped_cells_cost_nothing_if_the_cameras_agree() {
         let nobody = |found: Vec<bool>| found.iter().all(|second| !second);
-        // Both are clipped, or the clipped one looks right, or the darker one is wrong but nothing is clipped.
+        // Both are clipped, or the clipped one means right, or the darker one is wrong but nothing is clipped.
         assert!(nobody(second([[200, 255], [200, 255]], [1.0, 1.0])));
         assert!(nobody(second([[200, 255], [200, 253]], [1.0, 1.0])));
         assert!(nobody(second([[200, 253], [100, 115]], [1.0, 2.0])));

@@ -1,8 +1,8 @@
-//! Compares the vitals of pictures with sums that this test computes from the documented places of the samples.
+//! Compares the statistics of pictures with sums that this test computes from the documented places of the samples.
 
 use glam::{UVec2, uvec2};
 use panoweave::frame::{DeviceFrame, PixelFormat, Range, YuvEncoding, YuvMatrix};
-use panoweave::ops::vitals::{SAMPLES, Vitals, VitalsSampler};
+use panoweave::ops::frame_statistics::{FrameStatistics, SAMPLES, StatisticsSampler};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use panoweave_tests::raster::{Pixels, Raster};
@@ -46,7 +46,7 @@ fn places(size: UVec2) -> Vec<(UVec2, u64)> {
     (0..u64::from(SAMPLES)).map(place).collect()
 }
 
-fn expected(picture: &Raster) -> Vitals {
+fn expected(picture: &Raster) -> FrameStatistics {
     let (mut checksum, mut sum, mut squares) = (0_u64, 0, 0);
     for (place, hash) in places(picture.size) {
         let at = (place.y * picture.size.x + place.x) as usize;
@@ -64,7 +64,7 @@ fn expected(picture: &Raster) -> Vitals {
         sum += luma;
         squares += luma * luma;
     }
-    Vitals { checksum: checksum as u32, sum, squares }
+    FrameStatistics { checksum: checksum as u32, sum, squares }
 }
 
 /// Returns a picture of noise around a random level.
@@ -79,7 +79,7 @@ fn picture(random: &mut Random, most: usize, formats: &[PixelFormat]) -> Raster 
 fn vitals_equal_naive_sums() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        let mut sampler = VitalsSampler::new(&device).unwrap();
+        let mut sampler = StatisticsSampler::new(&device).unwrap();
         for seed in 0..40 {
             let mut random = Random::new(seed);
             let most = random.pick(&[1, 3, 70, 400]);
@@ -114,7 +114,7 @@ fn samples_of_large_pictures_are_one_per_cell() {
             let stream = device.stream().unwrap();
             let frame = picture.upload(&stream, 0);
             let found =
-                VitalsSampler::new(&device).unwrap().sample(&stream, &[frame.view()]).unwrap();
+                StatisticsSampler::new(&device).unwrap().sample(&stream, &[frame.view()]).unwrap();
             assert_eq!(found, [expected(&picture)], "{device}, {size}");
         }
     }
@@ -124,7 +124,7 @@ fn samples_of_large_pictures_are_one_per_cell() {
 fn wrong_numbers_of_pictures_are_rejected() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
-        let mut sampler = VitalsSampler::new(&device).unwrap();
+        let mut sampler = StatisticsSampler::new(&device).unwrap();
         let frame = Raster::from_bytes(uvec2(2, 2), NV12, || 1).upload(&stream, 0);
         for count in [0, 17] {
             let views = vec![frame.view(); count];

@@ -1,7 +1,7 @@
 //! Cuts: seams of stills, for any number of cameras and any arrangement of their pictures.
 //!
 //! A cut assigns one camera to each cell of a coarse grid over the panorama, so that neighbouring cells with different
-//! cameras look alike in both. It may have any outline: several lines, a ring around a picture inside another one, or
+//! cameras mean alike in both. It may have any outline: several lines, a ring around a picture inside another one, or
 //! junctions of several cameras. In contrast, a [`Seam`](super::seam::Seam) is one line from side to side, which a GPU
 //! can search for in every frame of a video.
 //!

@@ -8,7 +8,7 @@ use glam::UVec2;
 use crate::warp::{Plane, Warp};
 
 /// The source coordinates and the weights of each camera at all pixels of a panorama.
-pub(in crate::warp) struct Looks<'a> {
+pub(in crate::warp) struct MeshInput<'a> {
     /// The size of the panorama in pixels.
     pub(in crate::warp) size: UVec2,
     /// The sizes of the cameras' pictures in pixels.
@@ -17,7 +17,7 @@ pub(in crate::warp) struct Looks<'a> {
     pub(in crate::warp) planes: Vec<[&'a [f32]; 3]>,
 }
 
-impl<'a> From<&'a Warp> for Looks<'a> {
+impl<'a> From<&'a Warp> for MeshInput<'a> {
     fn from(warp: &'a Warp) -> Self {
         let cameras = 0..warp.sources.len();
         let of = |camera| [Plane::X(camera), Plane::Y(camera), Plane::Weight(camera)];

@@ -1,16 +1,16 @@
 //! Samples pictures on the device, so that the caller detects cameras that deliver the same picture again and again, or
-//! pictures that show nothing. `kernels_gpu::vitals` defines the samples.
+//! pictures that show nothing. `kernels_gpu::frame_statistics` defines the samples.
 //!
-//! [`Vitals::checksum`] is equal for equal pictures, and [`Vitals::variance`] is near 0 for a picture of one colour.
+//! [`FrameStatistics::checksum`] is equal for equal pictures, and [`FrameStatistics::variance`] is near 0 for a picture of one colour.
 //! This module does not judge the results; [`live`](crate::live) does.
 
 use cuda_std::{DeviceTable, DeviceView};
-use kernels_gpu::vitals::{SamplePictures, SamplePicturesP010};
-use shared_types::vitals::BLOCK_THREADS;
+use kernels_gpu::frame_statistics::{SamplePictures, SamplePicturesP010};
+use shared_types::frame_statistics::BLOCK_THREADS;
+use shared_types::stitch::MAX_CAMERAS;
 use thiserror::Error;
 
-pub(crate) use shared_types::vitals::MAX_PICTURES;
-pub use shared_types::vitals::{SAMPLES, Vitals};
+pub use shared_types::frame_statistics::{FrameStatistics, SAMPLES};
 
 use crate::device::{Buffer, Device, DeviceError, LaunchConfig, Stream};
 use crate::frame::FrameView;
@@ -18,7 +18,7 @@ use crate::frame::FrameView;
 /// The error if the number or the size of the pictures is wrong, or the device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum VitalsError {
+pub enum StatisticsError {
     /// The number, the size or the formats of the pictures are invalid.
     #[error("sampling pictures: {0}")]
     Invalid(String),
@@ -29,16 +29,16 @@ pub enum VitalsError {
 
 /// Samples pictures. Owns the device memory for the results of one launch.
 #[derive(Debug)]
-pub struct VitalsSampler {
-    /// [`MAX_PICTURES`] elements. Element `i` belongs to picture `i` of the latest launch.
-    pub(crate) vitals: Buffer<Vitals>,
+pub struct StatisticsSampler {
+    /// [`MAX_CAMERAS`] elements. Element `i` belongs to picture `i` of the latest launch.
+    pub(crate) statistics: Buffer<FrameStatistics>,
 }
 
-impl VitalsSampler {
+impl StatisticsSampler {
     /// Allocates the memory on `device`.
     #[track_caller]
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
-        Ok(Self { vitals: Buffer::new(device, MAX_PICTURES)? })
+        Ok(Self { statistics: Buffer::new(device, MAX_CAMERAS as u32)? })
     }
 
     /// Samples 1 to 16 pictures, which may differ in size and format, and waits for the results.
@@ -47,13 +47,13 @@ impl VitalsSampler {
         &mut self,
         stream: &Stream,
         pictures: &[FrameView<'_>],
-    ) -> Result<Vec<Vitals>, VitalsError> {
+    ) -> Result<Vec<FrameStatistics>, StatisticsError> {
         // SAFETY: the download below waits for the kernel. If a caller has submitted work on the sampler in another
         // stream, that caller ensures that it is done.
         unsafe { self.submit(stream, pictures)? };
-        let mut vitals = self.vitals.download(stream)?;
-        vitals.truncate(pictures.len());
-        Ok(vitals)
+        let mut statistics = self.statistics.download(stream)?;
+        statistics.truncate(pictures.len());
+        Ok(statistics)
     }
 
     /// Submits the sampling of 1 to 16 pictures, without waiting.
@@ -66,12 +66,12 @@ impl VitalsSampler {
         &mut self,
         stream: &Stream,
         pictures: &[FrameView<'_>],
-    ) -> Result<(), VitalsError> {
-        let invalid = |text: String| Err(VitalsError::Invalid(text));
+    ) -> Result<(), StatisticsError> {
+        let invalid = |text: String| Err(StatisticsError::Invalid(text));
         let count = pictures.len();
         let table = DeviceTable::new(&pictures.iter().map(bytes).collect::<Vec<_>>());
         let (Some(first), Some(table)) = (pictures.first(), table) else {
-            return invalid(format!("{count} pictures were passed; pass 1 to {MAX_PICTURES}"));
+            return invalid(format!("{count} pictures were passed; pass 1 to {MAX_CAMERAS}"));
         };
         let bits = |picture: &FrameView<'_>| picture.format().pixels.bits();
         let deep = bits(first) > 8;
@@ -92,9 +92,9 @@ impl VitalsSampler {
             block: [BLOCK_THREADS, 1, 1],
             dynamic_shared: 0,
         };
-        let (pictures, out) = (table, self.vitals.view_mut());
+        let (pictures, out) = (table, self.statistics.view_mut());
         // SAFETY: the grid has one block of `BLOCK_THREADS` threads for each picture, of which there are at most
-        // `MAX_PICTURES`, and `self.vitals` has that many elements. No picture is empty. Either all pictures are P010,
+        // `MAX_CAMERAS`, and `self.statistics` has that many elements. No picture is empty. Either all pictures are P010,
         // or none of them and `rgba` matches the formats, so the kernel reads only the bytes of the pictures.
         let launched = unsafe {
             if deep {

@@ -10,7 +10,8 @@
 
 use crate::unroll::unroll;
 use cuda_std::prelude::*;
-use shared_types::vitals::{BLOCK_THREADS, CELLS, LUMA, MAX_PICTURES, SAMPLES, Vitals};
+use shared_types::frame_statistics::{BLOCK_THREADS, CELLS, FrameStatistics, LUMA, SAMPLES};
+use shared_types::stitch::MAX_CAMERAS;
 
 /// The number of samples per thread.
 const RUN: usize = (SAMPLES / BLOCK_THREADS) as usize;
@@ -31,9 +32,9 @@ const WARPS: u32 = BLOCK_THREADS / warp::WARP_SIZE;
 /// - Each picture must have at least one pixel, and `out` at least one element per block.
 #[kernel(launch_bounds(BLOCK_THREADS), barriers(1))]
 pub unsafe fn sample_pictures(
-    pictures: Table<View<u8>, { MAX_PICTURES as usize }>,
+    pictures: Table<View<u8>, MAX_CAMERAS>,
     rgba: u32,
-    out: SliceMut<Vitals>,
+    out: SliceMut<FrameStatistics>,
 ) {
     let place = thread::block_idx_x();
     // SAFETY: the caller guarantees that there is a picture for each block.
@@ -52,8 +53,8 @@ pub unsafe fn sample_pictures(
 /// The conditions of [`sample_pictures`] apply, and rows must have two bytes per pixel.
 #[kernel(launch_bounds(BLOCK_THREADS), barriers(1))]
 pub unsafe fn sample_pictures_p010(
-    pictures: Table<View<u8>, { MAX_PICTURES as usize }>,
-    out: SliceMut<Vitals>,
+    pictures: Table<View<u8>, MAX_CAMERAS>,
+    out: SliceMut<FrameStatistics>,
 ) {
     let place = thread::block_idx_x();
     // SAFETY: the caller guarantees the conditions of `sample_pictures`.
@@ -65,12 +66,12 @@ pub unsafe fn sample_pictures_p010(
 /// # Safety
 /// All [`BLOCK_THREADS`] threads must call it, and `out` must have the element.
 #[device]
-unsafe fn store(place: u32, sums: [u32; 3], out: SliceMut<Vitals>) {
+unsafe fn store(place: u32, sums: [u32; 3], out: SliceMut<FrameStatistics>) {
     // SAFETY: the caller guarantees the conditions. Only thread 0 writes the element.
     unsafe {
         let [checksum, sum, squares] = over_block(sums);
         if thread::thread_idx_x() == 0 {
-            out.store(place, Vitals { checksum, sum, squares });
+            out.store(place, FrameStatistics { checksum, sum, squares });
         }
     }
 }

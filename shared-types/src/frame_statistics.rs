@@ -1,4 +1,4 @@
-//! Types and constants that the kernel for vitals shares with the host: the samples of a picture, and their sums.
+//! Types and constants that the kernel for the statistics of frames shares with the host: the samples of a picture, and their sums.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -12,9 +12,6 @@ pub const SAMPLES: u32 = CELLS * CELLS;
 /// The number of threads per block. One block samples one picture.
 pub const BLOCK_THREADS: u32 = 1024;
 
-/// The maximum number of pictures of a launch.
-pub const MAX_PICTURES: u32 = 16;
-
 /// The weights of red, green and blue in the luma of an RGBA sample, in units of 1/256: those of BT.601, rounded. The
 /// fourth byte of a sample has no weight.
 pub const LUMA: [u8; 4] = [77, 150, 29, 0];
@@ -22,7 +19,7 @@ pub const LUMA: [u8; 4] = [77, 150, 29, 0];
 /// The sums over the samples of one picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Vitals {
+pub struct FrameStatistics {
     /// A checksum of the samples, modulo 2³². It is a sum, so it does not depend on the order of the samples. If exactly
     /// one sample changes, the checksum changes. If several change, it stays equal with a probability of 2⁻³².
     pub checksum: u32,
@@ -32,7 +29,7 @@ pub struct Vitals {
     pub squares: u32,
 }
 
-impl Vitals {
+impl FrameStatistics {
     /// Returns the mean luma, from 0 to 255. For NV12, it is the mean of the stored values.
     #[must_use]
     pub fn mean(&self) -> f64 {
