@@ -136,7 +136,8 @@ fn sizes(sizes: &[UVec2]) -> String {
 
 impl Session {
     /// Creates a session for frames of the warp's source sizes, which makes `outputs` from each set in this order.
-    /// Allocates its buffers. `rig` is a [`DeviceWarp`], or a warp with a [`Viewer`](crate::ops::view::Viewer) for views.
+    /// Allocates its buffers. `rig` is a [`DeviceWarp`](crate::warp::DeviceWarp), or a
+    /// warp with a [`Viewer`](crate::ops::view::Viewer) for views.
     pub fn new(
         device: &Device,
         rig: impl Into<LiveRig>,
