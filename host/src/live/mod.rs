@@ -57,7 +57,7 @@ use std::time::{Duration, Instant};
 
 use glam::UVec2;
 
-pub use buffers::{CameraFrame, ExternalFrame, FrameBuffer};
+pub use buffers::{CameraFrame, ExternalFrame};
 pub use colour_state::{Analysis, ColourState, OverlapSums};
 pub use counters::{CameraCounters, Dropped, LiveCounters};
 pub use error::LiveError;

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use glam::Vec3;
 use shared_types::Rgba8;
 
-use super::buffers::{FrameSet, InputBuffer, Memory, OutputBuffer, SharedFrame, views};
+use super::buffers::{FrameSet, Memory, OutputBuffer, SharedFrame, views};
 use super::cameras::Shares;
 use super::error::LiveError;
 use super::follow::Follower;
@@ -31,6 +31,8 @@ use super::pool::{Pool, Pooled};
 use super::shared::{Shared, Streams};
 use super::weights::any_absent;
 use crate::device::{DeviceError, insist};
+use crate::frame::DeviceFrame;
+use crate::io::video::HostPool;
 use crate::lock::lock;
 use crate::ops::colour::Colours;
 use crate::ops::stitch::{Covers, Lookup, StitchOptions, stitch};
@@ -93,10 +95,10 @@ impl Worker {
         flights: SyncSender<Flight>,
     ) -> Result<Self, DeviceError> {
         let lacks = shared.options.failure.is_some();
-        let black = |pool: &Pool<InputBuffer>| {
-            let mut buffer = pool.try_take().filter(|_| lacks)?;
-            buffer.fill_black();
-            Some(SharedFrame::new(Memory::Host(buffer, None)))
+        let black = |(pool, host): &(Pool<DeviceFrame>, HostPool)| {
+            let buffer = pool.try_take().filter(|_| lacks)?;
+            let host = host.filled(|bytes| buffer.format().fill_black(bytes));
+            Some(SharedFrame::new(Memory::Host(buffer, host)))
         };
         Ok(Self {
             last: shared.inputs.iter().filter_map(black).collect(),
@@ -139,7 +141,7 @@ impl Worker {
         let Some(output) = self.output() else { return };
         let begin = Instant::now();
         let current = shared.current();
-        let colours = match self.follower.next(&shared, &current) {
+        let colours = match self.follower.next(&shared, &current, job.timestamp) {
             Ok(colours) => colours,
             Err(error) => return shared.fail_with_set(error.into()),
         };
