@@ -55,7 +55,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use glam::UVec2;
+use shared_types::Rgba8;
 
 pub use buffers::{CameraFrame, ExternalFrame};
 pub use colour_state::{Analysis, ColourState, OverlapSums};
@@ -72,6 +72,7 @@ pub use readers::StitchedFrames;
 
 use crate::device::{Device, DeviceError, Stream};
 use crate::frame::FrameFormat;
+use crate::io::picture::{Mask, Picture};
 use crate::lock::lock;
 use crate::ops::seam::Blend;
 use crate::ops::stitch::StitchOptions;
@@ -79,7 +80,7 @@ use crate::ops::view::ViewPath;
 use crate::warp::Plane;
 
 use intake::Intake;
-use live_warp::{FrameSettings, LiveWarp};
+use live_warp::{FrameSettings, LiveWarp, Recipe};
 use outputs::Formats;
 use shared::Shared;
 use worker::Worker;
@@ -128,12 +129,6 @@ fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<
     })
 }
 
-/// Returns the sizes as a text, such as `3840×2160 and 1920×1080`.
-fn sizes(sizes: &[UVec2]) -> String {
-    let texts: Vec<_> = sizes.iter().map(|size| format!("{}×{}", size.x, size.y)).collect();
-    texts.join(" and ")
-}
-
 impl Session {
     /// Creates a session for frames of the warp's source sizes, which makes `outputs` from each set in this order.
     /// Allocates its buffers. `rig` is a [`DeviceWarp`](crate::warp::DeviceWarp), or a
@@ -147,10 +142,11 @@ impl Session {
         let rig = rig.into();
         let cameras = rig.warp.sources().len();
         options.check(cameras)?;
-        let formats = Formats::new(options.input.of(cameras)?, outputs, &rig)?;
+        let formats = Formats::new(options.input.of(cameras)?, outputs, &rig.warp)?;
         prepare(device, &options, &formats)?;
         let stream = device.stream()?;
-        let warp = Arc::new(LiveWarp::new(&stream, rig, &options, &formats, None)?);
+        let recipe = Recipe::new(&stream, rig, options.blend, &formats)?;
+        let warp = Arc::new(LiveWarp::new(&stream, recipe, &options, &formats, None)?);
         stream.synchronize()?;
         // Sending to one of these channels never blocks: each item in a channel holds a token or an output buffer, and
         // the channel has room for as many items as there are tokens or output buffers.
@@ -221,28 +217,55 @@ impl Session {
     /// frame uses the old warp, and frees it. If the old warp is still in use, a later call or the drop of the session
     /// frees it.
     pub fn swap(&self, rig: impl Into<LiveRig>) -> Result<(), LiveError> {
-        let rig = rig.into();
+        self.replace(|stream, recipe| recipe.swap(stream, rig.into(), &self.shared.formats))
+    }
+
+    /// Replaces the blending from the next frame on. It is prepared like a new warp by [`swap`](Self::swap), and
+    /// resumes the seam search if failures have switched it off.
+    pub fn set_blend(&self, blend: Blend) -> Result<(), LiveError> {
+        self.replace(|_, recipe| {
+            recipe.blend = blend;
+            Ok(())
+        })?;
+        self.follow_colour(self.colour().following);
+        Ok(())
+    }
+
+    /// Replaces the masks of the cameras from the next frame on. A camera is not used where its mask is darker than
+    /// half. There is one element per camera, `None` for a camera that is used everywhere. The masks are prepared like
+    /// a new warp by [`swap`](Self::swap), and stay if the warp is swapped.
+    pub fn set_masks(&self, masks: &[Option<&Picture>]) -> Result<(), LiveError> {
+        let inputs = &self.shared.formats.inputs;
+        let of = |(mask, input): (&Option<&Picture>, &FrameFormat)| {
+            let Some(mask) = mask else { return Some(None) };
+            let mut used = Picture::filled(input.size.x, input.size.y, Rgba8::opaque(0, 0, 0));
+            used.mask(mask).then(|| Mask::of(&used))
+        };
+        let made: Option<Vec<_>> = masks.iter().zip(inputs).map(of).collect();
+        let made = made.filter(|_| masks.len() == inputs.len()).ok_or_else(|| {
+            LiveError::invalid("pass one mask per camera, each in the size of the camera's frames")
+        })?;
+        self.replace(|_, recipe| {
+            recipe.masks = made.into();
+            Ok(())
+        })
+    }
+
+    /// Prepares a warp from a changed recipe while the stitch goes on, and replaces the current one by it.
+    fn replace(
+        &self,
+        change: impl FnOnce(&Stream, &mut Recipe) -> Result<(), LiveError>,
+    ) -> Result<(), LiveError> {
         self.check_open()?;
-        if rig.viewer.is_some() != self.shared.current().warp.viewer.is_some() {
-            return Err(LiveError::invalid(match rig.viewer {
-                Some(_) => "this session outputs panoramas; swap the warp without a viewer",
-                None => "this session renders views; swap the warp with a viewer",
-            }));
-        }
-        let inputs = self.shared.formats.inputs.iter();
-        let expected: Vec<_> = inputs.map(|format| format.size).collect();
-        if rig.warp.sources() != expected {
-            let [found, expected] = [rig.warp.sources(), &expected].map(sizes);
-            return Err(LiveError::Invalid(format!(
-                "the warp is for pictures of {found} pixels, but the session is for pictures of {expected}; create a session for this warp"
-            )));
-        }
         let mut swap = lock(&self.swap);
         let (stream, retired) = &mut *swap;
-        let options = LiveOptions { stitch: self.shared.current().stitch, ..self.shared.options };
-        let former = Arc::clone(&self.shared.current().warp);
-        let formats = &self.shared.formats;
-        let mut warp = LiveWarp::new(stream, rig, &options, formats, Some(&former))?;
+        let FrameSettings { warp: former, stitch, .. } = self.shared.current();
+        let mut recipe = former.recipe.clone();
+        change(stream, &mut recipe)?;
+        let Shared { device, formats, options, .. } = &*self.shared;
+        let options = LiveOptions { stitch, blend: recipe.blend, ..*options };
+        prepare(device, &options, formats)?;
+        let mut warp = LiveWarp::new(stream, recipe, &options, formats, Some(&former))?;
         stream.synchronize()?;
         warp.take_over(stream, &former)?;
         drop(former);
@@ -273,7 +296,7 @@ impl Session {
     ///
     /// The call also resets [`ColourState::strikes`], and resumes the seam search if failures have switched it off.
     pub fn follow_colour(&self, follow: bool) {
-        self.shared.colour().switch(follow, self.shared.options.blend.seam().is_some());
+        self.shared.colour().switch(follow);
     }
 
     /// Returns the state of the colour correction and of the seam search.
@@ -291,7 +314,7 @@ impl Session {
     pub fn weights(&self) -> Result<Vec<Vec<f32>>, LiveError> {
         let (current, stream) = (self.shared.current(), &self.shared.streams.compute);
         let weights = current.warp.weights.as_ref().map(lock);
-        let warp = weights.as_ref().map_or(&current.warp.warp, |weights| weights.warp());
+        let warp = weights.as_ref().map_or(&*current.warp.warp, |weights| weights.warp());
         warp.await_ready(stream)?;
         let weights = (0..warp.sources().len()).map(Plane::Weight);
         Ok(weights.map(|plane| warp.plane(plane).download(stream)).collect::<Result<_, _>>()?)

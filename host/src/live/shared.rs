@@ -86,7 +86,7 @@ impl Shared {
         let (samples, downloads) = (options.failure.is_some(), options.download);
         let output = |_| OutputBuffer::new(device, &formats.outputs, samples, downloads);
         let buffers = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
-        let (follow, seek) = (options.colour.follow, options.blend.seam().is_some());
+        let colour = ColourState::new(options.colour.follow, current.stitch.colours);
         Ok(Self {
             device: device.clone(),
             options: *options,
@@ -94,7 +94,7 @@ impl Shared {
             inputs: formats.inputs.iter().map(inputs).collect::<Result<_, _>>()?,
             outputs: buffers,
             tokens: Pool::new(vec![(); options.sets()]),
-            colour: Mutex::new(ColourState::new(follow, seek, current.stitch.colours)),
+            colour: Mutex::new(colour),
             current: Mutex::new(current),
             tally: Mutex::new(Tally::new()),
             cameras: options.failure.map(|failure| Mutex::new(CameraStates::new(cameras, failure))),
