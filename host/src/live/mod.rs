@@ -1,17 +1,50 @@
 //! Live stitching: stitches the frames of 1 to 16 cameras to panoramas at the frame rate of the cameras.
 //!
 //! A [`Session`] accepts sets with one frame of each camera ([`submit`](Session::submit)), or single frames that it
-//! combines to sets by timestamp ([`push`](Session::push)). It stitches on its own threads.
-//! [`panoramas`](Session::panoramas) delivers the panoramas in order to a loop or an `async` task. The
-//! caller can change the warp and the options between any two frames.
+//! combines to sets by timestamp ([`push`](Session::push)). It stitches on its own threads, and makes one or more
+//! [`Output`]s from each set. [`panoramas`](Session::panoramas) delivers them in order to a loop or an `async` task.
+//! If frames arrive faster than the device can stitch them or the caller reads the panoramas, the session either drops
+//! and counts frames, or blocks the caller ([`Pace`]). Colour correction tracks changes in lighting unless it is
+//! switched off. With [`LiveOptions::failure`], the panorama goes on if a camera fails.
 //!
-//! All buffers are allocated at the start and reused. The exceptions are allocated when they are first used: the table
-//! of [`GammaTable`](crate::ops::stitch::Lookup::GammaTable), the sums for a stitch that falls back from a mesh to
+//! Any thread may change these settings at any time. They apply from the next set on:
+//!
+//! | control | changes | prepared |
+//! |---|---|---|
+//! | [`steer`](Session::steer) | the pose of a view | |
+//! | [`set_options`](Session::set_options) | flip, manual colours, lookup | |
+//! | [`follow_colour`](Session::follow_colour) | whether colours are tracked | |
+//! | [`swap`](Session::swap) | the warp and the viewer | in parallel with the stitch |
+//! | [`set_blend`](Session::set_blend) | the blending | in parallel with the stitch |
+//! | [`set_masks`](Session::set_masks) | the parts of the cameras' pictures that are used | in parallel with the stitch |
+//!
+//! All buffers are allocated at the start and reused. The exceptions are allocated when they are first used: the
+//! page-locked memory for frames that are copied, the table of
+//! [`GammaTable`](crate::ops::stitch::Lookup::GammaTable), the sums for a stitch that falls back from a mesh to
 //! [`Planes`](crate::ops::stitch::Lookup::Planes), and the mesh or the sums for a lookup that
-//! [`set_options`](Session::set_options) selects later. If frames arrive faster than the device can stitch them or the
-//! caller reads the panoramas, the session either drops and counts frames, or blocks the caller ([`Pace`]). Colour
-//! correction tracks changes in lighting unless it is switched off. With [`LiveOptions::failure`], the panorama goes on
-//! if a camera fails.
+//! [`set_options`](Session::set_options) selects later.
+//!
+//! # States
+//!
+//! | state | `submit`, `push` | `close` | fatal error, panic of a thread | last reader dropped | drop |
+//! |---|---|---|---|---|---|
+//! | open | stitch | closed | failed | abandoned | closed, ended |
+//! | abandoned | stitch; unread panoramas are discarded | closed | failed | | closed, ended |
+//! | closed | [`LiveError::Closed`]; sets in flight are finished, then the readers end | | failed | | ended |
+//! | failed | the first error; sets in flight are counted as lost, and the readers end | | | | ended |
+//! | ended | | | | | |
+//!
+//! A new reader returns an abandoned session to open. A session is closed if `Intake::jobs` is `None`, failed if
+//! `Shared::failure` is set (`Shared::fail`, which [`health`](Session::health) calls for a device that other code has
+//! lost), abandoned by `Shared::is_abandoned`, and ended after its `Drop`. What ends a set without a panorama is counted
+//! in [`Dropped`].
+//!
+//! # Time
+//!
+//! Frames are combined, cameras fail and analyses time out by the timestamps of the frames or by numbers of sets. So a
+//! session stitches files as fast as they are read, cameras by their clock, and tests by hand. The clock is read only to
+//! measure latencies (`intake`, `worker`), to limit how long a call blocks (`readers`, `pool`, `Session::replace`), and
+//! for a log message (`prepare`).
 //!
 //! | file | contents |
 //! |---|---|
@@ -19,7 +52,7 @@
 //! | `pairing` | combines frames by timestamp |
 //! | `worker` | the two threads: submits sets, repeats failed submissions, collects panoramas |
 //! | `follow`, `colour_state` | colour analysis and seam search, and their failures |
-//! | `live_warp`, `weights` | the warp in use; its weights with seams and without absent cameras |
+//! | `live_warp`, `weights` | the warp in use, with its masks; its weights with seams and without absent cameras |
 //! | `cameras`, `failure` | cameras that fail: states, fades, options, events and figures |
 //! | `options`, `input_formats`, `outputs` | options, the pixel formats of the cameras, and what is made from a set |
 //! | `buffers`, `pool` | buffers and their reuse |

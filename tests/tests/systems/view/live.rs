@@ -253,7 +253,8 @@ fn a_session_of_panoramas_does_not_need_its_viewer() {
         session.swap(self::viewer(&device, &rig(15.0, 101)).1).unwrap();
         assert!(shown() == with && with != other, "{device}");
         // A viewer of another geometry is refused though no view uses it.
-        assert!(session.swap((device_warp(&device, 0.0), viewer)).is_err());
+        let (_, warp) = self::viewer(&device, &rig(15.0, 102));
+        assert!(session.swap((warp, viewer)).is_err());
     }
 }
 
