@@ -5,8 +5,8 @@ use std::sync::MutexGuard;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
-use super::Stitcher;
-use super::buffers::{CameraFrame, FrameBuffer, Memory, SharedFrame};
+use super::Session;
+use super::buffers::{CameraFrame, Memory, SharedFrame, copy};
 use super::counters::{CameraCounters, LiveCounters};
 use super::error::LiveError;
 use super::options::{LOOK_AGAIN, LiveOptions, Pace};
@@ -34,9 +34,9 @@ pub enum Submitted {
 pub(super) struct Intake {
     pairing: Pairing<SharedFrame>,
     /// Frames that are dropped when the intake is unlocked. The drop of an external frame runs user code, which may
-    /// call the stitcher.
+    /// call the session.
     discarded: Vec<SharedFrame>,
-    /// The channel to the worker; `None` after the stitcher was closed.
+    /// The channel to the worker; `None` after the session was closed.
     jobs: Option<SyncSender<Job>>,
 }
 
@@ -69,10 +69,10 @@ fn unlock(mut intake: MutexGuard<'_, Intake>) {
     drop(discarded);
 }
 
-impl Stitcher {
+impl Session {
     /// Submits one frame of each camera as a set: any [`CameraFrame`], such as a [`Frame`](crate::frame::Frame) in host
-    /// memory, which is copied, a filled [`buffer`](Self::buffer), or an [`ExternalFrame`](super::ExternalFrame) in
-    /// device memory.
+    /// memory, which is copied, a frame of a [`HostPool`](crate::io::video::HostPool), or an
+    /// [`ExternalFrame`](super::ExternalFrame) in device memory.
     ///
     /// In [`Pace::Wait`], blocks until buffers are free. In [`Pace::Live`], never blocks: if no buffer is free, the set
     /// is dropped.
@@ -120,15 +120,11 @@ impl Stitcher {
         Submitted::Dropped
     }
 
-    /// Returns a buffer in page-locked memory for a frame of `camera`. Fill the buffer and pass it to
-    /// [`submit`](Self::submit) or [`push`](Self::push). This avoids a copy of the frame in host memory.
-    ///
-    /// If all buffers are in use, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`]. The initial contents
-    /// of the buffer are unspecified.
-    pub fn buffer(&self, camera: usize) -> Result<Option<FrameBuffer>, LiveError> {
-        self.check_camera(camera)?;
-        let buffer = self.take(&self.shared.inputs[camera])?;
-        Ok(buffer.map(|buffer| FrameBuffer { buffer }))
+    /// Returns the number of free buffers of each camera.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn free_buffers(&self) -> Vec<usize> {
+        self.shared.inputs.iter().map(|(buffers, _)| buffers.free()).collect()
     }
 
     /// Takes an item from a pool. If no item is free, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`].
@@ -184,7 +180,7 @@ impl Stitcher {
         Ok(submitted.unwrap_or(if waits { Submitted::Waiting } else { Submitted::Dropped }))
     }
 
-    /// Sets whether a camera is present. An absent camera is [`Gone`](super::CameraState::Gone) at once: the stitcher
+    /// Sets whether a camera is present. An absent camera is [`Gone`](super::CameraState::Gone) at once: the session
     /// does not wait for its frames, and drops them if they are pushed one by one. When it is present again, it returns
     /// after it has delivered [`settle`](super::FailureOptions::settle) frames in time. After all cameras were absent,
     /// the clocks may start again, so the timestamps of the panoramas may be earlier than before.
@@ -194,13 +190,13 @@ impl Stitcher {
         self.check_taking(&intake)?;
         let set = self.shared.with_cameras(|cameras| cameras.set_present(camera, present));
         set.ok_or_else(|| {
-            LiveError::invalid("only a stitcher with `failure` accepts absent cameras")
+            LiveError::invalid("only a session with `failure` accepts absent cameras")
         })?;
         let outcome = intake.pairing.set_present(camera, present);
         self.accept(intake, outcome).map(drop)
     }
 
-    /// Returns the counters since the creation of the stitcher.
+    /// Returns the counters since the creation of the session.
     #[must_use]
     pub fn counters(&self) -> LiveCounters {
         let cameras = lock(&self.intake).pairing.counters.clone();
@@ -264,28 +260,28 @@ impl Stitcher {
         self.check_taking(&lock(&self.intake))
     }
 
-    /// Checks that the stitcher has not failed and was not closed. While the caller holds the lock of `intake`, no
-    /// other thread can close the stitcher.
+    /// Checks that the session has not failed and was not closed. While the caller holds the lock of `intake`, no
+    /// other thread can close the session.
     fn check_taking(&self, intake: &Intake) -> Result<(), LiveError> {
         self.health()?;
         if intake.jobs.is_none() { Err(LiveError::Closed) } else { Ok(()) }
     }
 
-    /// Checks that the stitcher has this camera.
+    /// Checks that the session has this camera.
     fn check_camera(&self, camera: usize) -> Result<(), LiveError> {
         let expected = self.shared.cameras();
         let found = camera.saturating_add(1);
         if camera < expected { Ok(()) } else { Err(LiveError::cameras(found, expected)) }
     }
 
-    /// Checks that the stitcher can use a frame of a camera.
+    /// Checks that the session can use a frame of a camera.
     fn check(&self, camera: usize, frame: &CameraFrame<'_>) -> Result<(), LiveError> {
         let invalid = |text| Err(LiveError::Invalid(format!("camera {}: its {text}", camera + 1)));
         let expected = self.shared.formats.inputs[camera];
         let format = |found: FrameFormat, expected: FrameFormat| match found == expected {
             true => Ok(()),
             false => invalid(format!(
-                "frame is {found}; it must be {expected}, the format for which the stitcher was created"
+                "frame is {found}; it must be {expected}, the format for which the session was created"
             )),
         };
         match frame {
@@ -295,10 +291,6 @@ impl Stitcher {
                 let (found, bytes) = (frame.len(), expected.bytes());
                 invalid(format!("frame has {found} bytes; a frame in {expected} has {bytes}"))
             }
-            CameraFrame::Buffer(buffer) if self.shared.inputs[camera].owns(&buffer.buffer) => Ok(()),
-            CameraFrame::Buffer(_) => invalid(
-                "buffer belongs to another camera or to another stitcher; get a buffer with `Stitcher::buffer`".into(),
-            ),
             CameraFrame::Device(frame) => {
                 format(frame.format(), expected.stored())?;
                 if !frame.is_whole() {
@@ -310,7 +302,7 @@ impl Stitcher {
                 match frame.places().find(|place| *place != expected) {
                     None => Ok(()),
                     Some(found) => invalid(format!(
-                        "frame or its event is on {found}, but the stitcher runs on {expected}; copy the frame to {expected} first"
+                        "frame or its event is on {found}, but the session runs on {expected}; copy the frame to {expected} first"
                     )),
                 }
             }
@@ -327,19 +319,16 @@ impl Stitcher {
         camera: usize,
         frame: CameraFrame<'_>,
     ) -> Result<Option<SharedFrame>, LiveError> {
-        Ok(match frame {
-            CameraFrame::Host(frame) => self.buffer(camera)?.map(|FrameBuffer { mut buffer }| {
-                buffer.fill(&frame);
-                SharedFrame::new(Memory::Host(buffer, None))
+        let buffer = || self.take(&self.shared.inputs[camera].0);
+        let memory = match frame {
+            CameraFrame::Missing => return Ok(None),
+            CameraFrame::Device(frame) => Some(Memory::Device(frame)),
+            CameraFrame::Shared(frame) => buffer()?.map(|buffer| Memory::Host(buffer, frame)),
+            CameraFrame::Host(frame) => buffer()?.map(|buffer| {
+                let host = self.shared.inputs[camera].1.filled(|memory| copy(&frame, memory));
+                Memory::Host(buffer, host)
             }),
-            CameraFrame::Buffer(FrameBuffer { buffer }) => {
-                Some(SharedFrame::new(Memory::Host(buffer, None)))
-            }
-            CameraFrame::Shared(frame) => self
-                .buffer(camera)?
-                .map(|FrameBuffer { buffer }| SharedFrame::new(Memory::Host(buffer, Some(frame)))),
-            CameraFrame::Device(frame) => Some(SharedFrame::new(Memory::Device(frame))),
-            CameraFrame::Missing => None,
-        })
+        };
+        Ok(memory.map(SharedFrame::new))
     }
 }
