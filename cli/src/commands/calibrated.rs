@@ -10,6 +10,7 @@ use panoweave::geometry::calibrate::{
 use panoweave::geometry::intrinsics::Intrinsics;
 use panoweave::geometry::rig::{LensName, MAX_RIG_CAMERAS, ModelName, Rig};
 use panoweave::io::picture::Picture;
+use panoweave::job::JobError;
 use panoweave::ops::matching::{links, recalibrate};
 use serde_json::{Value, json};
 
@@ -69,7 +70,9 @@ impl Lenses {
             let intrinsics = Intrinsics::open(source, number)?;
             let found = picture.size();
             if let Some(expected) = intrinsics.size.filter(|size| *size != found) {
-                return Err(Failure::picture_size(file, found, source, "pictures", expected));
+                return Err(
+                    JobError::picture_size(file, found, source, "pictures", expected).into()
+                );
             }
             let (matrix, distortion) = (intrinsics.matrix(), intrinsics.distortion);
             Ok(Some(KnownLens { lens, matrix, distortion }))

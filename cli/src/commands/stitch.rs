@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use panoweave::device::{DeviceName, Stream};
 use panoweave::geometry::calibrate::CalibrateOptions;
 use panoweave::io::picture::{Picture, PictureFormat, Pixel, StoredPicture};
+use panoweave::job::files::check_output;
 use panoweave::ops::colour::Colour;
+use panoweave::ops::photometry::{PictureCorrection, Vignette};
 use panoweave::ops::seam::{Blend, SeamOptions};
 use panoweave::ops::stitch::{Colours, Lookup, Vignettes};
 use panoweave::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stitch_warp};
@@ -14,18 +16,16 @@ use panoweave::warp::MAX_CAMERAS;
 use serde_json::json;
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures};
-use crate::options::blend::Blending;
+use crate::options::job::Options;
 use crate::options::mask::Masks;
-use crate::options::recipe::Recipe;
 use crate::options::shape::Shape;
-use crate::options::stitching::Stitching;
-use crate::options::warp::{Plan, WarpSource};
 use crate::output;
 use crate::output::colour;
 use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
 use crate::output::log;
 use crate::output::stages::Stages;
+use panoweave::job::{BlendOptions, LookOptions, Map, MapOptions, Recipe};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pictures: Pictures,
     #[command(flatten)]
-    map: WarpSource,
+    map: Options<MapOptions>,
     /// Panorama file to write: .png, .jpg or .jpeg.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
@@ -75,9 +75,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     masks: Masks,
     #[command(flatten)]
-    stitching: Stitching,
+    look: Options<LookOptions>,
     #[command(flatten)]
-    blending: Blending,
+    blending: Options<BlendOptions>,
 }
 
 /// Runs `panoweave stitch`: writes the panorama and prints a summary.
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let map = args.map.files();
     let map = map.iter().map(PathBuf::as_path);
     let inputs: Vec<&Path> = files.iter().copied().chain(map).chain(args.masks.files()).collect();
-    output::check(&args.output, &inputs)?;
+    check_output(&args.output, &inputs)?;
     let format = PictureFormat::of_file(&args.output)?;
     if format == PictureFormat::Jpeg && args.depth.as_deref() == Some("16") {
         return Err(Failure::usage(
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     }
     let options = args.options()?;
 
-    let mut stages = Stages::new();
+    let mut stages = Stages::new()?;
     let stored = stages.run("load", "reading", || {
         let stored = files.iter().map(StoredPicture::open);
         Ok(stored.collect::<Result<Vec<_>, _>>()?)
@@ -116,8 +116,8 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 const MISMATCH: f32 = 20.0;
 
 /// Logs warnings about a panorama. `masked` states whether masks were given.
-fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, map: &WarpSource, masked: bool) {
-    let homography = map.is_homography();
+fn warn<P>(panorama: &Panorama<P>, coverage: &Coverage, map: &MapOptions, masked: bool) {
+    let homography = map.homography.is_some();
     let several = panorama.colours.len() > 1;
     let apart = several && coverage.overlap == 0.0;
     if coverage.any == 0.0 {
@@ -174,7 +174,7 @@ impl Args {
             let plan = match self.map.path() {
                 Some(_) => Some(self.cropped(self.map.open(&sizes, &files, &self.output)?)?),
                 None => {
-                    self.map.check_absent()?;
+                    self.map.check()?;
                     None
                 }
             };
@@ -212,7 +212,7 @@ impl Args {
                         "--anchor names a picture that was left out; choose another one",
                     ))?);
                 }
-                (Plan::Render(Recipe::new(&found.rig)?), Some(found))
+                (Map::Render(Recipe::new(&found.rig)?), Some(found))
             }
         };
         options.stitch.vignettes = plan.vignettes();
@@ -275,20 +275,20 @@ impl Args {
     }
 
     /// Crops the panorama of a rig or of a homography if `--crop` is given.
-    fn cropped(&self, mut plan: Plan) -> Result<Plan, Failure> {
+    fn cropped(&self, mut plan: Map) -> Result<Map, Failure> {
         match &mut plan {
             _ if !self.shape.crops() => {}
-            Plan::Planes(_) => {
+            Map::Planes(_) => {
                 return Err(Failure::usage(
                     "--crop cannot change the panorama of a warp file; give the rig or the homography instead",
                 ));
             }
-            Plan::Render(recipe) => {
-                if !recipe.crop() {
-                    return Err(Failure::usage(
+            Map::Render(recipe) => {
+                recipe.geometry = recipe.geometry.cropped().ok_or_else(|| {
+                    Failure::usage(
                         "--crop: the pictures cover no rectangle of the panorama completely; remove --crop",
-                    ));
-                }
+                    )
+                })?;
             }
         }
         Ok(plan)
@@ -299,26 +299,26 @@ impl Args {
     fn options(&self) -> Result<PanoramaOptions, Failure> {
         let calibrates = self.map.path().is_none();
         let pictures = self.pictures.files().len();
-        self.stitching.check(pictures)?;
+        self.look.check(pictures)?;
         if !calibrates && self.shape.needs_calibration() {
             return Err(Failure::usage(
                 "--model and --projection are for a calibration of the pictures; remove them, or remove --warp, --rig and --homography",
             ));
         }
         // More than two pictures support fewer lookups. Reject the others before any computation.
-        if pictures > 2 && self.stitching.options(Lookup::Planes).lookup == Lookup::Mesh {
+        if pictures > 2 && self.look.stitch(Lookup::Planes).lookup == Lookup::Mesh {
             return Err(Failure::usage(
                 "--lookup mesh supports only two pictures; remove --lookup to stitch more",
             ));
         }
         let match_colour =
-            self.match_colour || (calibrates && !self.no_colour && self.stitching.leaves_colours());
+            self.match_colour || (calibrates && !self.no_colour && self.look.leaves_colours());
         Ok(PanoramaOptions {
-            stitch: self.stitching.options(Lookup::Cubic),
+            stitch: self.look.stitch(Lookup::Cubic),
             match_colour,
-            anchor: self.stitching.anchor(match_colour)?,
+            anchor: self.look.anchor(match_colour)?,
             blend: self.blending.blend(Blend::Seam(SeamOptions::default()))?,
-            refine: self.blending.refine,
+            refine: self.blending.refine(),
             owners: false,
         })
     }
@@ -331,32 +331,37 @@ fn stitched<P: Pixel>(
     stages: &mut Stages,
     stream: &Stream,
     pictures: &[Picture<P>],
-    plan: Plan,
+    plan: Map,
 ) -> Result<(Panorama<P>, Coverage), Failure> {
     match (plan, pictures) {
-        (Plan::Planes(warp), pictures) => {
+        (Map::Planes(warp), pictures) => {
             let stats = warp.stats();
             let coverage = Coverage {
                 any: stats.coverage,
                 cameras: stats.cameras.iter().map(|camera| camera.coverage).collect(),
                 overlap: stats.overlap,
             };
-            let plan = Plan::Planes(warp);
-            let warp = stages.run("warp", "preparing the warp", || plan.prepare(stream))?;
+            let plan = Map::Planes(warp);
+            let warp = stages.run("warp", "preparing the warp", || Ok(plan.prepare(stream)?))?;
             let panorama = stages.run("stitch", "stitching", || {
                 Ok(stitch_warp(stream, &pictures.iter().collect::<Vec<_>>(), &warp, options)?)
             })?;
             Ok((panorama, coverage))
         }
-        (Plan::Render(recipe), pictures) => stages.run("stitch", "stitching", || {
+        (Map::Render(recipe), pictures) => stages.run("stitch", "stitching", || {
             if pictures.len() <= MAX_CAMERAS {
-                return Ok(stitch_geometry(stream, pictures, recipe.geometry(), options)?);
+                return Ok(stitch_geometry(stream, pictures, &recipe.geometry, options)?);
             }
             // The options have the vignettes of 16 cameras, so those of more are undone before the stitch.
-            let pictures = recipe.without_vignetting(stream, pictures)?;
+            let vignettes =
+                recipe.vignettes.iter().copied().chain(std::iter::repeat(Vignette::NONE));
+            let corrected = pictures.iter().zip(vignettes).map(|(picture, vignette)| {
+                PictureCorrection::of_vignette(vignette).corrected(stream, picture)
+            });
+            let pictures = corrected.collect::<Result<Vec<_>, _>>()?;
             let mut options = *options;
             options.stitch.vignettes = Vignettes::NONE;
-            Ok(stitch_geometry(stream, &pictures, recipe.geometry(), &options)?)
+            Ok(stitch_geometry(stream, &pictures, &recipe.geometry, &options)?)
         }),
     }
 }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use glam::UVec2;
 use panoweave::error::Classify;
 pub(crate) use panoweave::error::Kind;
 use panoweave::geometry::calibrate::Refusal;
@@ -79,10 +78,6 @@ impl Failure {
         Self::new(Kind::Output, format!("{}: cannot be written: {reason}", file.display()))
     }
 
-    pub(crate) fn output_is_input(file: &Path) -> Self {
-        Self::output(file, "it is an input too; choose another name")
-    }
-
     pub(crate) fn output_twice(file: &Path) -> Self {
         Self::output(file, "two outputs have this name; choose different names")
     }
@@ -100,39 +95,6 @@ impl Failure {
         Self::interrupted(format!(
             "{}: not written: stopped before the first frame",
             file.display()
-        ))
-    }
-
-    /// Creates the failure of raw planes in `folder` without `--size`.
-    pub(crate) fn raw_size(folder: &Path) -> Self {
-        let folder = folder.display();
-        Self::usage(format!("{folder}: raw planes do not store their size; give --size WxH"))
-    }
-
-    /// Creates the failure of a picture whose size does not fit `map`, which is for `which` of another size.
-    pub(crate) fn picture_size(
-        file: &Path,
-        found: UVec2,
-        map: &Path,
-        which: &str,
-        expected: UVec2,
-    ) -> Self {
-        Self::input(format!(
-            "{}: {}×{} pixels, but {} is for {which} of {}×{} pixels; give files of matching sizes",
-            file.display(),
-            found.x,
-            found.y,
-            map.display(),
-            expected.x,
-            expected.y
-        ))
-    }
-
-    /// Creates the failure of `found` pictures for a `map` that is for `expected`.
-    pub(crate) fn picture_count(map: &Path, found: usize, expected: usize) -> Self {
-        Self::input(format!(
-            "{} is for {expected} pictures, but {found} are given; give one input per camera, or a file for {found} pictures",
-            map.display()
         ))
     }
 

@@ -11,16 +11,17 @@ use panoweave::geometry::calibrate::{
 };
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::{Picture, PictureFormat};
+use panoweave::job::files::{check_output, would_be_same};
 use panoweave::panorama::vignetting;
 use serde_json::{Value, json};
 
 use crate::commands::calibrated::{Calibrated, Lenses, Pictures, matched, open};
 use crate::options::mask::Masks;
 use crate::options::shape::Shape;
-use crate::options::warp::check_pictures;
 use crate::output;
 use crate::output::conversions::Conversions;
 use crate::output::failure::{CHECK_FAILED, Failure};
+use panoweave::job::check_pictures;
 
 use crate::output::stages::Stages;
 
@@ -72,10 +73,10 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let inputs: Vec<&Path> =
         files.iter().copied().chain(args.masks.files()).chain(args.lenses.files()).collect();
     for file in args.output.iter().chain(&args.preview) {
-        output::check(file, &inputs)?;
+        check_output(file, &inputs)?;
     }
     if let (Some(output), Some(preview)) = (&args.output, &args.preview)
-        && output::would_be_same(output, preview)
+        && would_be_same(output, preview)
     {
         return Err(Failure::output_twice(preview));
     }
@@ -87,7 +88,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             "--output is a rig file (TOML), but its name is that of a picture; choose another name, or use --preview",
         ));
     }
-    let mut stages = Stages::new();
+    let mut stages = Stages::new()?;
     let rig =
         args.check.as_ref().map(|file| Ok::<_, Failure>((file, Rig::open(file)?))).transpose()?;
     let pictures = stages.run("load", "reading", || {

@@ -418,3 +418,26 @@ fn colours_follow_the_light_unless_told_not_to() {
     assert_eq!(gains("--no-colour"), [1.0, 1.0]);
     assert_eq!(gains("--gain 0.5 --gain 1"), [0.5, 1.0]);
 }
+
+#[test]
+fn a_printed_job_makes_the_same_video() {
+    let folder = Folder::new();
+    for (name, level) in [("left.y4m", 90), ("right.y4m", 140)] {
+        folder.write(name, flat("25:1", [level, level + 20, level - 20]));
+    }
+    let line = format!(
+        "video left.y4m right.y4m {MAP} --gain 0.5 --gain 1,0.9,1.1 --blend seam --feather 8 \
+         --sync -0.04 --fps 50 --frames 4 --refine -o p.y4m"
+    );
+    let job = folder.quiet(&format!("{line} --print-job"));
+    insta::assert_snapshot!(job);
+    assert!(!folder.path("p.y4m").exists());
+    folder.quiet(&line);
+    let expected = std::fs::read(folder.path("p.y4m")).unwrap();
+    std::fs::remove_file(folder.path("p.y4m")).unwrap();
+    folder.write("job.toml", &job);
+    folder.quiet("run job.toml");
+    assert_eq!(std::fs::read(folder.path("p.y4m")).unwrap(), expected);
+    folder.write("job.toml", job + "feather = 8\n");
+    insta::assert_snapshot!(folder.words("run job.toml").stderr, @"");
+}
