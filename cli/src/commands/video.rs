@@ -90,7 +90,7 @@ pub(crate) fn stitch(
     let to_stdout = output.as_os_str() == STANDARD || is_stdout(&output);
     if to_stdout && as_json {
         return Err(Failure::usage(
-            "--json and an output to standard output do not go together; choose one",
+            "--json and --output - both write to standard output; choose one",
         ));
     }
     let interrupt = Interrupt::listen(&output, Duration::from_secs(finish_limit), as_json)?;

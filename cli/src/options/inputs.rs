@@ -23,7 +23,7 @@ pub(crate) fn are_pictures(options: &InputOptions, files: &[&Path]) -> Result<bo
             "{picture} is a picture but {video} is a video; give only pictures or only videos"
         ))),
         (Some(_), None) if *options != InputOptions::default() => Err(Failure::usage(
-            "--input-format, --input-size, --fps and limits of inputs require videos, but these are pictures",
+            "options for videos, such as --input-format, --fps and --sync, do not apply to pictures; remove them",
         )),
         (picture, _) => Ok(picture.is_some()),
     }

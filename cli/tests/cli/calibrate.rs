@@ -184,12 +184,18 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
             .unwrap();
     }
     for (line, said) in [
-        ("stitch a.png b.png --rig made.toml", "made.toml is for 3 pictures, but 2 are given"),
+        ("stitch a.png b.png --rig made.toml", "made.toml: it is for 3 pictures, but 2 are given"),
         ("stitch a.png", "cannot calibrate 1 pictures; 2 to 64 are allowed"),
         ("stitch a.png b.png c.png --gain 2", "given 1 time for 3 cameras"),
         ("stitch a.png b.png c.png --lookup mesh", "--lookup mesh supports only two pictures"),
-        ("calibrate a.png b.png --check made.toml", "made.toml is for 3 pictures, but 2 are given"),
-        ("video a%d.png b%d.png --rig made.toml", "made.toml is for 3 pictures, but 2 are given"),
+        (
+            "calibrate a.png b.png --check made.toml",
+            "made.toml: it is for 3 pictures, but 2 are given",
+        ),
+        (
+            "video a%d.png b%d.png --rig made.toml",
+            "made.toml: it is for 3 pictures, but 2 are given",
+        ),
     ] {
         let out = if line.contains("--check") { "" } else { "-o p.png" };
         let out = if line.starts_with("video") { "-o p_%d.png --fps 25" } else { out };

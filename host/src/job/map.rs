@@ -140,10 +140,10 @@ pub fn check_pictures(
 
 /// Returns the error of `found` pictures for a `map` that is for `expected`.
 fn picture_count(map: &Path, found: usize, expected: usize) -> JobError {
-    JobError::Usage(format!(
-        "{} is for {expected} pictures, but {found} are given; give one input per camera, or a file for {found} pictures",
-        map.display()
-    ))
+    let reason = format!(
+        "it is for {expected} pictures, but {found} are given; give one input per camera, or a file for {found} pictures"
+    );
+    JobError::input(map, reason)
 }
 
 impl MapOptions {

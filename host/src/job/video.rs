@@ -240,7 +240,7 @@ impl VideoJob {
             stitch,
             colour,
             blend: self.blend.blend(Blend::Feather)?,
-            camera: view.map(|view| view.camera.clone()),
+            view: view.map(|view| (view.viewer.clone(), view.path.clone())),
             refine: self.blend.refine(),
             rate: Some(rate),
             offsets,

@@ -12,12 +12,13 @@ use crate::frame::Rate;
 use crate::geometry::Geometry;
 use crate::lock::lock;
 use crate::ops::stitch::StitchOptions;
-use crate::ops::view::{DEFAULT_SIZE, Track, ViewPose, Viewer, VirtualCamera};
+use crate::ops::view::{DEFAULT_SIZE, Track, ViewPath, ViewPose, Viewer};
 
 /// A virtual camera, the size of its view, and a record of the corrections that keep the view inside the area that the
 /// cameras cover.
 pub(super) struct View {
-    pub(super) camera: VirtualCamera,
+    pub(super) viewer: Viewer,
+    pub(super) path: ViewPath,
     pub(super) size: UVec2,
     /// The camera's path updates the record while the stitcher runs.
     pub(super) corrections: Arc<Mutex<Corrections>>,
@@ -98,7 +99,6 @@ impl ViewOptions {
             }
             kept
         };
-        let camera = VirtualCamera { viewer, path: Arc::new(path) };
-        Ok(Some(View { camera, size, corrections }))
+        Ok(Some(View { viewer, path: ViewPath::new(path), size, corrections }))
     }
 }

@@ -43,15 +43,15 @@ fn options_that_do_not_go_together() {
         ("a.y4m a.y4m -o none/p.mp4", "the folder none does not exist"),
         ("a.rgba a.rgba -o p.y4m", "give --input-size"),
         ("a.rgba a.rgba --input-size 40x30 -o p.y4m", "give --fps"),
-        ("a.rgba a.rgba --input-size 40x99999 --fps 30 -o p.y4m", "1 to 16384 pixels"),
+        ("a.rgba a.rgba --input-size 40x99999 --fps 30 -o p.y4m", "1 to 32768 pixels"),
         ("norate.y4m norate.y4m -o p.y4m", "give --fps"),
         ("l%d.png r%d.png -o p.y4m", "give --fps"),
         ("l%d.png r%d.png --fps 30 -o p.y4m", "l%d.png: no frames"),
         ("a.y4m a.y4m --fps 0 -o p.y4m", "from 1/1000 to 1000 frames per second"),
         ("a.y4m a.y4m --fps 1/86400 -o p.mp4", "from 1/1000 to 1000 frames per second"),
-        ("a.y4m a.y4m --crf 52 -o p.mp4", "from 0 (lossless) to 51"),
+        ("a.y4m a.y4m --crf 52 -o p.mp4", "a whole number from 0 to 51"),
         ("a.y4m a.y4m --encoder mpeg4 -o p.mp4", "[possible values: libx264, libx265, libsvtav1"),
-        ("a.y4m a.y4m --encoder libx264 -o p.y4m", "--encoder applies only to .mp4"),
+        ("a.y4m a.y4m --encoder libx264 -o p.y4m", "`encoder` applies only to .mp4"),
         ("a.y4m a.y4m --encoder libsvtav1 -o p.mov", "p.mov: cannot encode with libsvtav1: AV1"),
         ("a.y4m a.y4m --encoder h264_nvenc --depth 10 -o p.mp4", "p.mp4: cannot store 10 bits"),
         ("a.y4m a.y4m --frames 0 -o p.y4m", "--frames"),
@@ -280,7 +280,7 @@ fn depths_that_do_not_go_together() {
     insta::assert_snapshot!(said(&format!("a.y4m a.p010 {raw} -o p.y4m")), @"error: a.p010: the frames have 10 bits per sample, but those of a.y4m have 8; Y4M and raw videos are not converted, so convert one of them with ffmpeg");
     insta::assert_snapshot!(said("deep.y4m a.y4m -o p.y4m"), @"error: a.y4m: the frames have 8 bits per sample, but those of deep.y4m have 10; Y4M and raw videos are not converted, so convert one of them with ffmpeg");
     insta::assert_snapshot!(said("a.y4m a.y4m -o p.p010"), @"error: p.p010: the output has 10 bits per sample, but the frames of a.y4m have 8; write 8 bits (.mp4, .m4v, .mov, .mkv, .y4m, .nv12, .rgba or pictures), or convert the inputs to 10 bits with ffmpeg");
-    insta::assert_snapshot!(said("a.y4m a.y4m -o p.p010 --depth 8"), @"error: --depth 8 does not go with raw P010, which has 10 bits; remove --depth, or write .nv12 or .y4m");
+    insta::assert_snapshot!(said("a.y4m a.y4m -o p.p010 --depth 8"), @"error: `depth` 8 does not go with raw P010, which has 10 bits; remove it, or write .nv12 or .y4m");
     insta::assert_snapshot!(said(&format!("a.p010 a.p010 {raw} -o p.nv12")), @"error: p.nv12: the output has 8 bits per sample, but the frames of a.p010 have 10; write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without --depth 8 or an --encoder of H.264), or convert the inputs to 8 bits with ffmpeg");
     let deep = said("deep.y4m deep.y4m --depth 8 -o p.y4m");
     assert!(

@@ -154,7 +154,7 @@ fn unusable_offsets_are_refused() {
     refused(&folder, &line("audio"), &["l.y4m: no sound track", "--sync 0.25"]);
     refused(&folder, &line("0.2"), &["l.y4m: ends after 3 frames", "--sync"]);
     refused(&folder, "compare l.y4m l.y4m --device cpu --sync -1", &["l.y4m: ends after 3 frames"]);
-    refused(&folder, "compare left.png right.png --sync 1", &["--sync requires videos"]);
+    refused(&folder, "compare left.png right.png --sync 1", &["options for videos"]);
 }
 
 /// Makes three recordings of one scene, which are heard by different microphones: `first.mp4`, `late.mp4`, which starts

@@ -202,14 +202,14 @@ fn views_that_are_refused() {
     folder.quiet("warp --rig rig.toml --device cpu -o rig.safetensors");
     let with_rig = "--rig rig.toml";
     for (line, kind, part) in [
-        ("--homography shift.txt --view track.csv -o v.rgba", "usage", "give --rig"),
+        ("--homography shift.txt --view track.csv -o v.rgba", "usage", "give `rig`"),
         (
             "--warp rig.safetensors --view track.csv -o v.rgba",
             "usage",
             "which only a rig describes",
         ),
-        ("--rig up.toml --view track.csv -o v.rgba", "usage", "give --view-free"),
-        ("@ --view track.csv --edge-boost -o v.rgba", "usage", "does not apply to --view"),
+        ("--rig up.toml --view track.csv -o v.rgba", "usage", "set `view-free`"),
+        ("@ --view track.csv --edge-boost -o v.rgba", "usage", "does not apply to a view"),
         ("@ --view missing.csv -o v.rgba", "input", "missing.csv: cannot be read"),
         (
             "@ --view nofov.csv -o v.rgba",
@@ -236,19 +236,19 @@ fn views_that_are_refused() {
             "track.y4m: cannot be written: it is an input too",
         ),
         ("@ --view track.csv --output-format y4m -o track.csv", "output", "it is an input too"),
-        ("@ --view-size 32x18 -o v.rgba", "usage", "--view"),
-        ("@ --view-free -o v.rgba", "usage", "--view"),
-        ("@ --view-smooth 1 -o v.rgba", "usage", "--view"),
-        ("@ --view track.csv --view-size 0x18 -o v.rgba", "usage", "1 to 16384 pixels"),
+        ("@ --view-size 32x18 -o v.rgba", "usage", "require `view`"),
+        ("@ --view-free -o v.rgba", "usage", "require `view`"),
+        ("@ --view-smooth 1 -o v.rgba", "usage", "require `view`"),
+        ("@ --view track.csv --view-size 0x18 -o v.rgba", "usage", "1 to 32768 pixels"),
         ("@ --view track.csv --view-size 32 -o v.rgba", "usage", "--view-size"),
         (
             "@ --view track.csv --view-size 16384x16384 -o v.mp4",
             "output",
             "v.mp4: the panorama is 16384×16384 pixels, which ffmpeg does not encode; give a smaller size",
         ),
-        ("@ --view track.csv --view-smooth 61 -o v.rgba", "usage", "seconds from 0 to 60"),
-        ("@ --view track.csv --view-smooth=-1 -o v.rgba", "usage", "seconds from 0 to 60"),
-        ("@ --view track.csv --view-smooth nan -o v.rgba", "usage", "seconds from 0 to 60"),
+        ("@ --view track.csv --view-smooth 61 -o v.rgba", "usage", "a number from 0 to 60"),
+        ("@ --view track.csv --view-smooth=-1 -o v.rgba", "usage", "a number from 0 to 60"),
+        ("@ --view track.csv --view-smooth nan -o v.rgba", "usage", "a number from 0 to 60"),
     ] {
         let line = line.replace('@', with_rig);
         let done = folder.words(&format!("--json video a.y4m a.y4m --device cpu {line}"));
