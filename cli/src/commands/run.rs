@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use panoweave::job::Job;
 
+use crate::commands::stitch;
 use crate::commands::video::{self, FinishLimit};
 use crate::output::failure::Failure;
+use crate::output::interrupt::Interrupt;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -32,5 +34,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     match Job::open(&args.file)? {
         Job::Video(job) => video::stitch(&job, args.limit, as_json),
+        Job::Stitch(job) => {
+            Interrupt::end_at_once(as_json)?;
+            stitch::stitch(&job, as_json).map(|()| ExitCode::SUCCESS)
+        }
     }
 }

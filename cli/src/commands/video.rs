@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use panoweave::io::video::{STANDARD, VideoSource};
+use panoweave::io::video::STANDARD;
 use panoweave::job::files::is_stdout;
 use panoweave::job::{Corrections, Event, Job, Synced, VideoJob, VideoReport};
 use panoweave::video::Summary;
@@ -12,12 +12,10 @@ use serde_json::{Value, json};
 use crate::options::job::Options;
 use crate::output;
 use crate::output::colour;
-use crate::output::conversions::Conversions;
 use crate::output::failure::{Failure, Kind, exit_code};
 use crate::output::interrupt::Interrupt;
 use crate::output::log;
-use crate::output::meter::Meter;
-use crate::output::stages::Stages;
+use crate::output::progress::Progress;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -94,35 +92,23 @@ pub(crate) fn stitch(
         ));
     }
     let interrupt = Interrupt::listen(&output, Duration::from_secs(finish_limit), as_json)?;
-    let (mut stages, mut conversions) = (Stages::new()?, Conversions::default());
-    let (mut meter, mut decoders) = (None, Vec::new());
-    let done = job.run(interrupt.stop(), &mut |event| match event {
-        Event::Stage(name, message) => stages.begin(name, message),
-        Event::Opened(sources) => {
-            conversions.add_videos(sources);
-            decoders = sources.iter().map(VideoSource::decoder).collect();
-        }
-        Event::Start(expected) => {
-            stages.end();
+    let mut progress = Progress::new()?;
+    let done = job.run(interrupt.stop(), &mut |event| {
+        if let Event::Start { .. } = event {
             interrupt.running();
-            meter = Some(Meter::new(expected, decoders.len()));
         }
-        Event::Written(progress) => meter.iter_mut().for_each(|meter| meter.update(progress)),
+        progress.show(event);
     });
-    stages.end();
-    meter.into_iter().for_each(Meter::finish);
+    progress.end();
     if let Some(killed) = interrupt.killed() {
         return Err(killed);
     }
     let done = done?;
     if as_json {
         let mut json = describe(&done);
-        for (i, decoder) in decoders.iter().enumerate() {
-            json["cameras"][i]["decoder"] = json!(decoder);
-        }
         json["output"] = output.to_string_lossy().into();
         json["warnings"] = log::warnings().into();
-        json["conversions"] = conversions.json();
+        json["conversions"] = progress.conversions.json();
         output::print_json(&json)?;
     } else {
         let line = format!("{}: {}", output.display(), line(&done));
@@ -176,6 +162,7 @@ fn describe(report: &VideoReport) -> Value {
             "expected": done.expected[i],
             "unpaired": done.unpaired[i],
             "repeated": done.repeated[i],
+            "decoder": report.decoders[i],
             "sync": report.synced.as_ref().map(|synced| describe_offset(synced, i)),
             "colour": done.colours.map(|colours| colour::describe(&colours[i])),
         })

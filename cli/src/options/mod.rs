@@ -3,6 +3,4 @@
 pub(crate) mod fail_below;
 pub(crate) mod inputs;
 pub(crate) mod job;
-pub(crate) mod mask;
-pub(crate) mod shape;
 pub(crate) mod values;

@@ -2,21 +2,7 @@
 
 use std::str::FromStr;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use panoweave::ops::features::{MAX_GRADIENT_SIGMA, MAX_WINDOW};
-
-/// Returns a parser of the names of values.
-pub(crate) fn by_name<T: Clone + Send + Sync + 'static>(
-    values: impl IntoIterator<Item = (&'static str, T)>,
-) -> impl TypedValueParser<Value = T> {
-    let values: Vec<_> = values.into_iter().collect();
-    let names: Vec<_> = values.iter().map(|(name, _)| *name).collect();
-    PossibleValuesParser::new(names).try_map(move |text| {
-        let named = values.iter().find(|(name, _)| *name == text);
-        let unknown = "unknown name; see --help for the possible values";
-        named.map(|(_, value)| value.clone()).ok_or(unknown)
-    })
-}
 
 /// Parses a value that is allowed. `expected` describes the allowed values.
 fn value<T: FromStr>(

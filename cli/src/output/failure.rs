@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use panoweave::error::Classify;
 pub(crate) use panoweave::error::Kind;
-use panoweave::geometry::calibrate::Refusal;
+use panoweave::job::listed;
 use panoweave::video::CompareError;
 
 /// The exit code if `calibrate --check` finds that a rig has drifted, or if a score is below `--fail-below`.
@@ -98,11 +98,6 @@ impl Failure {
         ))
     }
 
-    /// Creates the failure that reports why the pictures in `files` could not be calibrated.
-    pub(crate) fn refused(files: &[&Path], refusal: Refusal) -> Self {
-        Self::input(format!("{}: {refusal}", listed(files)))
-    }
-
     /// Creates the failure that reports why the pictures or videos in `files` could not be compared.
     pub(crate) fn compare(files: &[&Path], error: impl Into<CompareError>) -> Self {
         match error.into() {
@@ -117,19 +112,6 @@ impl Failure {
 
     pub(crate) fn place(&self) -> Option<&TextPlace> {
         self.place.as_ref()
-    }
-}
-
-/// Joins file names with commas and "and". If there are more than four files, names only the first and the last, and
-/// counts the others.
-fn listed(files: &[&Path]) -> String {
-    let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-    match &names[..] {
-        [first, rest @ .., last] if rest.len() > 2 => {
-            format!("{first}, {} more and {last}", rest.len())
-        }
-        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-        names => names.concat(),
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod interrupt;
 pub(crate) mod log;
 pub(crate) mod meter;
 pub(crate) mod plot;
+pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod stages;
 

@@ -6,12 +6,17 @@ use glam::UVec2;
 
 use crate::device::DeviceError;
 use crate::error::{Classify, Kind, TextPlace};
+use crate::geometry::calibrate::Refusal;
 use crate::geometry::homography::HomographyError;
+use crate::geometry::intrinsics::IntrinsicsError;
 use crate::geometry::rig::RigError;
+use crate::io::picture::PictureError;
 use crate::io::text::TextError;
 use crate::io::video::VideoError;
 use crate::live::LiveError;
+use crate::ops::matching::MatchError;
 use crate::ops::view::{TrackError, ViewError};
+use crate::panorama::PanoramaError;
 use crate::video::VideoStitchError;
 use crate::video::sound::SyncError;
 use crate::warp::{RenderError, WarpError};
@@ -33,6 +38,9 @@ macro_rules! job_error {
             /// An input does not fit the job.
             #[error("{}: {reason}", file.display())]
             Input { file: PathBuf, reason: String },
+            /// The pictures could not be calibrated.
+            #[error("{files}: {refusal}")]
+            Refused { files: String, refusal: Refusal },
             /// An output file cannot be written.
             #[error("{}: cannot be written: {reason}", file.display())]
             Output { file: PathBuf, reason: String },
@@ -76,6 +84,10 @@ macro_rules! job_error {
 
 job_error! {
     Device(DeviceError),
+    Intrinsics(IntrinsicsError),
+    Match(MatchError),
+    Panorama(PanoramaError),
+    Picture(PictureError),
     Homography(HomographyError),
     Live(LiveError),
     Render(RenderError),
@@ -109,6 +121,12 @@ impl JobError {
         Self::output(file, "it is an input too; choose another name")
     }
 
+    /// Returns the error of the pictures in `files`, which could not be calibrated.
+    #[must_use]
+    pub fn refused(files: &[impl AsRef<Path>], refusal: Refusal) -> Self {
+        Self::Refused { files: listed(files), refusal }
+    }
+
     /// Returns the error of a picture whose size does not fit `map`, which is for `which` of another size.
     #[must_use]
     pub fn picture_size(
@@ -127,5 +145,18 @@ impl JobError {
             expected.y
         );
         Self::input(file, reason)
+    }
+}
+
+/// Joins file names with commas and "and". If there are more than four files, names only the first and the last, and
+/// counts the others.
+pub fn listed(files: &[impl AsRef<Path>]) -> String {
+    let names: Vec<_> = files.iter().map(|file| file.as_ref().display().to_string()).collect();
+    match &names[..] {
+        [first, rest @ .., last] if rest.len() > 2 => {
+            format!("{first}, {} more and {last}", rest.len())
+        }
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        names => names.concat(),
     }
 }

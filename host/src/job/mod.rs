@@ -1,6 +1,6 @@
 //! A job: one description of inputs, options and outputs, for files, programs and elements.
 //!
-//! A [`Job`] stitches the videos ([`VideoJob`]) of cameras. It is written as TOML, and `panoweave run` does
+//! A [`Job`] stitches the videos ([`VideoJob`]) or the pictures ([`StitchJob`]) of cameras. It is written as TOML, and `panoweave run` does
 //! the job in a file:
 //!
 //! ```
@@ -27,7 +27,9 @@ mod error;
 pub mod files;
 mod map;
 mod options;
+mod photos;
 pub mod schema;
+mod stitch;
 mod sync;
 mod text;
 mod video;
@@ -41,12 +43,14 @@ use toml::Table;
 
 use crate::io::text::read_text;
 
-pub use error::JobError;
+pub use error::{JobError, listed};
 pub use map::{Map, Recipe, check_pictures};
 pub use options::{
-    BlendName, BlendOptions, DecoderName, InputOptions, LookOptions, MapOptions,
-    VideoOutputOptions, ViewOptions,
+    BlendName, BlendOptions, DecoderName, InputOptions, LensOptions, LookOptions, MapOptions,
+    MaskOptions, ShapeOptions, VideoOutputOptions, ViewOptions,
 };
+pub use photos::{CalibrateJob, Calibrated, calibrate_photos};
+pub use stitch::{StitchJob, StitchReport, stitch_photos};
 pub use sync::Synced;
 pub use text::{File, Gain, Size, Sync};
 pub use video::{Event, VideoJob, VideoReport};
@@ -58,6 +62,8 @@ pub use view::Corrections;
 pub enum Job {
     /// Stitches videos.
     Video(VideoJob),
+    /// Stitches pictures.
+    Stitch(StitchJob),
 }
 
 impl Job {
@@ -84,7 +90,8 @@ impl Job {
             }
         })?;
         let checked = match &job {
-            Self::Video(video) => schema::check(video),
+            Self::Video(job) => schema::check(job),
+            Self::Stitch(job) => schema::check(job),
         };
         checked.map_err(|reason| JobError::input(file.as_ref(), reason))?;
         Ok(job)
@@ -99,6 +106,7 @@ impl Job {
         let mut table = Table::try_from(self).map_err(no_toml)?;
         let default = match self {
             Self::Video(_) => Self::Video(VideoJob::default()),
+            Self::Stitch(_) => Self::Stitch(StitchJob::default()),
         };
         schema::prune(&mut table, &Table::try_from(default).map_err(no_toml)?);
         toml::to_string(&table).map_err(no_toml)

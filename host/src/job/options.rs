@@ -11,6 +11,8 @@ use super::text::{File, Gain, Size, Sync};
 use crate::device::Device;
 use crate::frame::Rate;
 use crate::geometry::MAX_CANVAS_AREA;
+use crate::geometry::calibrate::ModelChoice;
+use crate::geometry::rig::ProjectionName;
 use crate::io::video::{
     Medium, StreamFormat, VideoDecoder, VideoEncoder, VideoError, VideoInput, VideoLimits,
 };
@@ -395,4 +397,42 @@ impl Default for VideoOutputOptions {
             view: ViewOptions::default(),
         }
     }
+}
+
+/// The parts of pictures to ignore.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MaskOptions {
+    /// Picture of the size of the camera's pictures, PNG or JPEG: white where the camera's picture is used, black where
+    /// it is ignored, for instance the rim of a fisheye or the body of a car. Give one for all pictures, or
+    /// once for each picture in order. Transparent pixels of a picture are always ignored.
+    pub mask: Vec<File>,
+}
+
+/// Known lenses of pictures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LensOptions {
+    /// OpenCV YAML file with the camera matrix and the distortion of a lens. Give one for all pictures, or one
+    /// for each picture in order. From a file with numbered entries, such as M1 and M2, each picture takes those with
+    /// its own number. Default: lenses are treated as pinholes, and their focal length is estimated.
+    #[schemars(extend("value-name" = "FILE.yaml"))]
+    pub lens: Vec<File>,
+    /// Treats the lenses as fisheyes (OpenCV's equidistant model with four coefficients). Default: pinholes. Requires
+    /// `lens`.
+    pub fisheye: bool,
+}
+
+/// The geometric model of a calibration, and the shape of its panorama.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ShapeOptions {
+    /// Geometric model that maps the pixels of one picture to those of another.
+    pub model: ModelChoice,
+    /// Projection of the panorama. By default, the field of view determines the projection: planar below 80°,
+    /// cylindrical for wider views, equirectangular for views that reach 50° above or below the horizon. With a
+    /// homography, the projection must be planar.
+    pub projection: Option<ProjectionName>,
+    /// Crops the panorama to the largest rectangle that the cameras cover completely, without black edges.
+    pub crop: bool,
 }

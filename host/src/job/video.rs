@@ -13,9 +13,10 @@ use super::options::{
 use super::sync::Synced;
 use super::text::File;
 use super::view::View;
-use super::{Corrections, JobError, Map};
+use super::{Calibrated, Corrections, JobError, Map};
 use crate::device::{Device, DeviceName};
 use crate::frame::{ColourTags, Rate};
+use crate::io::Conversion;
 use crate::io::video::{
     Crf, Medium, STANDARD, Stop, StreamFormat, TenBit, VideoEncoder, VideoError, VideoOutput,
     VideoSink, VideoSource,
@@ -81,10 +82,17 @@ impl Default for VideoJob {
 pub enum Event<'a> {
     /// A stage begins. It has a name and a text for a person who waits.
     Stage(&'static str, &'static str),
-    /// All inputs are open.
-    Opened(&'a [VideoSource]),
-    /// The stitch begins, of about this number of panoramas. From now on, a stop ends the output in order.
-    Start(Option<u64>),
+    /// A property of an input is lost on reading.
+    Converted(&'a Path, Conversion),
+    /// The pictures were calibrated.
+    Calibrated(&'a Calibrated),
+    /// The stitch of videos begins. From now on, a stop ends the output in order.
+    Start {
+        /// The approximate number of panoramas, if it is known.
+        expected: Option<u64>,
+        /// The number of cameras.
+        cameras: usize,
+    },
     /// A panorama was written.
     Written(&'a Progress),
 }
@@ -100,6 +108,8 @@ pub struct VideoReport {
     pub rate: Rate,
     /// The device that computed.
     pub device: Device,
+    /// The decoder of each video: `nvdec`, `ffmpeg`, or `None` for other media than files.
+    pub decoders: Vec<Option<&'static str>>,
     /// The offsets of the videos, if they do not start together.
     pub synced: Option<Synced>,
     /// The corrections of the virtual camera, if there is one.
@@ -129,7 +139,11 @@ impl VideoJob {
         let device = self.device.open()?;
         watch(Event::Stage("open", "opening"));
         let (sources, map) = self.open(&target, &device, stop)?;
-        watch(Event::Opened(&sources));
+        for source in &sources {
+            let lost = source.conversions().iter().cloned();
+            lost.for_each(|conversion| watch(Event::Converted(source.name(), conversion)));
+        }
+        let decoders = sources.iter().map(VideoSource::decoder).collect();
         watch(Event::Stage("sync", "comparing the sound"));
         let synced = self.input.offsets(&sources, stop)?;
         let offsets = synced.as_ref().map_or_else(Vec::new, |synced| synced.offsets.clone());
@@ -141,7 +155,8 @@ impl VideoJob {
         let warp = map.prepare(&stream)?;
         let size = view.as_ref().map_or(warp.size(), |view| view.size);
         let output = target.output(&sources, Offset::start(&offsets, rate))?;
-        watch(Event::Start(self.expected(&sources, &offsets, rate)));
+        let expected = self.expected(&sources, &offsets, rate);
+        watch(Event::Start { expected, cameras: sources.len() });
         let sink = VideoSink::create(&output, size, rate, stop)?;
         let options = self.options(stitch, rate, offsets, view.as_ref())?;
         let progress = |now: &Progress| watch(Event::Written(now));
@@ -153,7 +168,7 @@ impl VideoJob {
         // An encoder drops an odd last column or row.
         let size = if output.medium == Medium::File { size & !UVec2::ONE } else { size };
         let corrections = view.map(|view| *lock(&view.corrections));
-        Ok(VideoReport { summary, size, rate, device, synced, corrections })
+        Ok(VideoReport { summary, size, rate, device, decoders, synced, corrections })
     }
 
     /// Checks all that does not depend on the contents of the inputs.
