@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use panoweave::io::video::STANDARD;
 use panoweave::job::files::is_stdout;
-use panoweave::job::{Corrections, Event, Job, Synced, VideoJob, VideoReport};
+use panoweave::job::{Corrections, Event, Job, OutputReport, Synced, VideoJob, VideoReport};
 use panoweave::video::Summary;
 use serde_json::{Value, json};
 
@@ -106,20 +106,21 @@ pub(crate) fn stitch(
     let done = done?;
     if as_json {
         let mut json = describe(&done);
-        json["output"] = output.to_string_lossy().into();
         json["warnings"] = log::warnings().into();
         json["conversions"] = progress.conversions.json();
         output::print_json(&json)?;
     } else {
-        let line = format!("{}: {}", output.display(), line(&done));
-        if to_stdout { tracing::info!("{line}") } else { output::print(&format!("{line}\n"))? }
+        let lines: String = done.outputs.iter().map(|output| line(&done, output) + "\n").collect();
+        if to_stdout { tracing::info!("{}", lines.trim_end()) } else { output::print(&lines)? }
     }
     let stopped = done.summary.stopped;
     Ok(if stopped { exit_code(Kind::Interrupted).into() } else { ExitCode::SUCCESS })
 }
 
-/// Formats the summary of a finished video as one line.
-fn line(VideoReport { summary: done, size, device, corrections, .. }: &VideoReport) -> String {
+/// Formats the summary of a finished output as one line.
+fn line(report: &VideoReport, output: &OutputReport) -> String {
+    let (VideoReport { summary: done, device, .. }, OutputReport { file, size, corrections }) =
+        (report, output);
     let kept = match corrections {
         Some(Corrections { views: views @ 1.., most, at }) => format!(
             ", {views} views moved into the area that the cameras cover, by at most {most:.1}° (at {:.2} s)",
@@ -128,7 +129,8 @@ fn line(VideoReport { summary: done, size, device, corrections, .. }: &VideoRepo
         _ => String::new(),
     };
     format!(
-        "{} frame{} of {}×{} pixels, {:.1} fps on {device}{kept}{}",
+        "{}: {} frame{} of {}×{} pixels, {:.1} fps on {device}{kept}{}",
+        file.display(),
         done.written,
         if done.written == 1 { "" } else { "s" },
         size.x,
@@ -167,7 +169,7 @@ fn describe(report: &VideoReport) -> Value {
             "colour": done.colours.map(|colours| colour::describe(&colours[i])),
         })
     };
-    json!({
+    let mut json = json!({
         "cameras": (0..done.read.len()).map(camera).collect::<Vec<_>>(),
         "frames": { "written": done.written, "filled": done.filled },
         "ended_first": done.ended_first.map(|camera| camera + 1),
@@ -176,16 +178,30 @@ fn describe(report: &VideoReport) -> Value {
         "fps": fps(done),
         "latency_ms": { "p50": milliseconds(done.live.latency_p50), "p99": milliseconds(done.live.latency_p99) },
         "stopped": done.stopped,
-        "size": [report.size.x, report.size.y],
         "rate": report.rate.to_string(),
         "device": report.device.to_string(),
-        "view": report.corrections.map(|Corrections { views, most, at }| {
-            json!({ "limited": views, "most_degrees": most, "at": at.as_secs_f64() })
-        }),
         "times_ms": {
             "read": milliseconds(done.stages.read.as_secs_f64()),
             "stitch": milliseconds(done.stages.stitch.as_secs_f64()),
             "write": milliseconds(done.stages.write.as_secs_f64()),
         },
+        "outputs": report.outputs.iter().map(describe_output).collect::<Vec<_>>(),
+    });
+    // The keys of the first output are also those of a job with one.
+    if let (Some(all), Some(Value::Object(first))) =
+        (json.as_object_mut(), report.outputs.first().map(describe_output))
+    {
+        all.extend(first);
+    }
+    json
+}
+
+fn describe_output(OutputReport { file, size, corrections }: &OutputReport) -> Value {
+    json!({
+        "output": file.to_string_lossy(),
+        "size": [size.x, size.y],
+        "view": corrections.map(|Corrections { views, most, at }| {
+            json!({ "limited": views, "most_degrees": most, "at": at.as_secs_f64() })
+        }),
     })
 }

@@ -187,7 +187,7 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
         ("stitch a.png b.png --rig made.toml", "made.toml: it is for 3 pictures, but 2 are given"),
         ("stitch a.png", "cannot calibrate 1 pictures; 2 to 64 are allowed"),
         ("stitch a.png b.png c.png --gain 2", "given 1 time for 3 cameras"),
-        ("stitch a.png b.png c.png --lookup mesh", "--lookup mesh supports only two pictures"),
+        ("stitch a.png b.png c.png --lookup mesh", "`lookup` mesh supports only two pictures"),
         (
             "calibrate a.png b.png --check made.toml",
             "made.toml: it is for 3 pictures, but 2 are given",
@@ -292,7 +292,7 @@ fn lenses_that_are_known_stay_as_they_are() {
         ),
         ("--lens none.yaml", "none.yaml"),
         ("--lens lens.yaml -o lens.yaml", "it is an input too"),
-        ("--fisheye", "--lens <FILE.yaml>"),
+        ("--fisheye", "`fisheye` requires `lens`"),
     ] {
         let output = if options.contains("-o") { "" } else { "-o made.toml" };
         let done = folder.words(&format!("{line} {options} {output}"));

@@ -68,7 +68,7 @@ fn option_values() {
             format!("{stitch} --rig rig.toml --match-colour --anchor 3"),
             "`anchor` is 3, but there are only 2 cameras; give a number from 1 to 2",
         ),
-        (format!("{stitch} --rig rig.toml --anchor 0"), "a whole number of at least 1"),
+        (format!("{stitch} --rig rig.toml --anchor 0"), "a whole number from 1 to 64"),
         ("features left.png --window 6".to_owned(), "odd number of pixels from 3 to 31"),
         ("features left.png --window 33".to_owned(), "odd number of pixels from 3 to 31"),
         ("features left.png --window=-7".to_owned(), "odd number of pixels from 3 to 31"),

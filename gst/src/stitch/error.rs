@@ -4,11 +4,12 @@ use std::fmt;
 
 use gst::ErrorMessage;
 use panoweave::device::{DeviceError, DeviceNameError};
+use panoweave::error::{Classify, Kind};
 use panoweave::frame::FrameError;
 use panoweave::geometry::rig::RigError;
+use panoweave::job::JobError;
 use panoweave::live::LiveError;
 use panoweave::ops::stitch::StitchError;
-use panoweave::ops::view::{TrackError, ViewError};
 use panoweave::warp::{RenderError, WarpError};
 
 /// The domain of an error's message.
@@ -71,9 +72,20 @@ macro_rules! from {
     )+)*};
 }
 
+impl From<JobError> for StitchFailure {
+    fn from(error: JobError) -> Self {
+        let domain = match error.kind() {
+            Kind::Usage => Domain::Settings,
+            Kind::Input => Domain::OpenRead,
+            _ => Domain::Failed,
+        };
+        Self { domain, text: error.to_string() }
+    }
+}
+
 from! {
     Settings: DeviceNameError;
-    OpenRead: RigError, WarpError, TrackError;
+    OpenRead: RigError, WarpError;
     Format: FrameError;
-    Failed: RenderError, ViewError, LiveError, StitchError, DeviceError;
+    Failed: RenderError, LiveError, StitchError, DeviceError;
 }

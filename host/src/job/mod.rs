@@ -53,8 +53,8 @@ pub use photos::{CalibrateJob, Calibrated, calibrate_photos};
 pub use stitch::{StitchJob, StitchReport, stitch_photos};
 pub use sync::Synced;
 pub use text::{File, Gain, Size, Sync};
-pub use video::{Event, VideoJob, VideoReport};
-pub use view::Corrections;
+pub use video::{Event, OutputReport, VideoJob, VideoReport};
+pub use view::{Corrections, View};
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -12,7 +12,7 @@ use crate::device::Device;
 use crate::frame::Rate;
 use crate::geometry::MAX_CANVAS_AREA;
 use crate::geometry::calibrate::ModelChoice;
-use crate::geometry::rig::ProjectionName;
+use crate::geometry::rig::{MAX_RIG_CAMERAS, ProjectionName};
 use crate::io::video::{
     Medium, StreamFormat, VideoDecoder, VideoEncoder, VideoError, VideoInput, VideoLimits,
 };
@@ -172,7 +172,7 @@ pub struct LookOptions {
     pub keep_highlights: bool,
     /// Number of the camera, from 1, that keeps its exposure and white balance when colours are matched. The other
     /// cameras are matched to it. Default: all cameras share the changes.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = MAX_RIG_CAMERAS))]
     pub anchor: Option<usize>,
     /// Rotates the panorama by 180°.
     pub flip: bool,

@@ -260,17 +260,17 @@ impl StitchJob {
     fn options(&self) -> Result<PanoramaOptions, JobError> {
         let (calibrates, pictures) = (self.map.path().is_none(), self.pictures.len());
         self.map.check()?;
+        let leaves_colours = self.look.leaves_colours();
+        if self.match_colour && (self.no_colour || !leaves_colours) {
+            return Err(JobError::usage(
+                "`match-colour` cannot be used with `no-colour`, `gain` or `gamma`; remove one of them",
+            ));
+        }
         self.look.check(pictures)?;
         let ShapeOptions { model, projection, .. } = self.shape;
         if !calibrates && (model != ModelChoice::Auto || projection.is_some()) {
             return Err(JobError::usage(
                 "`model` and `projection` are for a calibration of the pictures; remove them, or remove `warp`, `rig` and `homography`",
-            ));
-        }
-        let leaves_colours = self.look.leaves_colours();
-        if self.match_colour && (self.no_colour || !leaves_colours) {
-            return Err(JobError::usage(
-                "`match-colour` cannot be used with `no-colour`, `gain` or `gamma`; remove one of them",
             ));
         }
         // More than two pictures support fewer lookups. Reject the others before any computation.

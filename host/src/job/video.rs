@@ -6,13 +6,12 @@ use glam::UVec2;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::files::{check_pipes, check_video_output, input_files, is_stdout};
+use super::files::{check_pipes, check_video_output, input_files, is_stdout, would_be_same};
 use super::options::{
     BlendOptions, DecoderName, InputOptions, LookOptions, MapOptions, VideoOutputOptions,
 };
 use super::sync::Synced;
 use super::text::File;
-use super::view::View;
 use super::{Calibrated, Corrections, JobError, Map};
 use crate::device::{Device, DeviceName};
 use crate::frame::{ColourTags, Rate};
@@ -21,7 +20,7 @@ use crate::io::video::{
     Crf, Medium, STANDARD, Stop, StreamFormat, TenBit, VideoEncoder, VideoError, VideoOutput,
     VideoSink, VideoSource,
 };
-use crate::live::ColourOptions;
+use crate::live::{ColourOptions, LiveRig};
 use crate::lock::lock;
 use crate::ops::seam::Blend;
 use crate::ops::stitch::{Lookup, StitchOptions};
@@ -102,9 +101,9 @@ pub enum Event<'a> {
 pub struct VideoReport {
     /// The counts and times of the stitch.
     pub summary: Summary,
-    /// The size of the output in pixels.
-    pub size: UVec2,
-    /// The rate of the output.
+    /// The outputs.
+    pub outputs: Vec<OutputReport>,
+    /// The rate of the outputs.
     pub rate: Rate,
     /// The device that computed.
     pub device: Device,
@@ -112,6 +111,15 @@ pub struct VideoReport {
     pub decoders: Vec<Option<&'static str>>,
     /// The offsets of the videos, if they do not start together.
     pub synced: Option<Synced>,
+}
+
+/// An output of a [`VideoJob`].
+#[derive(Clone, Debug)]
+pub struct OutputReport {
+    /// The file.
+    pub file: PathBuf,
+    /// The size in pixels.
+    pub size: UVec2,
     /// The corrections of the virtual camera, if there is one.
     pub corrections: Option<Corrections>,
 }
@@ -135,10 +143,10 @@ impl VideoJob {
         stop: &Stop,
         watch: &mut dyn FnMut(Event<'_>),
     ) -> Result<VideoReport, JobError> {
-        let target = self.check()?;
+        let targets = self.check()?;
         let device = self.device.open()?;
         watch(Event::Stage("open", "opening"));
-        let (sources, map) = self.open(&target, &device, stop)?;
+        let (sources, map) = self.open(&targets, &device, stop)?;
         for source in &sources {
             let lost = source.conversions().iter().cloned();
             lost.for_each(|conversion| watch(Event::Converted(source.name(), conversion)));
@@ -150,50 +158,63 @@ impl VideoJob {
         let stream = device.stream()?;
         let rate = self.input.fps.unwrap_or(sources[0].rate());
         let stitch = StitchOptions { vignettes: map.vignettes(), ..self.look.stitch(Lookup::Mesh) };
-        let view = target.options.view.open(&stream, map.rig(), &stitch, rate)?;
+        let view =
+            |target: &Target<'_>| target.options.view.open(&stream, map.rig(), &stitch, rate);
+        let views = targets.iter().map(view).collect::<Result<Vec<_>, _>>()?;
         watch(Event::Stage("warp", "preparing the warp"));
         let warp = map.prepare(&stream)?;
-        let size = view.as_ref().map_or(warp.size(), |view| view.size);
-        let output = target.output(&sources, Offset::start(&offsets, rate))?;
         let expected = self.expected(&sources, &offsets, rate);
         watch(Event::Start { expected, cameras: sources.len() });
-        let sink = VideoSink::create(&output, size, rate, stop)?;
-        let options = self.options(stitch, rate, offsets, view.as_ref())?;
-        let progress = |now: &Progress| watch(Event::Written(now));
-        let summary = match stitch_video(&device, warp, sources, sink, &options, progress) {
-            Ok(done) if done.written == 0 => Err(target.stopped()),
-            Err(VideoStitchError::Video(VideoError::NoReader { .. })) => Err(target.stopped()),
+        let (mut sinks, mut outputs) = (Vec::new(), Vec::new());
+        for (target, view) in targets.iter().zip(&views) {
+            let size = view.as_ref().map_or(warp.size(), |view| view.size);
+            let output = target.output(&sources, Offset::start(&offsets, rate))?;
+            let sink = VideoSink::create(&output, size, rate, stop)?;
+            sinks.push((sink, view.as_ref().map(|view| view.path.clone())));
+            // An encoder drops an odd last column or row.
+            let size = if output.medium == Medium::File { size & !UVec2::ONE } else { size };
+            outputs.push((target.options.output.0.clone(), size));
+        }
+        let viewer = views.iter().flatten().next().map(|view| view.viewer.clone());
+        let options = self.options(stitch, rate, offsets)?;
+        let (rig, progress) =
+            (LiveRig { warp, viewer }, |now: &Progress| watch(Event::Written(now)));
+        let summary = match stitch_video(&device, rig, sources, sinks, &options, progress) {
+            Ok(done) if done.written == 0 => Err(targets[0].stopped()),
+            Err(VideoStitchError::Video(VideoError::NoReader { file })) => {
+                Err(JobError::Stopped { file })
+            }
             done => Ok(done?),
         }?;
-        // An encoder drops an odd last column or row.
-        let size = if output.medium == Medium::File { size & !UVec2::ONE } else { size };
-        let corrections = view.map(|view| *lock(&view.corrections));
-        Ok(VideoReport { summary, size, rate, device, decoders, synced, corrections })
+        let corrections = views.iter().map(|view| view.as_ref().map(|it| *lock(&it.corrections)));
+        let outputs = outputs.into_iter().zip(corrections);
+        let outputs = outputs
+            .map(|((file, size), corrections)| OutputReport { file, size, corrections })
+            .collect();
+        Ok(VideoReport { summary, outputs, rate, device, decoders, synced })
     }
 
     /// Checks all that does not depend on the contents of the inputs.
-    fn check(&self) -> Result<Target<'_>, JobError> {
-        let [options] = &self.outputs[..] else {
-            return Err(JobError::usage("a job has one output; give one table in `outputs`"));
-        };
-        let target = Target::new(options)?;
+    fn check(&self) -> Result<Vec<Target<'_>>, JobError> {
+        let targets = self.outputs.iter().map(Target::new).collect::<Result<Vec<_>, _>>()?;
         check_pipes(&self.videos)?;
         self.map.check()?;
-        options.view.check()?;
-        let (videos, is_view) = (self.videos.len(), options.view.view.is_some());
-        if videos == 0 {
-            return Err(JobError::usage("there is no video; give one per camera as `videos`"));
+        if self.videos.is_empty() || targets.is_empty() {
+            return Err(JobError::usage(
+                "a video needs inputs and outputs; give `videos`, one per camera, and `outputs`",
+            ));
         }
-        self.input.check(videos)?;
-        self.look.check(videos)?;
+        self.input.check(self.videos.len())?;
+        self.look.check(self.videos.len())?;
         self.blend.blend(Blend::Feather)?;
         self.look.anchor(self.follows())?;
-        if is_view && self.look.lookup.is_some() {
+        let only_views = self.outputs.iter().all(|output| output.view.view.is_some());
+        if only_views && self.look.lookup.is_some() {
             return Err(JobError::usage(
                 "`lookup` applies only to panoramas, because a view is rendered directly from the frames; remove it",
             ));
         }
-        if is_view && self.blend.refine.is_some() {
+        if only_views && self.blend.refine.is_some() {
             return Err(JobError::usage(
                 "`refine` applies only to panoramas, because a view is rendered from the models of the cameras; remove it",
             ));
@@ -202,30 +223,40 @@ impl VideoJob {
         for file in &self.videos {
             read.extend(input_files(file, &Medium::of_input(file, self.input.input_format)?)?);
         }
-        let track = options.view.view.as_deref();
-        let read: Vec<&Path> = read.iter().map(PathBuf::as_path).chain(track).collect();
-        check_video_output(&target.path, &target.medium, &read)?;
-        Ok(target)
+        read.extend(
+            self.outputs.iter().filter_map(|output| Some(output.view.view.as_ref()?.0.clone())),
+        );
+        let read: Vec<&Path> = read.iter().map(PathBuf::as_path).collect();
+        for (i, target) in targets.iter().enumerate() {
+            target.options.view.check()?;
+            check_video_output(&target.path, &target.medium, &read)?;
+            if targets[..i].iter().any(|other| would_be_same(&target.path, &other.path)) {
+                let reason = "two outputs have this name; choose different names";
+                return Err(JobError::output(&target.path, reason));
+            }
+        }
+        Ok(targets)
     }
 
     /// Opens the videos and the map, and waits for the first frame of each video, so that a video without frames is an
     /// error before any computation.
     fn open(
         &self,
-        target: &Target<'_>,
+        targets: &[Target<'_>],
         device: &Device,
         stop: &Stop,
     ) -> Result<(Vec<VideoSource>, Map), JobError> {
-        let (ten_bit, decoder) = (target.reads_ten_bits(), self.decoder.of(device));
+        let ten_bit = targets.iter().all(Target::reads_ten_bits);
+        let decoder = self.decoder.of(device);
         let input =
             |file: &File| self.input.input(file, ten_bit, decoder.clone(), Some(device.clone()));
         let inputs = self.videos.iter().map(input).collect::<Result<Vec<_>, _>>()?;
         let mut sources = VideoSource::open_all(&inputs, stop)?;
         check_depths(&sources)?;
-        target.check_depth(&sources[0])?;
+        targets.iter().try_for_each(|target| target.check_depth(&sources[0]))?;
         let sizes: Vec<_> = sources.iter().map(|source| source.format().size).collect();
         let names: Vec<_> = sources.iter().map(VideoSource::name).collect();
-        let map = self.map.open(&sizes, &names, &target.options.output)?;
+        let map = self.map.open(&sizes, &names, &targets[0].path)?;
         for source in &mut sources {
             source.await_first()?;
         }
@@ -242,7 +273,6 @@ impl VideoJob {
         stitch: StitchOptions,
         rate: Rate,
         offsets: Vec<Offset>,
-        view: Option<&View>,
     ) -> Result<VideoOptions, JobError> {
         let follow = self.follows();
         let colour = ColourOptions {
@@ -255,7 +285,6 @@ impl VideoJob {
             stitch,
             colour,
             blend: self.blend.blend(Blend::Feather)?,
-            view: view.map(|view| (view.viewer.clone(), view.path.clone())),
             refine: self.blend.refine(),
             rate: Some(rate),
             offsets,

@@ -16,12 +16,16 @@ use crate::ops::view::{DEFAULT_SIZE, Track, ViewPath, ViewPose, Viewer};
 
 /// A virtual camera, the size of its view, and a record of the corrections that keep the view inside the area that the
 /// cameras cover.
-pub(super) struct View {
-    pub(super) viewer: Viewer,
-    pub(super) path: ViewPath,
-    pub(super) size: UVec2,
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The real cameras.
+    pub viewer: Viewer,
+    /// The pose over time.
+    pub path: ViewPath,
+    /// The size in pixels.
+    pub size: UVec2,
     /// The camera's path updates the record while the stitcher runs.
-    pub(super) corrections: Arc<Mutex<Corrections>>,
+    pub corrections: Arc<Mutex<Corrections>>,
 }
 
 /// The number of views that were moved into the area that the cameras cover, and the largest correction of a view.
@@ -61,7 +65,10 @@ impl ViewOptions {
 
     /// Opens the track and creates the virtual camera, or returns `None` for a panorama. `geometry` is that of the rig,
     /// if there is one. `rate` is the output frame rate.
-    pub(super) fn open(
+    ///
+    /// # Errors
+    /// Returns [`JobError`] if the track cannot be read, or if there is no rig for it.
+    pub fn open(
         &self,
         stream: &Stream,
         geometry: Option<&Geometry>,

@@ -277,3 +277,26 @@ fn after_its_last_keyframe_a_view_stays() {
     assert!(frames[3..].iter().all(|frame| *frame == frames[3]));
     assert!(frames[..4].windows(2).all(|pair| pair[0] != pair[1]));
 }
+
+/// A job may have several outputs, which are made from the same sets.
+#[test]
+fn a_panorama_and_views_come_from_one_job() {
+    let folder = Folder::new();
+    folder.write("a.y4m", flat("25:1", [90, 110, 130]));
+    folder.write("track.csv", "t,pan,tilt,fov\n0,0,0,20\n");
+    let line = "video a.y4m a.y4m --rig rig.toml --device cpu -o";
+    let view = "--view track.csv --view-size 32x18 --view-free";
+    folder.quiet(&format!("{line} p.rgba"));
+    folder.quiet(&format!("{line} v.rgba {view}"));
+    let job = folder.quiet(&format!("{line} v2.rgba {view} --print-job"));
+    folder.write("job.toml", job + "\n[[video.outputs]]\noutput = \"p2.rgba\"\n");
+    let done = folder.words("--json run job.toml").json();
+    assert_eq!(done["outputs"][0]["size"], json!([32, 18]), "{done}");
+    assert_eq!(done["outputs"][1]["output"], "p2.rgba", "{done}");
+    for name in ["p", "v"] {
+        assert!(
+            folder.read(&format!("{name}.rgba")) == folder.read(&format!("{name}2.rgba")),
+            "{name}"
+        );
+    }
+}
