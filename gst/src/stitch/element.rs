@@ -389,7 +389,7 @@ impl Element {
         if lock(&self.state).opened.as_ref().is_some_and(|opened| opened.name == name) {
             return Ok(());
         }
-        let device = name.parse::<DeviceName>()?.open()?;
+        let device = name.parse::<DeviceName>().map_err(StitchFailure::settings)?.open()?;
         let context = cuda::Context::of(&device);
         if let Some(context) = &context {
             context.share(self.obj().upcast_ref());
@@ -426,7 +426,7 @@ impl Element {
         let index = pad.downcast_ref::<PanoweaveStitchPad>().map(PanoweaveStitchPad::index);
         let state = lock(&self.state);
         let with_cuda = state.opened.as_ref().is_some_and(|opened| opened.context.is_some());
-        let sources = state.map.as_deref().map(Map::sources).unwrap_or_default();
+        let sources = state.map.as_ref().map(|map| map.sources()).unwrap_or_default();
         let size = index.and_then(|index| sources.get(index)).copied();
         caps::of_camera(size, self.other_format(pad), with_cuda)
     }

@@ -3,14 +3,11 @@
 use std::fmt;
 
 use gst::ErrorMessage;
-use panoweave::device::{DeviceError, DeviceNameError};
+use panoweave::device::DeviceError;
 use panoweave::error::{Classify, Kind};
-use panoweave::frame::FrameError;
-use panoweave::geometry::rig::RigError;
 use panoweave::job::JobError;
 use panoweave::live::LiveError;
 use panoweave::ops::stitch::StitchError;
-use panoweave::warp::{RenderError, WarpError};
 
 /// The domain of an error's message.
 #[derive(Clone, Copy, Debug)]
@@ -61,17 +58,6 @@ impl fmt::Display for StitchFailure {
     }
 }
 
-/// Implements the conversions of the library's errors.
-macro_rules! from {
-    ($($domain:ident: $($error:ty),+;)*) => {$($(
-        impl From<$error> for StitchFailure {
-            fn from(error: $error) -> Self {
-                Self { domain: Domain::$domain, text: error.to_string() }
-            }
-        }
-    )+)*};
-}
-
 impl From<JobError> for StitchFailure {
     fn from(error: JobError) -> Self {
         let domain = match error.kind() {
@@ -83,9 +69,15 @@ impl From<JobError> for StitchFailure {
     }
 }
 
-from! {
-    Settings: DeviceNameError;
-    OpenRead: RigError, WarpError;
-    Format: FrameError;
-    Failed: RenderError, LiveError, StitchError, DeviceError;
+/// Implements the conversions of errors while the element runs.
+macro_rules! failed {
+    ($($error:ty),+) => {$(
+        impl From<$error> for StitchFailure {
+            fn from(error: $error) -> Self {
+                Self::failed(error)
+            }
+        }
+    )+};
 }
+
+failed!(DeviceError, LiveError, StitchError);

@@ -9,7 +9,7 @@ use gst::glib::{self, ParamSpec};
 use gst::prelude::*;
 use panoweave::geometry::MAX_CANVAS_AREA;
 use panoweave::job::schema::{Field, FieldKind, build, fields, shown};
-use panoweave::job::{BlendOptions, LookOptions, Size, ViewOptions};
+use panoweave::job::{BlendOptions, LookOptions, MapOptions, Size, ViewOptions};
 use panoweave::ops::seam::Blend;
 use panoweave::ops::view::DEFAULT_SIZE;
 use schemars::JsonSchema;
@@ -27,10 +27,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Clone, Debug, Deserialize, serde::Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Settings {
-    /// Path of the rig file (TOML) that `panoweave calibrate` writes
-    pub(super) rig: Option<String>,
-    /// Path of a warp file that `panoweave warp` writes; instead of `rig`
-    pub(super) warp: Option<String>,
+    pub(super) map: MapOptions,
     /// Device that stitches: cpu, cuda:N, or auto (the first GPU, otherwise the CPU)
     pub(super) device: String,
     pub(super) blend: BlendOptions,
@@ -47,8 +44,7 @@ pub(super) struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            rig: None,
-            warp: None,
+            map: MapOptions::default(),
             device: "auto".to_owned(),
             blend: BlendOptions::default(),
             match_colours: true,
@@ -88,10 +84,14 @@ impl Settings {
     }
 }
 
-/// The fields that are properties. The pads have the gains and gammas, and the element does not refine the warp.
+/// The fields that are no properties, besides lists, which the pads have: the element does not refine the warp, and
+/// its map states the sizes of the pictures.
+const OTHERS: [&str; 3] = ["refine", "homography", "size"];
+
+/// The fields that are properties.
 static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| {
     let fields = fields::<Settings>().into_iter();
-    fields.filter(|field| !field.is_list && field.name != "refine").collect()
+    fields.filter(|field| !field.is_list && !OTHERS.contains(&&*field.name)).collect()
 });
 
 /// Returns the specifications of the properties. Of a number without a default, 0 means none.

@@ -103,7 +103,7 @@ impl Stitching {
         let FrameFormat { size, pixels } = formats.output;
         let rate = formats.rate.filter(|_| settings.view.view.is_some());
         let view = match rate {
-            Some(rate) => settings.view.open(&stream, map.geometry(), &stitch, rate)?,
+            Some(rate) => settings.view.open(&stream, map.rig(), &stitch, rate)?,
             None if settings.view.view.is_some() => {
                 return Err(StitchFailure::settings("`view` requires a constant frame rate"));
             }

@@ -32,7 +32,10 @@ fn a_rig_or_a_warp_is_required() {
     let scene = Scene::new(2);
     let element = scene.element();
     element.set_property("warp", scene.rig());
-    assert_eq!(error_at_start(&element), "both `rig` and `warp` are set; set only one of them");
+    assert_eq!(
+        error_at_start(&element),
+        "`warp`, `rig` and `homography` exclude each other; give one of them"
+    );
 }
 
 #[test]

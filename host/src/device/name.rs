@@ -13,9 +13,10 @@ use super::{Device, DeviceError};
 pub struct DeviceNameError;
 
 /// The name of a device. It parses from the texts `auto`, `cpu`, `simulator` and `cuda:N`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceName {
     /// The first GPU if it is usable, otherwise the CPU.
+    #[default]
     Auto,
     /// The CPU.
     Cpu,

@@ -17,6 +17,7 @@ use crate::ops::stitch::Vignettes;
 use crate::warp::{DeviceWarp, Plane, Warp};
 
 /// A rig or a homography from which a warp can be rendered.
+#[derive(Debug)]
 pub struct Recipe {
     /// The panorama and the cameras.
     pub geometry: Geometry,
@@ -108,6 +109,7 @@ fn check_pixels(limit: u64, map: &Path, size: UVec2) -> Result<(), JobError> {
 }
 
 /// A warp that is not on the device yet.
+#[derive(Debug)]
 pub enum Map {
     /// Planes that were read from a warp file and must be uploaded.
     Planes(Warp),
@@ -265,8 +267,18 @@ impl MapOptions {
 }
 
 impl Map {
+    /// Returns the size of the panorama in pixels.
+    #[must_use]
+    pub fn size(&self) -> UVec2 {
+        match self {
+            Self::Planes(warp) => warp.size(),
+            Self::Render(recipe) => recipe.geometry.canvas.size,
+        }
+    }
+
     /// Returns the picture sizes that the warp expects.
-    fn sources(&self) -> Vec<UVec2> {
+    #[must_use]
+    pub fn sources(&self) -> Vec<UVec2> {
         match self {
             Self::Planes(warp) => warp.sources().to_vec(),
             Self::Render(recipe) => recipe.geometry.cameras.iter().map(|it| it.size).collect(),
@@ -300,9 +312,9 @@ impl Map {
     ///
     /// # Errors
     /// Returns [`JobError`] if the device fails.
-    pub fn prepare(self, stream: &Stream) -> Result<DeviceWarp, JobError> {
+    pub fn prepare(&self, stream: &Stream) -> Result<DeviceWarp, JobError> {
         let warp = match self {
-            Self::Planes(warp) => DeviceWarp::upload(stream, &warp)?,
+            Self::Planes(warp) => DeviceWarp::upload(stream, warp)?,
             Self::Render(recipe) => DeviceWarp::render(stream, &recipe.geometry)?,
         };
         stream.synchronize()?;

@@ -105,7 +105,11 @@ impl Job {
         let no_toml = |error: toml::ser::Error| JobError::Usage(format!("no TOML: {error}"));
         let mut table = Table::try_from(self).map_err(no_toml)?;
         let default = match self {
-            Self::Video(_) => Self::Video(VideoJob::default()),
+            // Each output is compared with the first one here.
+            Self::Video(_) => {
+                let outputs = vec![VideoOutputOptions::default()];
+                Self::Video(VideoJob { outputs, ..VideoJob::default() })
+            }
             Self::Stitch(_) => Self::Stitch(StitchJob::default()),
         };
         schema::prune(&mut table, &Table::try_from(default).map_err(no_toml)?);

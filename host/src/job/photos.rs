@@ -19,7 +19,7 @@ use crate::ops::matching::{links, recalibrate};
 use crate::panorama::vignetting;
 
 /// Calibrates the cameras of overlapping pictures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CalibrateJob {
     /// Pictures of the cameras, PNG or JPEG, at most 64.
@@ -34,18 +34,6 @@ pub struct CalibrateJob {
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
     /// (the CPU, with the checks for authors of kernels).
     pub device: DeviceName,
-}
-
-impl Default for CalibrateJob {
-    fn default() -> Self {
-        Self {
-            pictures: Vec::new(),
-            shape: ShapeOptions::default(),
-            mask: MaskOptions::default(),
-            lenses: LensOptions::default(),
-            device: DeviceName::Auto,
-        }
-    }
 }
 
 /// Calibrates the cameras of the pictures in the files `paths`. The `pictures` of `options` are not used.

@@ -23,7 +23,7 @@ use crate::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stit
 use crate::warp::MAX_CAMERAS;
 
 /// Stitches pictures into a panorama.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StitchJob {
     /// Pictures of the cameras, PNG or JPEG, at most 64.
@@ -55,24 +55,6 @@ pub struct StitchJob {
     pub look: LookOptions,
     /// Blending.
     pub blend: BlendOptions,
-}
-
-impl Default for StitchJob {
-    fn default() -> Self {
-        Self {
-            pictures: Vec::new(),
-            map: MapOptions::default(),
-            output: File::default(),
-            depth: None,
-            device: DeviceName::Auto,
-            match_colour: false,
-            no_colour: false,
-            shape: ShapeOptions::default(),
-            mask: MaskOptions::default(),
-            look: LookOptions::default(),
-            blend: BlendOptions::default(),
-        }
-    }
 }
 
 /// The panorama of a [`StitchJob`], and how it was made.

@@ -29,7 +29,7 @@ use crate::video::{
 };
 
 /// Stitches the videos of 1 to 16 cameras into a video of panoramas, or of a virtual camera's view.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VideoJob {
     /// Videos of the cameras, in the order of the rig. One of them may be - for standard input.
@@ -58,23 +58,6 @@ pub struct VideoJob {
     pub look: LookOptions,
     /// Blending.
     pub blend: BlendOptions,
-}
-
-impl Default for VideoJob {
-    fn default() -> Self {
-        Self {
-            videos: Vec::new(),
-            map: MapOptions::default(),
-            outputs: vec![VideoOutputOptions::default()],
-            device: DeviceName::Auto,
-            decoder: DecoderName::default(),
-            input: InputOptions::default(),
-            frames: None,
-            no_colour: false,
-            look: LookOptions::default(),
-            blend: BlendOptions::default(),
-        }
-    }
 }
 
 /// The progress of a job.
