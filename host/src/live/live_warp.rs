@@ -2,14 +2,18 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use glam::UVec2;
+
 use super::error::LiveError;
 use super::options::LiveOptions;
 use super::outputs::{Formats, OutputKind};
 use super::weights::LiveWeights;
 use crate::device::{DeviceError, Stream};
+use crate::io::picture::Mask;
 use crate::lock::lock;
 use crate::ops::colour::{Overlaps, Summing};
 use crate::ops::multiband::Multiband;
+use crate::ops::seam::Blend;
 use crate::ops::stitch::{Lookup, StitchOptions};
 use crate::ops::view::Viewer;
 use crate::warp::DeviceWarp;
@@ -36,17 +40,91 @@ impl From<(DeviceWarp, Viewer)> for LiveRig {
     }
 }
 
+impl LiveRig {
+    /// Checks that the rig fits the formats, and scales its warp to the size of the panoramas.
+    fn fitted(
+        self,
+        stream: &Stream,
+        formats: &Formats,
+    ) -> Result<(Arc<DeviceWarp>, Option<Arc<Viewer>>), LiveError> {
+        let Self { warp, viewer } = self;
+        let expected: Vec<_> = formats.inputs.iter().map(|format| format.size).collect();
+        if warp.sources() != expected {
+            let [found, expected] = [warp.sources(), &expected].map(sizes);
+            return Err(LiveError::Invalid(format!(
+                "the warp is for pictures of {found} pixels, but the session is for pictures of {expected}; create a session for this warp"
+            )));
+        }
+        if formats.has_views && viewer.is_none() {
+            return Err(LiveError::invalid(
+                "a view needs a viewer; make it from the geometry of the warp",
+            ));
+        }
+        viewer.as_ref().map_or(Ok(()), |viewer| viewer.check_warp(&warp))?;
+        let warp = match formats.panorama {
+            Some(size) if size != warp.size() => warp.resized(stream, size)?,
+            _ => warp,
+        };
+        Ok((Arc::new(warp), viewer.map(Arc::new)))
+    }
+}
+
+/// Returns the sizes as a text, such as `3840×2160 and 1920×1080`.
+fn sizes(sizes: &[UVec2]) -> String {
+    let texts: Vec<_> = sizes.iter().map(|size| format!("{}×{}", size.x, size.y)).collect();
+    texts.join(" and ")
+}
+
+/// What a [`LiveWarp`] is made from.
+#[derive(Clone, Debug)]
+pub(super) struct Recipe {
+    warp: Arc<DeviceWarp>,
+    pub(super) viewer: Option<Arc<Viewer>>,
+    pub(super) blend: Blend,
+    /// The mask of each camera of whose picture only a part is used. Empty if there are none.
+    pub(super) masks: Arc<[Option<Mask>]>,
+}
+
+impl Recipe {
+    pub(super) fn new(
+        stream: &Stream,
+        rig: LiveRig,
+        blend: Blend,
+        formats: &Formats,
+    ) -> Result<Self, LiveError> {
+        let (warp, viewer) = rig.fitted(stream, formats)?;
+        Ok(Self { warp, viewer, blend, masks: Arc::default() })
+    }
+
+    /// Replaces the rig.
+    pub(super) fn swap(
+        &mut self,
+        stream: &Stream,
+        rig: LiveRig,
+        formats: &Formats,
+    ) -> Result<(), LiveError> {
+        (self.warp, self.viewer) = rig.fitted(stream, formats)?;
+        Ok(())
+    }
+
+    /// Returns whether a camera has a mask.
+    pub(super) fn is_masked(&self) -> bool {
+        self.masks.iter().any(Option::is_some)
+    }
+}
+
 /// A warp and the data derived from it.
 #[derive(Debug)]
 pub(super) struct LiveWarp {
-    pub(super) warp: DeviceWarp,
+    pub(super) recipe: Recipe,
+    /// The warp of the recipe, with its masks.
+    pub(super) warp: Arc<DeviceWarp>,
     /// The overlaps, and the memory to analyse them. `None` if no cameras overlap.
     pub(super) overlaps: Option<(Overlaps, Mutex<Summing>)>,
     /// The weights of the seams and of cameras that fail, if there are seams or such cameras are detected.
     pub(super) weights: Option<Mutex<LiveWeights>>,
     /// The memory for multiband blending, if it is used and cameras overlap.
     pub(super) multiband: Option<Mutex<Multiband>>,
-    pub(super) viewer: Option<Viewer>,
     /// Why pairs of cameras have no seam.
     reasons: Vec<String>,
 }
@@ -54,7 +132,7 @@ pub(super) struct LiveWarp {
 impl LiveWarp {
     pub(super) fn new(
         stream: &Stream,
-        LiveRig { warp, viewer }: LiveRig,
+        recipe: Recipe,
         options: &LiveOptions,
         formats: &Formats,
         former: Option<&Self>,
@@ -62,16 +140,15 @@ impl LiveWarp {
         // Kernels see these formats.
         let inputs: Vec<_> = formats.inputs.iter().map(|format| format.stored()).collect();
         let (lookup, blend, failures) =
-            (options.stitch.lookup, options.blend, options.failure.is_some());
+            (options.stitch.lookup, recipe.blend, options.failure.is_some());
         if formats.has_views && blend.levels().is_some() {
             return Err(LiveError::invalid(
                 "a virtual camera does not support multiband blending; use a seam",
             ));
         }
-        viewer.as_ref().map_or(Ok(()), |viewer| viewer.check_warp(&warp))?;
-        let warp = match formats.panorama {
-            Some(size) if size != warp.size() => warp.resized(stream, size)?,
-            _ => warp,
+        let warp = match recipe.is_masked() {
+            true => Arc::new(recipe.warp.masked(stream, &recipe.masks)?),
+            false => Arc::clone(&recipe.warp),
         };
         let has_panorama = formats.panorama.is_some();
         if lookup == Lookup::Mesh && has_panorama {
@@ -102,7 +179,7 @@ impl LiveWarp {
             |reason: &&String| former.is_none_or(|former| !former.reasons.contains(reason));
         reasons.iter().filter(is_new).for_each(|reason| tracing::warn!("{reason}"));
         let weights = weights.map(Mutex::new);
-        Ok(Self { warp, overlaps, weights, multiband, viewer, reasons })
+        Ok(Self { recipe, warp, overlaps, weights, multiband, reasons })
     }
 
     /// Takes over the seams of the warp that this one replaces. Waits for the device.

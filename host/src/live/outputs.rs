@@ -3,11 +3,11 @@
 use glam::UVec2;
 
 use super::error::LiveError;
-use super::live_warp::LiveRig;
 use crate::frame::{FrameFormat, PixelFormat};
 use crate::geometry::MAX_CANVAS_AREA;
 use crate::ops::stitch::check_depths;
 use crate::ops::view::{DEFAULT_SIZE, ViewPath};
+use crate::warp::DeviceWarp;
 
 /// A picture that a session makes from each set of frames.
 #[derive(Clone, Debug)]
@@ -76,20 +76,20 @@ impl Formats {
     /// Returns the formats of the cameras' frames and of the outputs.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if there is no output, if an output is too large, if there is a view without a viewer, if
-    /// panoramas have another size than each other or, beside views, than the warp (all of them use the weights of one
-    /// warp), or if the depths of the formats differ.
+    /// Returns [`LiveError`] if there is no output, if an output is too large, if panoramas have another size than each
+    /// other or, beside views, than the warp (all of them use the weights of one warp), or if the depths of the formats
+    /// differ.
     pub(super) fn new(
         inputs: &[PixelFormat],
         outputs: &[Output],
-        rig: &LiveRig,
+        warp: &DeviceWarp,
     ) -> Result<Self, LiveError> {
         let format = |output: &Output| {
-            let default = if output.is_view() { DEFAULT_SIZE } else { rig.warp.size() };
+            let default = if output.is_view() { DEFAULT_SIZE } else { warp.size() };
             FrameFormat { size: output.size.unwrap_or(default), pixels: output.pixels }
         };
         let input = |(&size, &pixels)| FrameFormat { size, pixels };
-        let inputs: Vec<_> = rig.warp.sources().iter().zip(inputs).map(input).collect();
+        let inputs: Vec<_> = warp.sources().iter().zip(inputs).map(input).collect();
         let formats: Vec<_> = outputs.iter().map(format).collect();
         let sized = outputs.iter().zip(&formats).filter(|(output, _)| !output.is_view());
         let mut panoramas = sized.map(|(_, format)| format.size);
@@ -102,12 +102,8 @@ impl Formats {
             (outputs.is_empty(), "a session needs at least one output"),
             (formats.iter().any(is_large), "`size` of an output must have at most 2²⁶ pixels"),
             (
-                has_views && rig.viewer.is_none(),
-                "a view needs a viewer; make it from the geometry of the warp",
-            ),
-            (
                 panoramas.any(|size| Some(size) != panorama)
-                    || has_views && panorama.is_some_and(|size| size != rig.warp.size()),
+                    || has_views && panorama.is_some_and(|size| size != warp.size()),
                 "all panoramas must have the same size, and beside views that of the warp; render the warp in this size",
             ),
         ];
