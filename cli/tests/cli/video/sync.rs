@@ -242,6 +242,6 @@ fn sound_that_does_not_match_is_refused() {
         ("tone", "tone", ""),
     ] {
         let line = format!("video {first}.mp4 {other}.mp4 --sync audio {MAP} -o p.mkv");
-        refused(&folder, &line, &[&format!("{other}.mp4: "), text, "--sync 0.25"]);
+        refused(&folder, &line, &[&format!("{other}.mp4: "), text, "`sync`, for example 0.25"]);
     }
 }
