@@ -136,7 +136,12 @@ fn complete(table: CameraTable, folder: Option<&Path>) -> Result<RigCamera, Stri
         let matrix = DMat3::from_cols_array(&rows).transpose();
         (stated.ok_or_else(missing)?, CameraPose::Homography(matrix))
     } else {
-        let missing = || field("lens", "is missing; give \"pinhole\", \"fisheye\", \"cylindrical\" or \"equirectangular\"");
+        let missing = || {
+            field(
+                "lens",
+                "is missing; give \"pinhole\", \"fisheye\", \"cylindrical\" or \"equirectangular\"",
+            )
+        };
         let lens = table.lens.ok_or_else(missing)?;
         let circle = stated.filter(|_| lens.is_panorama() && table.opencv.is_none());
         let (matrix, distortion, calibrated) = match (table.matrix, circle) {
