@@ -14,8 +14,8 @@
 //! 3. `warp`: planes, lenses, patches
 //! 4. `colour`: gains, gammas, sums
 //! 5. `convolve`: sliding windows in shared memory; `rows`: pictures on the CPU
-//! 6. `stitch`, `seam`, `view`, `ssim`, `features`, `matching`, `photometry`, `resample`, `frame_statistics`: one
-//!    system each
+//! 6. `stitch`, `seam`, `view`, `preview`, `ssim`, `features`, `matching`, `photometry`, `resample`,
+//!    `frame_statistics`: one system each
 //! 7. `multiband`: changes the panoramas of `stitch`
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 #![no_std]
@@ -34,6 +34,7 @@ mod io;
 pub mod matching;
 pub mod multiband;
 pub mod photometry;
+pub mod preview;
 pub mod resample;
 #[cfg(not(target_arch = "nvptx64"))]
 mod rows;

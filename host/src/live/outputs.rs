@@ -1,4 +1,5 @@
-//! The pictures that a session makes from each set of frames: panoramas and views, each in a pixel format of its own.
+//! The pictures that a session makes from each set of frames: panoramas, views and previews, each in a pixel format of
+//! its own.
 
 use glam::UVec2;
 
@@ -16,7 +17,8 @@ pub struct Output {
     pub kind: OutputKind,
     /// The pixel format. It has 10 bits per sample if and only if all cameras do.
     pub pixels: PixelFormat,
-    /// The size. The default is the size of the warp for a panorama, and [`DEFAULT_SIZE`] for a view.
+    /// The size. The default is the size of the warp for a panorama, an eighth of it for a preview, and
+    /// [`DEFAULT_SIZE`] for a view.
     pub size: Option<UVec2>,
 }
 
@@ -28,6 +30,8 @@ pub enum OutputKind {
     Panorama,
     /// A view, with its pose over time, which [`Session::steer`](super::Session::steer) replaces.
     View(ViewPath),
+    /// The first panorama among the outputs, scaled to the size of this output.
+    Preview,
 }
 
 impl Default for Output {
@@ -50,14 +54,20 @@ impl Output {
         Self { kind: OutputKind::View(path.into()), pixels, size: Some(size) }
     }
 
+    /// Returns a preview of the first panorama among the outputs.
+    #[must_use]
+    pub const fn preview(pixels: PixelFormat) -> Self {
+        Self { kind: OutputKind::Preview, pixels, size: None }
+    }
+
     /// Returns this output with a size.
     #[must_use]
     pub fn sized(self, size: UVec2) -> Self {
         Self { size: Some(size), ..self }
     }
 
-    fn is_view(&self) -> bool {
-        matches!(self.kind, OutputKind::View(_))
+    fn is_panorama(&self) -> bool {
+        matches!(self.kind, OutputKind::Panorama)
     }
 }
 
@@ -85,22 +95,30 @@ impl Formats {
         warp: &DeviceWarp,
     ) -> Result<Self, LiveError> {
         let format = |output: &Output| {
-            let default = if output.is_view() { DEFAULT_SIZE } else { warp.size() };
+            let default = match output.kind {
+                OutputKind::Panorama => warp.size(),
+                OutputKind::View(_) => DEFAULT_SIZE,
+                OutputKind::Preview => (warp.size() / 8).max(UVec2::ONE),
+            };
             FrameFormat { size: output.size.unwrap_or(default), pixels: output.pixels }
         };
         let input = |(&size, &pixels)| FrameFormat { size, pixels };
         let inputs: Vec<_> = warp.sources().iter().zip(inputs).map(input).collect();
         let formats: Vec<_> = outputs.iter().map(format).collect();
-        let sized = outputs.iter().zip(&formats).filter(|(output, _)| !output.is_view());
+        let sized = outputs.iter().zip(&formats).filter(|(output, _)| output.is_panorama());
         let mut panoramas = sized.map(|(_, format)| format.size);
         let panorama = panoramas.next();
-        let has_views = outputs.iter().any(Output::is_view);
+        let is_view = |output: &Output| matches!(output.kind, OutputKind::View(_));
+        let has_views = outputs.iter().any(is_view);
+        let has_previews =
+            outputs.iter().any(|output| matches!(output.kind, OutputKind::Preview));
         let is_large = |FrameFormat { size, .. }: &FrameFormat| {
             u64::from(size.x) * u64::from(size.y) > MAX_CANVAS_AREA
         };
         let checks = [
             (outputs.is_empty(), "a session needs at least one output"),
             (formats.iter().any(is_large), "`size` of an output must have at most 2²⁶ pixels"),
+            (has_previews && panorama.is_none(), "a preview needs a panorama among the outputs"),
             (
                 panoramas.any(|size| Some(size) != panorama)
                     || has_views && panorama.is_some_and(|size| size != warp.size()),

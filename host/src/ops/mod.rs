@@ -9,6 +9,7 @@ pub(crate) mod graph_cut;
 pub mod matching;
 pub mod multiband;
 pub mod photometry;
+pub mod preview;
 pub mod refine;
 pub mod resample;
 pub mod seam;

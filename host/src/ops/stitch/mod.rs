@@ -29,6 +29,7 @@ pub(crate) use error::{
     check_depths, check_frames, check_images, check_output, check_size, check_sources,
 };
 pub use lookup::Lookup;
+pub(crate) use planes::config;
 pub use per_camera::{Colours, PerCamera, Vignettes};
 
 /// The options of a stitch: colour corrections, orientation, edge boost and lookup.

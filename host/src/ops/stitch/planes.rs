@@ -18,7 +18,7 @@ use crate::warp::{DeviceWarp, Plane};
 
 /// Returns a launch configuration with a thread per pixel for RGBA, and per chroma sample (four pixels) for NV12 and
 /// P010.
-pub(super) fn config(out: FrameFormat) -> LaunchConfig {
+pub(crate) fn config(out: FrameFormat) -> LaunchConfig {
     let cell = out.pixels.cell();
     let [columns, rows] = out.size.to_array().map(|side| side.div_ceil(cell));
     LaunchConfig::cover(columns, rows, BLOCK)
