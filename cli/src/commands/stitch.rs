@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use panoweave::device::{DeviceName, Stream};
 use panoweave::geometry::calibrate::CalibrateOptions;
 use panoweave::io::picture::{Picture, PictureFormat, Pixel, StoredPicture};
+use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::Colour;
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::stitch::{Colours, Lookup, Vignettes};
 use panoweave::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stitch_warp};
 use panoweave::warp::MAX_CAMERAS;
@@ -303,12 +304,6 @@ impl Args {
         if !calibrates && self.shape.needs_calibration() {
             return Err(Failure::usage(
                 "--model and --projection are for a calibration of the pictures; remove them, or remove --warp, --rig and --homography",
-            ));
-        }
-        // More than two pictures support fewer lookups. Reject the others before any computation.
-        if pictures > 2 && self.stitching.options(Lookup::Planes).lookup == Lookup::Mesh {
-            return Err(Failure::usage(
-                "--lookup mesh supports only two pictures; remove --lookup to stitch more",
             ));
         }
         let match_colour =

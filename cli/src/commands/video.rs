@@ -13,7 +13,7 @@ use panoweave::io::video::{
     VideoInput, VideoOutput, VideoSink, VideoSource,
 };
 use panoweave::live::ColourOptions;
-use panoweave::ops::seam::Blend;
+use panoweave::ops::blend::Blend;
 use panoweave::ops::stitch::{Lookup, StitchOptions};
 use panoweave::video::{
     Offset, Summary, VideoOptions, VideoStitchError, check_depths, stitch_video,
@@ -216,7 +216,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let stream = device.stream()?;
     let rate = args.fps.unwrap_or(first.rate());
     let vignettes = plan.vignettes();
-    let look = StitchOptions { vignettes, ..args.stitching.options(Lookup::Mesh) };
+    let look = StitchOptions { vignettes, ..args.stitching.options(Lookup::Auto) };
     let viewed = args.viewing.open(&stream, plan.rig(), &look, rate)?;
     if viewed.is_some() && args.stitching.says_lookup() {
         return Err(Failure::usage(

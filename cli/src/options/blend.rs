@@ -1,8 +1,8 @@
 //! The options `--blend`, `--feather`, `--levels` and `--refine`: blending where the pictures overlap.
 
-use panoweave::ops::multiband::{MAX_LEVELS, MultibandOptions};
+use panoweave::ops::blend::Blend;
+use panoweave::ops::multiband::MAX_LEVELS;
 use panoweave::ops::refine::RefineOptions;
-use panoweave::ops::seam::{Blend, SeamOptions};
 
 use crate::options::values::{by_name, displacement, feather};
 use crate::output::failure::Failure;
@@ -14,11 +14,7 @@ pub(crate) struct Blending {
     /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
     /// once. `multiband` is a seam across which differences in brightness fade over a longer distance than fine detail.
     /// Default: seam for `stitch`, otherwise feather.
-    #[arg(long, value_parser = by_name([
-        ("feather", Blend::Feather),
-        ("seam", Blend::Seam(SeamOptions::default())),
-        ("multiband", Blend::Multiband(MultibandOptions::default())),
-    ]))]
+    #[arg(long, value_parser = by_name(Blend::ALL.map(|it| (it.name(), it))))]
     blend: Option<Blend>,
     /// Width in panorama pixels, from 1 to 1000, of the fade from one camera to the other across a seam. Default: 16,
     /// and 4 with `--blend multiband`. Not allowed with `--blend feather`.
@@ -48,23 +44,14 @@ impl Blending {
     pub(crate) fn blend(&self, otherwise: Blend) -> Result<Blend, Failure> {
         let mut blend = self.blend.unwrap_or(otherwise);
         if let Some(width) = self.feather {
-            match &mut blend {
-                Blend::Seam(SeamOptions { feather })
-                | Blend::Multiband(MultibandOptions { feather, .. }) => *feather = width,
-                Blend::Feather => {
-                    return Err(Failure::usage(
-                        "--feather sets the width of a seam and requires one; give --blend seam too",
-                    ));
-                }
-            }
+            *blend.feather_mut().ok_or(Failure::usage(
+                "--feather sets the width of a seam and requires one; give --blend seam too",
+            ))? = width;
         }
         if let Some(number) = self.levels {
-            let Blend::Multiband(MultibandOptions { levels, .. }) = &mut blend else {
-                return Err(Failure::usage(
-                    "--levels sets the levels of multiband blending; give --blend multiband too",
-                ));
-            };
-            *levels = number;
+            *blend.levels_mut().ok_or(Failure::usage(
+                "--levels sets the levels of multiband blending; give --blend multiband too",
+            ))? = number;
         }
         Ok(blend)
     }

@@ -22,8 +22,8 @@ pub(crate) struct Stitching {
     gamma: Vec<f32>,
     /// Keeps highlights where a gain is not 1, given by --gain or found by colour matching. A gain above 1 compresses
     /// the levels above 90 % of white instead of clipping those above white, so that bright skies keep their hue and
-    /// texture. With a gain below 1, pixels that are nearly white in all channels stay white. Stitches by the lookup
-    /// `planes`. Matching the colours of still pictures keeps highlights without this option.
+    /// texture. With a gain below 1, pixels that are nearly white in all channels stay white. Not with the lookup
+    /// `mesh`. Matching the colours of still pictures keeps highlights without this option.
     #[arg(long)]
     keep_highlights: bool,
     /// Number of the camera, from 1, that keeps its exposure and white balance when colours are matched. The other
@@ -38,11 +38,11 @@ pub(crate) struct Stitching {
     #[arg(long)]
     edge_boost: bool,
     /// Method to find the source coordinates of each panorama pixel, to sample the pictures there and to compute
-    /// gammas. `mesh`: coordinates from a compact mesh, with an error of at most 1/32 pixel, and fast powers; fastest on
-    /// GPUs. `planes`: exact coordinates from the warp's planes, and exact powers. `cubic`: the same with a cubic filter,
-    /// which gives sharper panoramas; slowest. `textured-planes`, `hardware-bilinear` and `gamma-table`: variants of
-    /// `planes` for two RGBA pictures, for comparison. Default: mesh for videos, cubic for `stitch`, planes for
-    /// `quality`.
+    /// gammas. `auto`: `mesh` for videos where it supports them, otherwise `planes` with fast powers. `mesh`: coordinates
+    /// from a compact mesh, with an error of at most 1/32 pixel, and fast powers; fastest on GPUs. `planes`: exact
+    /// coordinates from the warp's planes, and exact powers. `cubic`: the same with a cubic filter, which gives sharper
+    /// panoramas; slowest. `textured-planes`, `hardware-bilinear` and `gamma-table`: variants of `planes` for two RGBA
+    /// pictures, for comparison. Default: auto for videos, cubic for `stitch`, planes for pictures in `quality`.
     #[arg(long, value_name = "HOW", value_parser = by_name(Lookup::ALL.map(|it| (it.name(), it))))]
     lookup: Option<Lookup>,
 }

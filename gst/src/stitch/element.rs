@@ -53,8 +53,8 @@ pub(crate) struct Element {
         blurb = "Levels of multiband blending; each one doubles the distance of fades",
         minimum = 1, maximum = 6, default = 5, construct, mutable_ready)]
     #[property(name = "lookup", get, set, type = String, member = lookup, nick = "Lookup",
-        blurb = "Method to find the source coordinates of a pixel: mesh (within 1/32 pixel), \
-            planes, textured-planes, hardware-bilinear or cubic", default = Some("mesh"),
+        blurb = "Method to find the source coordinates of a pixel: auto (mesh, or planes where it \
+            supports no mesh), mesh (within 1/32 pixel), planes or cubic", default = Some("auto"),
         construct, mutable_ready)]
     #[property(name = "match-colours", get, set, type = bool, member = match_colours,
         nick = "Match colours",

@@ -4,8 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use glam::UVec2;
 use panoweave::geometry::MAX_CANVAS_AREA;
-use panoweave::ops::multiband::MultibandOptions;
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::blend::Blend;
 use panoweave::ops::stitch::Lookup;
 
 use super::error::StitchFailure;
@@ -13,6 +12,19 @@ use super::error::StitchFailure;
 /// Locks a mutex whose contents stay valid if a thread panics.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the value with the name that a property has.
+fn named<T: Copy, const N: usize>(
+    property: &str,
+    found: &str,
+    all: [T; N],
+    name: fn(T) -> &'static str,
+) -> Result<T, StitchFailure> {
+    all.into_iter().find(|value| name(*value) == found).ok_or_else(|| {
+        let names = all.map(name).join(", ");
+        StitchFailure::settings(format!("`{property}` is {found}; set it to one of {names}"))
+    })
 }
 
 /// The values of the properties. The construction of the element sets their defaults.
@@ -42,29 +54,19 @@ pub(super) struct Settings {
 impl Settings {
     /// Returns the blending that `blend`, `feather` and `levels` select.
     pub(super) fn blend(&self) -> Result<Blend, StitchFailure> {
-        let width = |default: f32| if self.feather > 0.0 { self.feather } else { default };
-        match self.blend.as_str() {
-            "feather" => Ok(Blend::Feather),
-            "seam" => {
-                Ok(Blend::Seam(SeamOptions { feather: width(SeamOptions::default().feather) }))
-            }
-            "multiband" => Ok(Blend::Multiband(MultibandOptions {
-                levels: self.levels,
-                feather: width(MultibandOptions::default().feather),
-            })),
-            other => Err(StitchFailure::settings(format!(
-                "`blend` is {other}; set it to feather, seam or multiband"
-            ))),
+        let mut blend = named("blend", &self.blend, Blend::ALL, Blend::name)?;
+        if let Some(feather) = blend.feather_mut().filter(|_| self.feather > 0.0) {
+            *feather = self.feather;
         }
+        if let Some(levels) = blend.levels_mut() {
+            *levels = self.levels;
+        }
+        Ok(blend)
     }
 
     /// Returns the method to find the source coordinates of a pixel.
     pub(super) fn lookup(&self) -> Result<Lookup, StitchFailure> {
-        let found = Lookup::ALL.into_iter().find(|lookup| lookup.name() == self.lookup);
-        found.ok_or_else(|| {
-            let (lookup, names) = (&self.lookup, Lookup::ALL.map(Lookup::name).join(", "));
-            StitchFailure::settings(format!("`lookup` is {lookup}; set it to one of {names}"))
-        })
+        named("lookup", &self.lookup, Lookup::ALL, Lookup::name)
     }
 
     /// Returns the camera that keeps its colours, if any.

@@ -10,7 +10,8 @@ use panoweave::io::video::{
     Crf, Medium, Stop, TenBit, VideoInput, VideoOutput, VideoSink, VideoSource,
 };
 use panoweave::live::ColourOptions;
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::blend::Blend;
+use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::view::{Track, Viewer, VirtualCamera};
 use panoweave::video::{VideoOptions, stitch_video};
 use panoweave::warp::DeviceWarp;

@@ -8,9 +8,9 @@ use super::shared::Formats;
 use super::weights::LiveWeights;
 use crate::device::{DeviceError, Stream};
 use crate::lock::lock;
+use crate::ops::blend::Blending;
 use crate::ops::colour::{Overlaps, Summing};
-use crate::ops::multiband::Multiband;
-use crate::ops::stitch::{Lookup, StitchOptions};
+use crate::ops::stitch::StitchOptions;
 use crate::ops::view::Viewer;
 use crate::warp::DeviceWarp;
 
@@ -22,10 +22,10 @@ pub(super) struct LiveWarp {
     pub(super) overlaps: Option<(Overlaps, Mutex<Summing>)>,
     /// The weights of the seams and of cameras that fail, if there are seams or such cameras are detected.
     pub(super) weights: Option<Mutex<LiveWeights>>,
-    /// The memory for multiband blending, if it is used and cameras overlap.
-    pub(super) multiband: Option<Mutex<Multiband>>,
+    /// The mode of blending, prepared for the warp.
+    pub(super) blend: Mutex<Box<dyn Blending>>,
     pub(super) viewer: Option<Viewer>,
-    /// Why pairs of cameras have no seam.
+    /// The reasons why pairs of cameras have no seam beside others that have one.
     reasons: Vec<String>,
 }
 
@@ -40,8 +40,7 @@ impl LiveWarp {
     ) -> Result<Self, LiveError> {
         // Kernels see these formats.
         let inputs: Vec<_> = formats.inputs.iter().map(|format| format.stored()).collect();
-        let (lookup, blend, failures) =
-            (options.stitch.lookup, options.blend, options.failure.is_some());
+        let failures = options.failure.is_some();
         let warp = match &viewer {
             Some(viewer) => {
                 viewer.check_warp(&warp)?;
@@ -52,16 +51,14 @@ impl LiveWarp {
                 _ => warp,
             },
         };
-        let has_panorama = formats.panorama().is_some();
-        if lookup == Lookup::Mesh && has_panorama {
-            // Build the mesh here, so that the first frame does not wait for it. The mesh must be built before the
-            // seam copies the warp and changes the weights of the copy.
-            warp.mesh(stream)?;
-        }
         let alike = inputs.iter().all(|format| format.pixels == inputs[0].pixels);
         let deep = inputs.iter().any(|format| format.pixels.bits() > 8);
         let needs_sums = warp.sources().len() > 2 || failures || !alike || deep;
-        if lookup != Lookup::Mesh && has_panorama && needs_sums {
+        if formats.uses_mesh(options, options.stitch)? {
+            // Build the mesh here, so that the first frame does not wait for it. The mesh must be built before the
+            // seam copies the warp and changes the weights of the copy.
+            warp.mesh(stream)?;
+        } else if formats.panorama().is_some() && needs_sums {
             // Allocate the sums here, so that no set of frames waits for them. Two cameras need them if one fails, if
             // their formats differ, or for 10 bits.
             warp.summing(stream)?;
@@ -71,17 +68,15 @@ impl LiveWarp {
             [] => None,
             _ => Some((overlaps, Mutex::new(Summing::new(stream.device())?))),
         };
-        let multiband = match blend.levels() {
-            None => None,
-            Some(levels) => Multiband::new(stream, &warp, levels)?.map(Mutex::new),
-        };
-        let (weights, reasons) = LiveWeights::new(stream, &warp, blend.seam(), failures, &inputs)?;
+        let mut blend = options.blend.mode();
+        blend.prepare(stream, &warp)?;
+        let (weights, reasons) = LiveWeights::new(stream, &warp, options.blend, failures, &inputs)?;
         // A replaced warp repeats no warning.
         let is_new =
             |reason: &&String| former.is_none_or(|former| !former.reasons.contains(reason));
         reasons.iter().filter(is_new).for_each(|reason| tracing::warn!("{reason}"));
         let weights = weights.map(Mutex::new);
-        Ok(Self { warp, overlaps, weights, multiband, viewer, reasons })
+        Ok(Self { warp, overlaps, weights, blend: Mutex::new(blend), viewer, reasons })
     }
 
     /// Takes over the seams of the warp that this one replaces. Waits for the device.

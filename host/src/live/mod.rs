@@ -6,9 +6,8 @@
 //! caller can change the warp and the options between any two frames.
 //!
 //! All buffers are allocated at the start and reused. The exceptions are allocated when they are first used: the table
-//! of [`GammaTable`](crate::ops::stitch::Lookup::GammaTable), the sums for a stitch that falls back from a mesh to
-//! [`Planes`](crate::ops::stitch::Lookup::Planes), and the mesh or the sums for a lookup that
-//! [`set_options`](Stitcher::set_options) selects later. If frames arrive faster than the device can stitch them or the
+//! of [`GammaTable`](crate::ops::stitch::Lookup::GammaTable), the sums if [`Auto`](crate::ops::stitch::Lookup::Auto) changes from a mesh to planes, and the mesh or the sums for
+//! a lookup that [`set_options`](Stitcher::set_options) selects later. If frames arrive faster than the device can stitch them or the
 //! caller reads the panoramas, the stitcher either drops and counts frames, or blocks the caller ([`Pace`]). Colour
 //! correction tracks changes in lighting unless it is switched off. With [`LiveOptions::failure`], the panorama goes on
 //! if a camera fails.
@@ -72,7 +71,6 @@ pub use readers::StitchedFrames;
 use crate::device::{Device, DeviceError, Stream};
 use crate::frame::FrameFormat;
 use crate::lock::lock;
-use crate::ops::seam::Blend;
 use crate::ops::stitch::{StitchOptions, check_depths};
 use crate::ops::view::{ViewPath, Viewer, VirtualCamera};
 use crate::warp::{DeviceWarp, Plane};
@@ -110,8 +108,7 @@ fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<
     let is_wanted = |kernel: &str| {
         let begins = |system: &str| kernel.starts_with(system);
         let is_used = begins("colour_sums")
-            || options.blend != Blend::Feather && begins("seam_")
-            || options.blend.levels().is_some() && begins("multiband_")
+            || options.blend.mode().kernels().iter().any(|&system| begins(system))
             || options.failure.is_some()
                 && (["sample_pictures", "warp_fade", "mesh_weigh"].into_iter().any(begins)
                     || kernel.contains("mixed"));
@@ -168,11 +165,8 @@ impl Stitcher {
         check_depths(formats.all())?;
         prepare(device, &options, &formats)?;
         let paths = outputs.iter().map(|output| output.view.clone()).collect();
-        if viewer.is_some() && options.blend.levels().is_some() {
-            return Err(LiveError::invalid(
-                "a virtual camera does not support multiband blending; use a seam",
-            ));
-        }
+        options.blend.check(cameras, viewer.is_some())?;
+        formats.uses_mesh(&options, options.stitch)?;
         let stream = device.stream()?;
         let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, &options, &formats, None)?);
         stream.synchronize()?;
@@ -298,6 +292,7 @@ impl Stitcher {
     /// covers in `options` have no effect; see [`LiveOptions::stitch`].
     pub fn set_options(&self, options: StitchOptions) -> Result<(), LiveError> {
         options.check(self.shared.cameras())?;
+        self.shared.formats.uses_mesh(&self.shared.options, options)?;
         lock(&self.shared.current).stitch = options;
         Ok(())
     }
@@ -307,7 +302,7 @@ impl Stitcher {
     ///
     /// The call also resets [`ColourState::strikes`], and resumes the seam search if failures have switched it off.
     pub fn follow_colour(&self, follow: bool) {
-        self.shared.colour().switch(follow, self.shared.options.blend.seam().is_some());
+        self.shared.colour().switch(follow, self.shared.options.blend.mode().seam().is_some());
     }
 
     /// Returns the state of the colour correction and of the seam search.

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
-use glam::UVec2;
+use glam::{UVec2, Vec3};
+use shared_types::stitch::{Colour, MAX_CAMERAS};
 
 use super::error::LiveError;
+use super::options::LiveOptions;
 use super::shared::Formats;
 use crate::frame::{FrameFormat, PixelFormat};
+use crate::ops::stitch::{Colours, Lookup, LookupCase, LookupError, StitchOptions};
 use crate::ops::view::{DEFAULT_SIZE, ViewPath, Viewer};
 use crate::warp::DeviceWarp;
 
@@ -97,6 +100,35 @@ impl Formats {
     /// Returns the size of the panoramas, if there are any.
     pub(super) fn panorama(&self) -> Option<UVec2> {
         self.outputs.iter().find(|output| !output.is_view).map(|output| output.format.size)
+    }
+
+    /// Returns whether panoramas are stitched by a mesh with the options `stitch`.
+    ///
+    /// # Errors
+    /// Returns [`LookupError`] if the lookup does not support the panoramas, or shoulders and covers that the colour
+    /// correction and failing cameras may add.
+    pub(super) fn uses_mesh(
+        &self,
+        options: &LiveOptions,
+        stitch: StitchOptions,
+    ) -> Result<bool, LookupError> {
+        let inputs: Vec<_> = self.inputs.iter().map(|format| format.pixels.stored()).collect();
+        let mut worst = stitch;
+        if options.colour.keep_highlights {
+            let colour = Colour { gain: Vec3::splat(2.0), ..Colour::IDENTITY };
+            worst.colours = Colours::of([colour.with_shoulder(); MAX_CAMERAS]);
+        }
+        if options.failure.is_some() {
+            worst.covers.parts = [1.0; MAX_CAMERAS];
+        }
+        let mut by_mesh = false;
+        for output in self.outputs.iter().filter(|output| !output.is_view) {
+            let output = output.format.stored();
+            let case = LookupCase { inputs: &inputs, output, is_deep: false, unaligned: None };
+            worst.select(&case)?;
+            by_mesh |= stitch.select(&case)? == Lookup::Mesh;
+        }
+        Ok(by_mesh)
     }
 
     /// Yields the formats of all frames.

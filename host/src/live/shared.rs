@@ -95,7 +95,7 @@ impl Shared {
         let (samples, downloads) = (options.failure.is_some(), options.download);
         let output = |_| OutputBuffer::new(device, &formats.outputs, samples, downloads);
         let outputs = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
-        let (follow, seek) = (options.colour.follow, options.blend.seam().is_some());
+        let (follow, seek) = (options.colour.follow, options.blend.mode().seam().is_some());
         Ok(Self {
             device: device.clone(),
             options: *options,

@@ -32,7 +32,7 @@ use super::weights::any_absent;
 use crate::device::{DeviceError, insist};
 use crate::lock::lock;
 use crate::ops::colour::Colours;
-use crate::ops::stitch::{Covers, Lookup, StitchOptions, stitch};
+use crate::ops::stitch::{Covers, StitchOptions, StitchSet};
 use crate::ops::view::ViewPose;
 
 /// The maximum number of attempts to submit a set to the device.
@@ -256,27 +256,25 @@ impl Worker {
         }
         let presences = shares.as_ref().unwrap_or(&Shares::FULL).presence;
         let mut weights = warp.weights.as_ref().map(lock);
-        let (viewer, multiband) = (warp.viewer.as_ref(), warp.multiband.as_ref());
-        let by_mesh = self.shared.formats.panorama().is_some() && options.lookup == Lookup::Mesh;
+        let (viewer, blend) = (warp.viewer.as_ref(), &warp.blend);
         let (warp, weights) = match &mut weights {
             Some(weights) => {
                 // A view of present cameras without seams is feathered without the weights of the warp.
                 let is_used = weights.has_seams() || any_absent(&presences);
+                let by_mesh = self.shared.formats.uses_mesh(&self.shared.options, options)?;
                 let warp = weights.write(compute, &warp.warp, &presences, by_mesh)?;
                 (warp, is_used.then_some(warp))
             }
             None => (&warp.warp, None),
         };
+        let panorama = StitchSet::new(frames.iter().copied(), warp, &options)?;
         let kinds = self.shared.formats.outputs.iter().zip(&self.poses);
         for ((kind, pose), OutputFrame { device: out, .. }) in kinds.zip(&mut output.frames) {
             if let Some(viewer) = viewer.filter(|_| kind.is_view) {
                 viewer.submit(compute, &frames, weights, pose, &options, out)?;
                 continue;
             }
-            stitch(compute, &frames, warp, &options, &mut *out)?;
-            if let Some(multiband) = multiband {
-                lock(multiband).submit(compute, &frames, warp, &options, out)?;
-            }
+            lock(blend).submit(compute, &panorama, out)?;
         }
         output.stitched.record(compute)?;
         download.wait(&output.stitched)?;

@@ -17,9 +17,9 @@ use crate::io::video::{Stop, VideoError, VideoFrame, VideoSink, VideoSource};
 use crate::live::{
     ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, Pace, Stitcher,
 };
+use crate::ops::blend::Blend;
 use crate::ops::colour::{Colours, matched};
 use crate::ops::refine::{RefineOptions, WarpRefiner};
-use crate::ops::seam::Blend;
 use crate::ops::stitch::{StitchOptions, Vignettes};
 use crate::ops::view::VirtualCamera;
 use crate::warp::DeviceWarp;

@@ -14,10 +14,11 @@ use panoweave::frame::{
 };
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::live::{ColourOptions, FailureOptions, LiveOptions, Pace, Stitcher};
+use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::{Colours, Overlaps};
 use panoweave::ops::frame_statistics::StatisticsSampler;
 use panoweave::ops::multiband::{Multiband, MultibandOptions};
-use panoweave::ops::seam::{Blend, Seam, SeamOptions};
+use panoweave::ops::seam::{Seam, SeamOptions};
 use panoweave::ops::ssim::{Compared, Comparer};
 use panoweave::ops::stitch::{Lookup, StitchOptions, stitch};
 use panoweave::ops::view::{ViewPose, Viewer, VirtualCamera};

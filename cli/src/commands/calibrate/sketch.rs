@@ -5,7 +5,8 @@ use glam::DVec2;
 use panoweave::device::Stream;
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::blend::Blend;
+use panoweave::ops::seam::SeamOptions;
 use panoweave::panorama::{Panorama, PanoramaOptions, stitch_geometry};
 
 use crate::commands::calibrated::Calibrated;

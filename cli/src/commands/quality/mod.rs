@@ -11,8 +11,8 @@ use panoweave::frame::{Frame, FrameFormat};
 use panoweave::io::picture::Picture;
 use panoweave::io::video::{Stop, VideoError, VideoSource};
 use panoweave::live::ColourOptions;
+use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::Colours;
-use panoweave::ops::seam::Blend;
 use panoweave::ops::ssim::compare_pictures;
 use panoweave::ops::stitch::{Lookup, StitchOptions, Vignettes};
 use panoweave::panorama::{PanoramaOptions, stitch_warp};
@@ -353,7 +353,7 @@ impl Job<'_> {
         let owners = args.owners(&stream, &warp, size)?;
         let rate = args.clips.rate().unwrap_or(sources[0].rate());
         let options = VideoOptions {
-            stitch: StitchOptions { vignettes, ..args.stitching.options(Lookup::Mesh) },
+            stitch: StitchOptions { vignettes, ..args.stitching.options(Lookup::Auto) },
             colour: ColourOptions {
                 follow: args.follows(),
                 anchor: args.stitching.anchor(args.follows())?,

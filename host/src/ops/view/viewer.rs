@@ -123,8 +123,7 @@ impl Viewer {
             || options.vignettes.iter().take(frames.len()).any(|of| *of != Vignette::NONE)
             || options.has_shoulder(frames.len());
         let corrections = (0..self.cameras.len()).map(|camera| {
-            let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
-            let vignette = options.vignettes[camera].covered(options.covers.parts[camera]);
+            let (colour, offset, vignette) = options.correction(camera);
             (colour, (offset, vignette))
         });
         let (colours, mixes): (Vec<_>, Vec<_>) = corrections.unzip();

@@ -10,8 +10,9 @@ use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::live::{
     CameraHealth, CameraState, FailureOptions, LiveOptions, StitchedFrames, Stitcher,
 };
+use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::{Colour, Colours};
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::stitch::{Lookup, StitchOptions};
 use panoweave::ops::view::{ViewPose, Viewer, VirtualCamera};
 use panoweave::warp::{DeviceWarp, Plane, Warp};

@@ -9,7 +9,8 @@ use panoweave::live::{
     CameraState, ColourOptions, FailureOptions, InputFormats, LiveOptions, Pace, Stitcher,
     Submitted,
 };
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::blend::Blend;
+use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::stitch::{Lookup, StitchOptions};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::live::{FRAME, STILL, waiting};

@@ -3,8 +3,9 @@
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, FrameFormat};
 use panoweave::live::{LiveOptions, Stitcher};
+use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::Colours;
-use panoweave::ops::seam::{Blend, FADE, SeamOptions, seamed};
+use panoweave::ops::seam::{FADE, SeamOptions, seamed};
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, uploaded, waiting};
 use panoweave_tests::panoweave_devices;

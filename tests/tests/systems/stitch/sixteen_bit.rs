@@ -5,8 +5,9 @@ use glam::{DMat3, DVec2, UVec2, Vec3, uvec2};
 use panoweave::device::{Device, Image, Stream};
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::io::picture::{Picture, Rgba16};
+use panoweave::ops::blend::Blend;
 use panoweave::ops::multiband::MultibandOptions;
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::stitch::{
     Colours, Covers, Lookup, StitchOptions, stitch_images, stitch_pictures,
 };
