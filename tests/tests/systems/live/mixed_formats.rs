@@ -192,7 +192,7 @@ fn formats_that_do_not_match_are_refused() {
     let seam = Blend::Seam(SeamOptions::default());
     let error = new(InputFormats::each(FORMATS), seam).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("cameras 1 and 2") && text.contains("feathered"), "{text}");
+    assert!(text.contains("cameras 1 and 2") && text.contains("`feather`"), "{text}");
     new(InputFormats::each([FULL; 3]), seam).unwrap();
 
     let stitcher = new(InputFormats::each(FORMATS), Blend::Feather).unwrap();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, FrameFormat};
-use panoweave::live::{LiveOptions, Stitcher};
-use panoweave::ops::blend::Blend;
+use panoweave::live::{LiveError, LiveOptions, Stitcher};
+use panoweave::ops::blend::{Blend, BlendError};
 use panoweave::ops::colour::Colours;
 use panoweave::ops::multiband::{Multiband, MultibandOptions};
 use panoweave::ops::seam::{FADE, SeamOptions, seamed};
@@ -84,5 +84,6 @@ fn a_virtual_camera_does_not_support_it() {
     let camera = VirtualCamera { viewer, path: Arc::new(|_| ViewPose::default()) };
     let options = LiveOptions { blend: Blend::Multiband(OPTIONS), ..waiting() };
     let error = Stitcher::with_view(&device, warp, camera, options).unwrap_err();
-    assert!(error.to_string().contains("use a seam"), "{error}");
+    let expected = LiveError::Blend(BlendError::Views { blend: "multiband" });
+    assert_eq!(error.to_string(), expected.to_string());
 }

@@ -18,6 +18,8 @@ use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 use shared_types::warp::UNSEEN;
 
+use crate::stitch::mesh::case::frame;
+
 const RGBA: PixelFormat = PixelFormat::Rgba8;
 const NV12: PixelFormat =
     PixelFormat::Nv12(YuvEncoding { matrix: MATRIX, range: panoweave::frame::Range::Full });
@@ -69,7 +71,9 @@ impl Scene {
 
     /// Stitches the scene and blends it with `levels` levels.
     fn run(&self, stream: &Stream, levels: u32) -> Raster {
-        let frames: Vec<_> = self.sources.iter().map(|source| source.upload(stream, 0)).collect();
+        let by_mesh = self.options.lookup == Lookup::Mesh;
+        let upload = |of: &Raster| if by_mesh { frame(stream, of) } else { of.upload(stream, 0) };
+        let frames: Vec<_> = self.sources.iter().map(upload).collect();
         let frames: Vec<_> = frames.iter().map(DeviceFrame::view).collect();
         let mut out = DeviceFrame::new(stream.device(), self.output).unwrap();
         let warps = [&self.warp, &self.weighted].map(|w| DeviceWarp::upload(stream, w).unwrap());

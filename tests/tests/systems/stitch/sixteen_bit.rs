@@ -15,7 +15,7 @@ use panoweave::panorama::{PanoramaOptions, stitch_geometry, stitch_warp};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::random::Random;
 use panoweave_tests::several::{all_seen, blend, made_up, noise};
-use panoweave_tests::{by_planes, gpu, oracle, panoweave_devices};
+use panoweave_tests::{by_planes, gpu, oracle, panoweave_devices, supported};
 use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 use shared_types::warp::UNSEEN;
@@ -139,7 +139,8 @@ fn every_level_of_a_ramp_is_unchanged() {
         for lookup in Lookup::ALL {
             for flip in [false, true] {
                 let options = StitchOptions { lookup, flip, ..StitchOptions::default() };
-                let found = stitch_pictures(&stream, &[&ramp, &other], &warp, &options).unwrap();
+                let found = stitch_pictures(&stream, &[&ramp, &other], &warp, &options);
+                let Some(found) = supported(found) else { continue };
                 let mut pixels = found.into_pixels();
                 if flip {
                     pixels.reverse();
