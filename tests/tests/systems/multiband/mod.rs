@@ -315,9 +315,13 @@ fn a_stitch_by_mesh_is_blended_like_one_by_planes() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         for (seed, formats) in [(20, [RGBA, RGBA]), (21, [NV12, NV12])] {
-            let planes = Scene::random(seed, 3, formats);
-            let lookup = StitchOptions { lookup: Lookup::Mesh, ..planes.options };
-            let mesh = Scene { options: lookup, ..Scene::random(seed, 3, formats) };
+            let scene = |lookup| {
+                let mut scene = Scene::random(seed, 3, formats);
+                scene.options.lookup = lookup;
+                (0..3).for_each(|camera| scene.options.colours[camera].shoulder = 0.0);
+                scene
+            };
+            let [planes, mesh] = [Lookup::Planes, Lookup::Mesh].map(scene);
             let difference = |levels| {
                 let [a, b] = [&planes, &mesh].map(|scene| scene.run(&stream, levels));
                 a.largest_difference(&b)

@@ -55,7 +55,7 @@ fn unsupported_lookups_are_errors_with_the_reason() {
     check([&p010; 2], P010, &|_| (), &with((Cubic, Unsupported::TenBits)));
     check([&nv12; 2], P010, &|_| (), &with((Mesh, Unsupported::Depths)));
     check([&nv12; 2], NV12, &|it| it.flip = true, &with((Mesh, Unsupported::OddFlip)));
-    let unaligned = DeviceFrame::Rgba8(padded(&device, SIZE, 4));
+    let unaligned = DeviceFrame::Rgba8(padded(&device, SIZE, 8));
     let reason = Unsupported::Unaligned(1);
     check([&rgba, &unaligned], RGBA, &|_| (), &[(Mesh, reason), (HardwareBilinear, reason)]);
 }
