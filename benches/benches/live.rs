@@ -1,17 +1,16 @@
-//! Benchmarks the live stitcher with two 4K cameras, whose frames and panorama are NV12. The bench measures three times
+//! Benchmarks the live session with two 4K cameras, whose frames and panorama are NV12. The bench measures three times
 //! per pair of frames:
 //!
-//! - the live stitcher, which overlaps upload, stitch and download of consecutive pairs
+//! - the live session, which overlaps upload, stitch and download of consecutive pairs
 //! - `copies`: only the copies over the bus
 //! - `serial`: upload, stitch and download in sequence
 //!
 //! Frames are written to page-locked memory only once, so the bench does not measure writes by the host. With perfect
-//! overlap, the live stitcher takes no longer than `copies`.
+//! overlap, the live session takes no longer than `copies`.
 //!
 //! A panorama and three views of 1920×1080 from frames in device memory, without downloads, are measured beside the same
 //! four launches in a loop.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -19,7 +18,7 @@ use glam::UVec2;
 use panoweave::device::{Device, Pinned, Stream};
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, FrameView, PixelFormat};
 use panoweave::live::{
-    ColourOptions, ExternalFrame, FrameBuffer, LiveOptions, Output, Pace, Stitcher,
+    ColourOptions, ExternalFrame, FrameBuffer, LiveOptions, Output, Pace, Session,
 };
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::ops::view::{DEFAULT_SIZE, ViewPose, Viewer};
@@ -42,39 +41,39 @@ fn warp(device: &Device) -> DeviceWarp {
     warp.expect("the warp")
 }
 
-/// Takes a free frame buffer for each camera from the stitcher. The content of the buffers does not affect the time.
-fn filled(stitcher: &Stitcher) -> Option<[FrameBuffer; 2]> {
-    let buffer = |camera| stitcher.buffer(camera).expect("a running stitcher");
+/// Takes a free frame buffer for each camera from the session. The content of the buffers does not affect the time.
+fn filled(session: &Session) -> Option<[FrameBuffer; 2]> {
+    let buffer = |camera| session.buffer(camera).expect("a running session");
     Some([buffer(0)?, buffer(1)?])
 }
 
-/// Returns the wall time that a live stitcher takes for `pairs` pairs of frames.
+/// Returns the wall time that a live session takes for `pairs` pairs of frames.
 fn live(device: &Device, slots: usize, colour: bool, pairs: u64) -> Duration {
     let options = LiveOptions {
         input: PIXELS.into(),
-        output: PIXELS,
         pace: Pace::Wait,
         slots,
         colour: ColourOptions { follow: colour, ..ColourOptions::default() },
         ..LiveOptions::default()
     };
-    let stitcher = Stitcher::new(device, warp(device), options).expect("a stitcher");
-    let panoramas = stitcher.panoramas();
+    let session = Session::new(device, warp(device), &[Output::panorama(PIXELS)], options)
+        .expect("a session");
+    let panoramas = session.panoramas();
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || panoramas.count());
         let submit = |pairs: u64| {
             for i in 0..pairs {
                 let [left, right] =
-                    filled(&stitcher).expect("free buffers, because the pace is `Wait`");
+                    filled(&session).expect("free buffers, because the pace is `Wait`");
                 let time = Duration::from_millis(i);
-                stitcher.submit([left, right], time).expect("a running stitcher");
+                session.submit([left, right], time).expect("a running session");
             }
         };
         // Warm up until every buffer has been used once.
         submit(2 * slots as u64);
         let start = Instant::now();
         submit(pairs);
-        stitcher.close();
+        session.close();
         assert_eq!(reader.join().expect("a reader"), pairs as usize + 2 * slots);
         start.elapsed()
     })
@@ -151,9 +150,9 @@ fn launches(
     start.elapsed()
 }
 
-/// Returns the wall time that a live stitcher with four outputs takes for `sets` sets.
+/// Returns the wall time that a live session with four outputs takes for `sets` sets.
 fn outputs(device: &Device, viewer: &Viewer, of: &Resident, sets: u64) -> Duration {
-    let view = |pan| Output::view(PIXELS, DEFAULT_SIZE, Arc::new(move |_| pose(pan)));
+    let view = |pan| Output::view(PIXELS, DEFAULT_SIZE, pose(pan));
     let outputs: Vec<_> = [Output::panorama(PIXELS)].into_iter().chain(PANS.map(view)).collect();
     let options = LiveOptions {
         input: PIXELS.into(),
@@ -163,16 +162,15 @@ fn outputs(device: &Device, viewer: &Viewer, of: &Resident, sets: u64) -> Durati
         colour: ColourOptions { follow: false, ..ColourOptions::default() },
         ..LiveOptions::default()
     };
-    let stitcher =
-        Stitcher::with_outputs(device, warp(device), Some(viewer.clone()), &outputs, options)
-            .expect("a stitcher");
-    let finished = stitcher.panoramas();
+    let rig = (warp(device), viewer.clone());
+    let session = Session::new(device, rig, &outputs, options).expect("a session");
+    let finished = session.panoramas();
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || finished.count());
         let submit = |sets: u64| {
             for i in 0..sets {
                 let frames = of.frames.each_ref().map(|frame| {
-                    // SAFETY: the frames live until the stitcher, which this function drops, has ended, and nothing
+                    // SAFETY: the frames live until the session, which this function drops, has ended, and nothing
                     // writes them.
                     unsafe {
                         let view =
@@ -180,13 +178,13 @@ fn outputs(device: &Device, viewer: &Viewer, of: &Resident, sets: u64) -> Durati
                         ExternalFrame::new(view, ())
                     }
                 });
-                stitcher.submit(frames, Duration::from_millis(i)).expect("a running stitcher");
+                session.submit(frames, Duration::from_millis(i)).expect("a running session");
             }
         };
         submit(16);
         let start = Instant::now();
         submit(sets);
-        stitcher.close();
+        session.close();
         assert_eq!(reader.join().expect("a reader"), sets as usize + 16);
         start.elapsed()
     })
@@ -201,7 +199,7 @@ fn bench(criterion: &mut Criterion) {
     let bytes: usize = formats.iter().map(|format| format.bytes()).sum();
     let size = warp.size().to_array();
     let mut group = Group::new(criterion, &device, "live", "nv12", size, bytes as u64);
-    // Each sample starts its own stitcher.
+    // Each sample starts its own session.
     group.samples(10);
     let mut copies = Copies::new(&device, formats).expect("pinned memory");
     bench_copies_by_clock(&mut group, "copies", |pairs| copies.run(pairs));

@@ -1,5 +1,5 @@
 //! Runs many pairs of live cameras at once on each GPU, and prints whether the GPUs keep pace: no pair of frames is
-//! dropped, and the 99th percentile of the latency is at most two frame intervals. Each pair has its own stitcher, with
+//! dropped, and the 99th percentile of the latency is at most two frame intervals. Each pair has its own session, with
 //! NV12 input and output at 30 frames per second.
 //!
 //! `PANOWEAVE_PAIRS` sets the number of pairs per GPU (8 by default), `PANOWEAVE_ROWS` the rows of a frame (2160 by
@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 use panoweave::device::Device;
 use panoweave::frame::PixelFormat;
 use panoweave::geometry::Geometry;
-use panoweave::live::{LiveOptions, Stitcher};
+use panoweave::live::{LiveOptions, Output, Session};
 use panoweave::warp::DeviceWarp;
 use panoweave_benches::{NV12, gpu, home_geometry_for};
 
 /// The time between frames, at 30 frames per second.
 const PERIOD: Duration = Duration::from_nanos(1_000_000_000 / 30);
 
-/// The number of frames before the measurement, in which the stitchers reach a steady state.
+/// The number of frames before the measurement, in which the sessions reach a steady state.
 const WARM_UP: u32 = 15;
 /// The number of frames in the measurement.
 const FRAMES: u32 = 75;
@@ -38,16 +38,16 @@ fn run(
     all: &Barrier,
 ) -> Result<Vec<Duration>, Box<dyn Error + Send + Sync>> {
     let pixels = PixelFormat::Nv12(NV12);
-    let options = LiveOptions { input: pixels.into(), output: pixels, ..LiveOptions::default() };
+    let options = LiveOptions { input: pixels.into(), ..LiveOptions::default() };
     let create = || {
         let warp = DeviceWarp::render(&device.stream()?, geometry)?;
-        Stitcher::new(device, warp, options)
+        Session::new(device, warp, &[Output::panorama(pixels)], options)
     };
     let created = create();
     // Even if this pair fails, the others must not wait for it.
     all.wait();
-    let stitcher = created?;
-    let (panoramas, start) = (stitcher.panoramas(), Instant::now());
+    let session = created?;
+    let (panoramas, start) = (session.panoramas(), Instant::now());
     let first = PERIOD.mul_f64(f64::from(WARM_UP) + phase);
     thread::scope(|scope| {
         let reader = scope.spawn(move || {
@@ -58,13 +58,13 @@ fn run(
             let due = PERIOD.mul_f64(f64::from(frame) + phase);
             thread::sleep(due.saturating_sub(start.elapsed()));
             // A pair without two free buffers is dropped.
-            if let (Some(left), Some(right)) = (stitcher.buffer(0)?, stitcher.buffer(1)?) {
-                stitcher.push(0, left, due)?;
-                stitcher.push(1, right, due)?;
+            if let (Some(left), Some(right)) = (session.buffer(0)?, session.buffer(1)?) {
+                session.push(0, left, due)?;
+                session.push(1, right, due)?;
             }
         }
-        stitcher.close();
-        stitcher.health()?;
+        session.close();
+        session.health()?;
         Ok(reader.join().expect("no panic"))
     })
 }

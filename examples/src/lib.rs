@@ -17,7 +17,7 @@ use panoweave::geometry::Geometry;
 use panoweave::geometry::rig::{Rig, RigError};
 use panoweave::glam::{UVec2, Vec3};
 use panoweave::io::picture::Picture;
-use panoweave::live::Stitcher;
+use panoweave::live::Session;
 
 /// A rig of two 480×270 cameras whose viewing directions are 50° apart.
 pub const RIG: &str = r#"
@@ -51,8 +51,8 @@ const AROUND: UVec2 = UVec2::new(3072, 768);
 /// The time in which the rig turns by 360°.
 const TURN: Duration = Duration::from_secs(30);
 
-/// Closes a stitcher when it is dropped, also after a panic, so that no thread waits for the stitcher for ever.
-pub struct CloseOnDrop<'a>(pub &'a Stitcher);
+/// Closes a session when it is dropped, also after a panic, so that no thread waits for the session for ever.
+pub struct CloseOnDrop<'a>(pub &'a Session);
 
 impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {

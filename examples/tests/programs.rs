@@ -8,7 +8,7 @@ use panoweave::io::picture::Picture;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Runs an example for 30 panoramas or pairs. Returns its output, the stitcher's counters from the output, and the last
+/// Runs an example for 30 panoramas or pairs. Returns its output, the session's counters from the output, and the last
 /// panorama.
 fn run(program: &str) -> (String, Value, Picture) {
     let folder = TempDir::new().unwrap();

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use panoweave::live::Stitcher;
+use panoweave::live::Session;
 use panoweave::warp::MAX_CAMERAS;
 use serde::Serialize;
 
@@ -137,7 +137,7 @@ impl Active {
         &self,
         sequence: &mut Sequence,
         plan: Plan,
-        stitcher: &Stitcher,
+        session: &Session,
         warps: &Warps<'_>,
         is_over: impl Fn() -> bool,
     ) -> Result<(), SoakError> {
@@ -151,7 +151,7 @@ impl Active {
             }
             let _busy = self.idle();
             if !self.quiet.load(Relaxed) && !is_over() {
-                self.cause(event, unit, stitcher, warps)?;
+                self.cause(event, unit, session, warps)?;
                 self.counts[event.fault as usize].fetch_add(1, Relaxed);
             }
         }
@@ -163,7 +163,7 @@ impl Active {
         &self,
         event: Event,
         unit: Duration,
-        stitcher: &Stitcher,
+        session: &Session,
         warps: &Warps<'_>,
     ) -> Result<(), SoakError> {
         let Event { fault, camera, strength, .. } = event;
@@ -187,9 +187,9 @@ impl Active {
                 self.jump[camera].store(0, Relaxed);
             }
             Fault::Swap => {
-                stitcher.swap_warp(warps.render(0.1 + 0.2 * strength)?)?;
+                session.swap(warps.render(0.1 + 0.2 * strength)?)?;
                 self.hold(time);
-                stitcher.swap_warp(warps.render(0.0)?)?;
+                session.swap(warps.render(0.0)?)?;
             }
             Fault::Suspend => suspend(time)?,
         }

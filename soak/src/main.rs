@@ -1,4 +1,4 @@
-//! Runs the live stitcher for a long time with simulated cameras and a reader. Fails if memory or another resource
+//! Runs the live session for a long time with simulated cameras and a reader. Fails if memory or another resource
 //! keeps growing, or if a frame is lost.
 //!
 //! `cargo xtask soak [--minutes N] [--device auto|cpu|cuda:N]` builds and runs the program. The bundle contains it for
@@ -10,7 +10,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `run` | stitcher, cameras, reader, and the director that controls them |
+//! | `run` | session, cameras, reader, and the director that controls them |
 //! | `phase` | phases of a cycle |
 //! | `scene` | the cameras |
 //! | `faults` | random faults |
@@ -52,7 +52,7 @@ use record::Record;
 use run::Settings;
 use verdict::{Verdict, judge};
 
-/// Runs the live stitcher for a long time. Fails if memory or another resource grows, or if a frame is lost.
+/// Runs the live session for a long time. Fails if memory or another resource grows, or if a frame is lost.
 #[derive(Parser)]
 struct Arguments {
     /// Length of the run in minutes. A longer run detects smaller leaks.

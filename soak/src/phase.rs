@@ -9,7 +9,7 @@ use serde::Serialize;
 pub(crate) enum Phase {
     /// Both cameras send frames at the full rate, and the reader takes every panorama in time.
     Normal,
-    /// The reader takes only one panorama in the time of eight frames, so the stitcher must drop panoramas.
+    /// The reader takes only one panorama in the time of eight frames, so the session must drop panoramas.
     SlowReader,
     /// One camera sends nothing: the left one and the right one in alternate cycles.
     OneCamera,

@@ -14,7 +14,7 @@ pub(crate) struct Row {
     pub(crate) at: f64,
     /// Resources that the process held at this time.
     pub(crate) sample: Sample,
-    /// The stitcher's counters since the start of the run.
+    /// The session's counters since the start of the run.
     pub(crate) counters: LiveCounters,
     /// Number of frames, of all cameras together, pushed since the start of the run.
     pub(crate) pushed: u64,
@@ -45,11 +45,11 @@ impl Row {
 pub(crate) struct Record {
     /// One row per cycle.
     pub(crate) rows: Vec<Row>,
-    /// The measurements at the end, after the stitcher was closed and the reader had taken all panoramas.
+    /// The measurements at the end, after the session was closed and the reader had taken all panoramas.
     pub(crate) last: Row,
-    /// Numbers of the library's live objects before the stitcher was created, and after it was dropped.
+    /// Numbers of the library's live objects before the session was created, and after it was dropped.
     pub(crate) objects: [Counters; 2],
-    /// The first error of the stitcher, a camera or the reader; `None` if there was no error.
+    /// The first error of the session, a camera or the reader; `None` if there was no error.
     pub(crate) failure: Option<String>,
     /// The number of random faults of each kind; empty without `--faults`.
     pub(crate) faults: Vec<(Fault, u64)>,

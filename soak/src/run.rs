@@ -1,4 +1,4 @@
-//! Runs a stitcher, simulated cameras and a reader through all cycles, and takes a measurement at the end of each
+//! Runs a session, simulated cameras and a reader through all cycles, and takes a measurement at the end of each
 //! cycle.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use panoweave::device::{Counters, Device, DeviceError, Stream};
 use panoweave::geometry::rig::{Rig, RigError};
-use panoweave::live::{LiveError, LiveOptions, StitchedFrames, Stitcher};
+use panoweave::live::{LiveError, LiveOptions, Output, Session, StitchedFrames};
 use panoweave::ops::stitch::{Lookup, StitchOptions};
 use panoweave::warp::{DeviceWarp, MAX_CAMERAS, RenderError};
 
@@ -94,35 +94,35 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
     let (rows, last, failure) = {
         let aside = device.stream()?;
         let warps = Warps { stream: &aside, rig: shrunk(home()?, settings.shrink) };
-        let options =
-            LiveOptions { input: PIXELS.into(), output: PIXELS, ..LiveOptions::default() };
-        let stitcher = Stitcher::new(device, warps.render(0.0)?, options)?;
-        let panoramas = stitcher.panoramas();
+        let options = LiveOptions { input: PIXELS.into(), ..LiveOptions::default() };
+        let session =
+            Session::new(device, warps.render(0.0)?, &[Output::panorama(PIXELS)], options)?;
+        let panoramas = session.panoramas();
         let start = Instant::now();
         let (rows, failure) = thread::scope(|scope| {
             let camera = |which| {
-                let format = stitcher.input_formats()[which];
-                let (stitcher, switches) = (&stitcher, &switches);
+                let format = session.input_formats()[which];
+                let (session, switches) = (&session, &switches);
                 scope.spawn(move || {
-                    MadeUpCamera::new(which, format, *fps).film(stitcher, start, switches)
+                    MadeUpCamera::new(which, format, *fps).film(session, start, switches)
                 })
             };
-            let cameras: Vec<_> = (0..stitcher.input_formats().len()).map(camera).collect();
+            let cameras: Vec<_> = (0..session.input_formats().len()).map(camera).collect();
             let reader = scope.spawn(|| read(settings, panoramas, &switches));
             let faults = settings.seed.map(|seed| {
-                let (stitcher, switches, rig) = (&stitcher, &switches, warps.rig.clone());
+                let (session, switches, rig) = (&session, &switches, warps.rig.clone());
                 scope.spawn(move || {
                     let aside = settings.device.stream()?;
                     let warps = Warps { stream: &aside, rig };
-                    let mut sequence = Sequence::new(seed, stitcher.input_formats().len());
+                    let mut sequence = Sequence::new(seed, session.input_formats().len());
                     let is_over = || switches.is_over();
-                    switches.faults.make(&mut sequence, settings.plan, stitcher, &warps, is_over)
+                    switches.faults.make(&mut sequence, settings.plan, session, &warps, is_over)
                 })
             });
-            let director = Director { settings, stitcher: &stitcher, switches: &switches, start };
+            let director = Director { settings, session: &session, switches: &switches, start };
             let rows = director.run(&warps, &mut sampler, each);
             switches.over.store(true, Relaxed);
-            let mut failure = stitcher.health().err().map(|e| e.to_string());
+            let mut failure = session.health().err().map(|e| e.to_string());
             for camera in cameras {
                 let result = camera.join().expect("cameras do not panic");
                 failure = failure.or(result.err().map(|e| e.to_string()));
@@ -131,17 +131,17 @@ pub(crate) fn run(settings: &Settings, each: impl FnMut(&Row)) -> Result<Record,
                 let result = faults.join().expect("the thread of the faults does not panic");
                 failure = failure.or(result.err().map(|e| e.to_string()));
             }
-            stitcher.close();
+            session.close();
             let result = reader.join().expect("the reader does not panic");
             (rows, failure.or(result.err().map(|e| e.to_string())))
         });
-        (rows?, row(&stitcher, &switches, start, sampler.take()?), failure)
+        (rows?, row(&session, &switches, start, sampler.take()?), failure)
     };
     let faults = settings.seed.map_or(Vec::new(), |_| switches.faults.counts());
     Ok(Record { rows, last, objects: [before, Counters::now()], failure, faults })
 }
 
-/// Takes panoramas until the stitcher is closed. Takes them slowly while `switches` asks for a slow reader, and leaks a
+/// Takes panoramas until the session is closed. Takes them slowly while `switches` asks for a slow reader, and leaks a
 /// resource per panorama if the settings ask for a leak.
 fn read(
     settings: &Settings,
@@ -160,7 +160,7 @@ fn read(
     Ok(())
 }
 
-/// Renders warps on a separate stream while the stitcher runs, as a program does after a recalibration.
+/// Renders warps on a separate stream while the session runs, as a program does after a recalibration.
 pub(crate) struct Warps<'a> {
     stream: &'a Stream,
     rig: Rig,
@@ -177,10 +177,10 @@ impl Warps<'_> {
     }
 }
 
-/// Runs all cycles: switches the cameras and the reader, and changes the settings of the stitcher, in each phase.
+/// Runs all cycles: switches the cameras and the reader, and changes the settings of the session, in each phase.
 struct Director<'a> {
     settings: &'a Settings,
-    stitcher: &'a Stitcher,
+    session: &'a Session,
     switches: &'a Switches,
     start: Instant,
 }
@@ -216,8 +216,8 @@ impl Director<'_> {
             rows.push(self.row(sampler.take()?));
             drop(idle);
             each(&rows[cycle]);
-            // A failed stitcher makes no more panoramas, so end the run.
-            if self.stitcher.health().is_err() {
+            // A failed session makes no more panoramas, so end the run.
+            if self.session.health().is_err() {
                 break;
             }
         }
@@ -238,35 +238,35 @@ impl Director<'_> {
     }
 
     fn row(&self, sample: Sample) -> Row {
-        row(self.stitcher, self.switches, self.start, sample)
+        row(self.session, self.switches, self.start, sample)
     }
 
     fn reconfigure(&self, warps: &Warps<'_>, cycle: usize) -> Result<(), SoakError> {
-        self.stitcher.swap_warp(warps.render(0.2)?)?;
+        self.session.swap(warps.render(0.2)?)?;
         let lookup = [Lookup::Planes, Lookup::GammaTable, Lookup::Mesh][cycle % 3];
         let flip = cycle.is_multiple_of(2);
         let options = StitchOptions { lookup, flip, edge_boost: true, ..Default::default() };
-        self.stitcher.set_options(options)?;
-        self.stitcher.follow_colour(false);
+        self.session.set_options(options)?;
+        self.session.follow_colour(false);
         Ok(())
     }
 
     /// Restores the initial warp, options and colour correction, so that the measurements of all cycles are comparable.
     fn restore(&self, warps: &Warps<'_>) -> Result<(), SoakError> {
-        self.stitcher.swap_warp(warps.render(0.0)?)?;
-        self.stitcher.set_options(StitchOptions::default())?;
-        self.stitcher.follow_colour(true);
+        self.session.swap(warps.render(0.0)?)?;
+        self.session.set_options(StitchOptions::default())?;
+        self.session.follow_colour(true);
         Ok(())
     }
 }
 
-fn row(stitcher: &Stitcher, switches: &Switches, start: Instant, sample: Sample) -> Row {
+fn row(session: &Session, switches: &Switches, start: Instant, sample: Sample) -> Row {
     Row {
         at: start.elapsed().as_secs_f64(),
         sample,
-        counters: stitcher.counters(),
+        counters: session.counters(),
         pushed: switches.pushed.load(Relaxed),
         read: switches.read.load(Relaxed),
-        following: stitcher.colour().following,
+        following: session.colour().following,
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use panoweave::frame::{FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::rig::{Rig, RigError};
-use panoweave::live::{LiveError, Stitcher};
+use panoweave::live::{LiveError, Session};
 
 use crate::run::Switches;
 
@@ -64,7 +64,7 @@ impl MadeUpCamera {
     /// already passed. Adds a random jitter of up to a fifth of the time between two frames to each timestamp.
     pub(crate) fn film(
         &self,
-        stitcher: &Stitcher,
+        session: &Session,
         start: Instant,
         switches: &Switches,
     ) -> Result<(), LiveError> {
@@ -84,9 +84,9 @@ impl MadeUpCamera {
             let step = (time.as_nanos() / DRIFT.as_nanos()) as usize % (2 * self.exposures.len());
             let exposure = step.min(2 * self.exposures.len() - 1 - step);
             let frame = panoweave::frame::Frame::tight(self.format, &self.exposures[exposure]);
-            let frame = frame.expect("the exposures have the stitcher's format");
+            let frame = frame.expect("the exposures have the session's format");
             let timestamp = switches.faults.stamp(self.which, time + jitter);
-            stitcher.push(self.which, frame, timestamp)?;
+            session.push(self.which, frame, timestamp)?;
             switches.count_pushed();
         }
         Ok(())

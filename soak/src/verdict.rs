@@ -93,7 +93,7 @@ pub(crate) fn judge(record: &Record, plan: Plan) -> Verdict {
         .extend(never.map(|(fault, _)| format!("the fault {fault:?} never happened; run longer")));
     let [before, after] = record.objects;
     if before != after {
-        faults.push(format!("the stitcher leaked objects: {before:?} before it was created, {after:?} after it was dropped"));
+        faults.push(format!("the session leaked objects: {before:?} before it was created, {after:?} after it was dropped"));
     }
     Verdict { growth, faults }
 }

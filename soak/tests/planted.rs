@@ -1,4 +1,4 @@
-//! Runs short soaks (the memory test of the live stitcher) on the CPU. Without a leak, the soak must pass. With a
+//! Runs short soaks (the memory test of the live session) on the CPU. Without a leak, the soak must pass. With a
 //! deliberate leak, the soak must fail for the expected reason.
 
 use std::process::{Child, Command, Stdio};

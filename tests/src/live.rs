@@ -1,4 +1,4 @@
-//! A small warp and frames for tests of the live stitcher. The two cameras are side by side. The sizes of frames and
+//! A small warp and frames for tests of the live session. The two cameras are side by side. The sizes of frames and
 //! panorama are not multiples of the kernels' block sizes, so the tests cover partial blocks.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use glam::UVec2;
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat};
-use panoweave::live::{ColourOptions, LiveOptions, Pace, Stitcher};
+use panoweave::live::{ColourOptions, LiveOptions, Output, Pace, Session};
 use panoweave::warp::{DeviceWarp, Warp};
 
 /// Size of both cameras' frames.
@@ -100,11 +100,20 @@ pub fn waiting() -> LiveOptions {
     LiveOptions { pace: Pace::Wait, colour: STILL, ..LiveOptions::default() }
 }
 
-/// Returns a stitcher for [`warp`] without a shift.
+/// Returns a session for [`warp`] without a shift, with panoramas in RGBA.
 ///
 /// # Panics
 /// Panics if the device fails.
 #[must_use]
-pub fn stitcher(device: &Device, options: LiveOptions) -> Stitcher {
-    Stitcher::new(device, device_warp(device, 0.0), options).unwrap()
+pub fn session(device: &Device, options: LiveOptions) -> Session {
+    session_of(device, Output::default(), options)
+}
+
+/// Returns a session for [`warp`] without a shift, with one output.
+///
+/// # Panics
+/// Panics if the device fails.
+#[must_use]
+pub fn session_of(device: &Device, output: Output, options: LiveOptions) -> Session {
+    Session::new(device, device_warp(device, 0.0), &[output], options).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Simulated cameras on one planar canvas, and a reference stitcher that computes the canvas in f64.
+//! Simulated cameras on one planar canvas, and a reference session that computes the canvas in f64.
 
 use glam::{DMat3, DVec2, UVec2, uvec2};
 use panoweave::geometry::Geometry;

@@ -250,7 +250,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         rate: Some(rate),
         offsets,
         blend,
-        camera: viewed.as_ref().map(|viewed| viewed.camera.clone()),
+        view: viewed.as_ref().map(|viewed| viewed.camera.clone()),
         limit: args.frames,
     };
     let mut meter = Meter::new(expected, sources.len());

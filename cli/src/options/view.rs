@@ -9,7 +9,7 @@ use panoweave::device::Stream;
 use panoweave::frame::Rate;
 use panoweave::geometry::Geometry;
 use panoweave::ops::stitch::StitchOptions;
-use panoweave::ops::view::{DEFAULT_SIZE, Track, ViewPose, Viewer, VirtualCamera};
+use panoweave::ops::view::{DEFAULT_SIZE, Track, ViewPath, ViewPose, Viewer};
 
 use crate::options::values::{picture_size, smoothing};
 use crate::output::failure::Failure;
@@ -39,7 +39,7 @@ pub(crate) struct Viewing {
 /// A virtual camera, the size of its view, and a record of the corrections that keep the view inside the area that the
 /// cameras cover.
 pub(crate) struct Viewed {
-    pub(crate) camera: VirtualCamera,
+    pub(crate) camera: (Viewer, ViewPath),
     pub(crate) size: UVec2,
     pub(crate) limited: Limited,
 }
@@ -127,6 +127,6 @@ impl Viewing {
             }
             kept
         };
-        Ok(Some(Viewed { camera: VirtualCamera { viewer, path: Arc::new(path) }, size, limited }))
+        Ok(Some(Viewed { camera: (viewer, ViewPath::new(path)), size, limited }))
     }
 }

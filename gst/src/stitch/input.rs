@@ -6,7 +6,7 @@ use std::time::Duration;
 use gst_video::VideoInfo;
 use panoweave::device::Place;
 use panoweave::frame::{Frame, FrameFormat, FrameRef};
-use panoweave::live::{CameraFrame, ExternalFrame, Stitcher, Submitted};
+use panoweave::live::{CameraFrame, ExternalFrame, Session, Submitted};
 
 use super::cuda;
 use super::error::StitchFailure;
@@ -62,12 +62,12 @@ pub(super) fn frames(inputs: &[Input]) -> Option<Vec<FrameRef<'_>>> {
     inputs.iter().map(Input::frame).collect()
 }
 
-/// Submits the frames to a stitcher, which copies those in host memory, and releases those in device memory after
+/// Submits the frames to a session, which copies those in host memory, and releases those in device memory after
 /// it has read them. In a live pipeline that has `started`, frames that an earlier panorama has used are missing, so
-/// that the stitcher notices cameras that fail. Without a frame, a camera of files is black.
+/// that the session notices cameras that fail. Without a frame, a camera of files is black.
 pub(super) fn submit(
     inputs: &[Input],
-    stitcher: &Stitcher,
+    session: &Session,
     timestamp: Duration,
     live: bool,
     started: bool,
@@ -89,7 +89,7 @@ pub(super) fn submit(
             }
         });
     }
-    Ok(stitcher.submit(frames, timestamp)?)
+    Ok(session.submit(frames, timestamp)?)
 }
 
 /// Copies a frame in host memory to a buffer with the format `info`. Returns `None` if the buffer cannot be mapped.

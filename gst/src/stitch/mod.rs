@@ -10,7 +10,7 @@
 //! | `map` | the rig or the warp file: sizes of pictures and panorama |
 //! | `formats` | video infos as frame formats |
 //! | `input`, `cuda` | mapped frames, in host memory and in CUDA memory |
-//! | `session` | the stitcher for the negotiated formats |
+//! | `stitching` | the session for the negotiated formats |
 //! | `report` | messages on the bus about cameras, health and colours |
 //! | `error` | errors, and the domains of their messages on the bus |
 
@@ -25,8 +25,8 @@ mod mapped;
 mod pad;
 mod report;
 mod running;
-mod session;
 mod settings;
+mod stitching;
 
 use gst::glib;
 use gst::prelude::*;

@@ -9,8 +9,8 @@
 use panoweave::live::CameraEvent;
 use panoweave::ops::colour::Colours;
 
-use super::session::Session;
 use super::settings::Settings;
+use super::stitching::Stitching;
 
 /// The reports of a session.
 #[derive(Debug, Default)]
@@ -24,18 +24,18 @@ impl Reports {
     /// Returns the messages that are due at the time of a panorama.
     pub(super) fn due(
         &mut self,
-        session: &Session,
+        stitching: &Stitching,
         time: gst::ClockTime,
         settings: &Settings,
     ) -> Vec<gst::Structure> {
-        let stitcher = &session.stitcher;
+        let session = &stitching.session;
         let event = |event: CameraEvent| {
             gst::Structure::builder("panoweave-camera")
                 .field("camera", event.camera as u32)
                 .field("state", event.state.to_string())
                 .build()
         };
-        let mut messages: Vec<_> = stitcher.camera_events().into_iter().map(event).collect();
+        let mut messages: Vec<_> = session.camera_events().into_iter().map(event).collect();
         let interval = gst::ClockTime::from_nseconds(settings.report_interval);
         // After a seek, the time may be before the last report.
         let is_due = self.last.is_none_or(|last| time < last || time - last >= interval);
@@ -43,7 +43,7 @@ impl Reports {
             return messages;
         }
         self.last = Some(time);
-        let counters = stitcher.counters();
+        let counters = session.counters();
         let health = gst::Structure::builder("panoweave-health")
             .field("panoramas", counters.panoramas)
             .field("dropped", counters.dropped.sets())
@@ -51,10 +51,10 @@ impl Reports {
             .field("latency-p50", 1e3 * counters.latency_p50)
             .field("latency-p99", 1e3 * counters.latency_p99);
         messages.push(health.build());
-        let colours = stitcher.colour().colours;
+        let colours = session.colour().colours;
         if self.colours != Some(colours) {
             self.colours = Some(colours);
-            let cameras = 0..stitcher.input_formats().len();
+            let cameras = 0..session.input_formats().len();
             let of = |camera| colours[camera];
             let gains = cameras.clone().map(|camera| gst::Array::new(of(camera).gain.to_array()));
             let gammas = cameras.map(|camera| of(camera).gamma);

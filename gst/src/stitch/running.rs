@@ -13,8 +13,8 @@ use super::map::Map;
 use super::mapped::{Mapped, Target};
 use super::pad::Taken;
 use super::report::Reports;
-use super::session::{Formats, Session};
 use super::settings::Settings;
+use super::stitching::{Formats, Stitching};
 use super::{PanoweaveStitchPad, caps, cuda};
 
 /// The number of frames of a camera that the element may hold: the selected one, the one before, one that is being
@@ -39,17 +39,17 @@ pub(super) struct Selected {
     pub(super) live: bool,
 }
 
-/// The stitcher and its reports.
+/// The session and its reports.
 #[derive(Debug, Default)]
 pub(super) struct Running {
-    session: Option<Session>,
+    stitching: Option<Stitching>,
     reports: Reports,
 }
 
 impl Running {
-    /// Returns whether the pipeline is live, if a stitcher has started.
+    /// Returns whether the pipeline is live, if a session has started.
     pub(super) fn is_live(&self) -> Option<bool> {
-        Some(self.session.as_ref()?.formats.live)
+        Some(self.stitching.as_ref()?.formats.live)
     }
 
     /// Returns the messages that are due at the time of a panorama.
@@ -58,11 +58,11 @@ impl Running {
         time: gst::ClockTime,
         settings: &Settings,
     ) -> Vec<gst::Structure> {
-        let session = self.session.as_ref();
-        session.map(|it| self.reports.due(it, time, settings)).unwrap_or_default()
+        let stitching = self.stitching.as_ref();
+        stitching.map(|it| self.reports.due(it, time, settings)).unwrap_or_default()
     }
 
-    /// Stitches frames to an output buffer with the format `info`. Starts a stitcher if a format has changed.
+    /// Stitches frames to an output buffer with the format `info`. Starts a session if a format has changed.
     pub(super) fn stitch(
         &mut self,
         opened: &Opened,
@@ -97,23 +97,23 @@ impl Running {
             live,
             cameras,
         };
-        let session = match &mut self.session {
-            Some(session) if session.formats == formats => session,
-            session => {
+        let stitching = match &mut self.stitching {
+            Some(stitching) if stitching.formats == formats => stitching,
+            stitching => {
                 let colours: Vec<_> = pads.iter().map(PanoweaveStitchPad::colour).collect();
-                let new = Session::new(device, map, settings, &colours, formats, &inputs, time)?;
-                session.insert(new)
+                let new = Stitching::new(device, map, settings, &colours, formats, &inputs, time)?;
+                stitching.insert(new)
             }
         };
-        let panorama = session.stitch(&inputs, time)?;
+        let panorama = stitching.stitch(&inputs, time)?;
         match target {
             Some(_) => {
-                let format = session.formats.output;
+                let format = stitching.formats.output;
                 let mapped = Mapped::write(output, info, format, Target::Cuda);
                 let mut mapped = mapped.ok_or_else(output_failed)?;
                 // SAFETY: the buffer is mapped in CUDA memory for writing, with the format of the panoramas.
                 let copied =
-                    unsafe { mapped.fill_on_device(panorama.device_frame(), &session.stream) };
+                    unsafe { mapped.fill_on_device(panorama.device_frame(), &stitching.stream) };
                 copied.map_err(|error| {
                     StitchFailure::failed(format!(
                         "cannot copy the panorama in CUDA memory: {error}"

@@ -12,7 +12,7 @@ use panoweave::io::video::{
 use panoweave::live::ColourOptions;
 use panoweave::ops::blend::Blend;
 use panoweave::ops::seam::SeamOptions;
-use panoweave::ops::view::{Track, Viewer, VirtualCamera};
+use panoweave::ops::view::{Track, ViewPath, Viewer};
 use panoweave::video::{VideoOptions, stitch_video};
 use panoweave::warp::DeviceWarp;
 
@@ -143,9 +143,9 @@ fn the_view_of_a_virtual_camera_equals_the_library() {
         let track = Track::open(&stream, &track, rate, 0.1).unwrap();
         let limits = viewer.limits().unwrap();
         let path = move |time| limits.keep(&track.at(time), size.into());
-        VirtualCamera { viewer, path: std::sync::Arc::new(path) }
+        (viewer, ViewPath::new(path))
     };
-    let options = VideoOptions { camera: Some(camera), ..options(Blend::Feather) };
+    let options = VideoOptions { view: Some(camera), ..options(Blend::Feather) };
     let expected = expected(&scene, format, size, options);
     let element = scene.element();
     element.set_property("view", text(&track));

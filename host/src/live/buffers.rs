@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use shared_types::stitch::MAX_CAMERAS;
 
-use super::outputs::OutputFormat;
 use super::panorama::OutputFrame;
 use super::pool::Pooled;
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
@@ -53,7 +52,7 @@ impl InputBuffer {
 /// A buffer in page-locked host memory that the caller fills with one frame: the planes in the camera's pixel format,
 /// one after the other, without padding.
 ///
-/// Dropping the buffer returns it to the stitcher.
+/// Dropping the buffer returns it to the session.
 #[derive(Debug)]
 pub struct FrameBuffer {
     pub(super) buffer: Pooled<InputBuffer>,
@@ -84,8 +83,8 @@ pub struct ExternalFrame {
 impl ExternalFrame {
     /// Wraps the frame that `view` describes.
     ///
-    /// The stitcher drops `keep` after the device has read the frame for the last time. The owner of the frame may then
-    /// reuse its memory. The drop runs on a thread of the stitcher and must not block. If the drop panics, the stitcher
+    /// The session drops `keep` after the device has read the frame for the last time. The owner of the frame may then
+    /// reuse its memory. The drop runs on a thread of the session and must not block. If the drop panics, the session
     /// stops. The frame of a set that is not stitched is dropped on the thread that submits it.
     ///
     /// While colours are [followed](crate::live::ColourOptions::follow), an analysis keeps its set of frames until the
@@ -101,7 +100,7 @@ impl ExternalFrame {
     }
 
     /// Makes the device wait for the event `ready` before it reads the frame. Record the event before you submit the
-    /// frame. If you record it again before the stitcher submits the wait, the device waits for the later record.
+    /// frame. If you record it again before the session submits the wait, the device waits for the later record.
     #[must_use]
     pub fn after(self, ready: impl Into<Arc<Event>>) -> Self {
         Self { ready: Some(ready.into()), ..self }
@@ -136,13 +135,13 @@ impl From<DecodedFrame> for ExternalFrame {
     }
 }
 
-/// A frame of one camera, for [`Stitcher::submit`](super::Stitcher::submit) and
-/// [`Stitcher::push`](super::Stitcher::push).
+/// A frame of one camera, for [`Session::submit`](super::Session::submit) and
+/// [`Session::push`](super::Session::push).
 #[derive(Debug)]
 pub enum CameraFrame<'a> {
     /// A frame in host memory, which is copied.
     Host(Frame<'a>),
-    /// A buffer of [`Stitcher::buffer`](super::Stitcher::buffer), which is not copied in host memory.
+    /// A buffer of [`Session::buffer`](super::Session::buffer), which is not copied in host memory.
     Buffer(FrameBuffer),
     /// A frame of a video in host memory, which is not copied there.
     Shared(HostFrame),
@@ -284,11 +283,11 @@ impl OutputBuffer {
     /// outputs are copied to host memory.
     pub(super) fn new(
         device: &Device,
-        outputs: &[OutputFormat],
+        outputs: &[FrameFormat],
         samples: bool,
         downloads: bool,
     ) -> Result<Self, DeviceError> {
-        let frame = |OutputFormat { format, .. }: &OutputFormat| {
+        let frame = |format: &FrameFormat| {
             let host = downloads.then(|| Pinned::new(device, format.bytes())).transpose()?;
             Ok::<_, DeviceError>(OutputFrame { device: DeviceFrame::new(device, *format)?, host })
         };

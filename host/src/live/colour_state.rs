@@ -1,4 +1,4 @@
-//! The state of the colour correction and the seam search, as [`Stitcher::colour`](super::Stitcher::colour) returns it.
+//! The state of the colour correction and the seam search, as [`Session::colour`](super::Session::colour) returns it.
 
 use std::sync::Arc;
 use std::time::Duration;

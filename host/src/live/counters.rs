@@ -1,4 +1,4 @@
-//! Counters and latencies of a running stitcher.
+//! Counters and latencies of a running session.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,9 +19,9 @@ pub struct Dropped {
     pub unread: u64,
     /// Sets that were dropped because the device rejected their submission, after up to three attempts.
     pub failed: u64,
-    /// Sets that were not finished because the whole stitcher failed, for instance because the device was lost.
+    /// Sets that were not finished because the whole session failed, for instance because the device was lost.
     pub lost: u64,
-    /// Sets and panoramas in flight when the stitcher was dropped.
+    /// Sets and panoramas in flight when the session was dropped.
     pub closing: u64,
 }
 
@@ -60,7 +60,7 @@ impl CameraCounters {
     }
 }
 
-/// Counters of a stitcher since its creation.
+/// Counters of a session since its creation.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct LiveCounters {
     /// The counters of each camera's frames.
@@ -133,7 +133,7 @@ impl LiveCounters {
     }
 
     /// Computes the percentiles from the latencies. Call this after releasing the lock of the [`Tally`], because
-    /// sorting the latencies with the lock held would block the stitcher's threads.
+    /// sorting the latencies with the lock held would block the session's threads.
     pub(super) fn with_latencies(self, mut latencies: Vec<Duration>) -> Self {
         let mut percentile = |part: f64| {
             let Some(last) = latencies.len().checked_sub(1) else {

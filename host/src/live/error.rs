@@ -14,7 +14,7 @@ use crate::ops::stitch::{LookupError, StitchError};
 use crate::ops::view::ViewError;
 use crate::warp::RenderError;
 
-/// The error of a stitcher that cannot be created, rejects its input, or has failed.
+/// The error of a session that cannot be created, rejects its input, or has failed.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum LiveError {
@@ -27,18 +27,18 @@ pub enum LiveError {
     /// The requested blend cannot be had.
     #[error("live stitching: {0}")]
     Blend(#[from] BlendError),
-    /// The stitcher was closed.
+    /// The session was closed.
     #[error(
-        "live stitching: the stitcher was closed and accepts no more frames; create a new stitcher"
+        "live stitching: the session was closed and accepts no more frames; create a new session"
     )]
     Closed,
     /// The device failed. [`DeviceError::is_fatal`] returns whether the process must be restarted.
     #[error("live stitching: {0}")]
     Device(#[from] DeviceError),
-    /// A thread of the stitcher panicked, because of the drop of an [`ExternalFrame`](super::ExternalFrame)'s `keep`
+    /// A thread of the session panicked, because of the drop of an [`ExternalFrame`](super::ExternalFrame)'s `keep`
     /// value, the caller's path of a virtual camera, or a bug.
     #[error(
-        "live stitching: a thread of the stitcher panicked; its panic message on stderr states the cause; create a new stitcher"
+        "live stitching: a thread of the session panicked; its panic message on stderr states the cause; create a new session"
     )]
     Panicked,
     /// The operating system cannot start a thread.
@@ -70,7 +70,7 @@ impl LiveError {
     /// Returns the error for a set that does not have one frame for each camera.
     pub(crate) fn cameras(found: usize, expected: usize) -> Self {
         Self::Invalid(format!(
-            "{found} frames or a camera number of {found} were passed, but the stitcher has {expected} cameras; pass one frame per camera"
+            "{found} frames or a camera number of {found} were passed, but the session has {expected} cameras; pass one frame per camera"
         ))
     }
 }

@@ -120,7 +120,7 @@ pub enum CameraState {
     /// The camera has not delivered a frame yet.
     Waiting,
     /// The camera has delivered no frame for [`FailureOptions::gone`] panoramas, or was set
-    /// [absent](super::Stitcher::set_present).
+    /// [absent](super::Session::set_present).
     Gone,
 }
 

@@ -43,7 +43,7 @@ impl Default for InputFormats {
 }
 
 impl InputFormats {
-    /// Returns one format per camera, in the order of the cameras. [`Stitcher::new`](super::Stitcher::new) rejects a
+    /// Returns one format per camera, in the order of the cameras. [`Session::new`](super::Session::new) rejects a
     /// list whose length is not the number of cameras.
     #[must_use]
     pub fn each(formats: impl IntoIterator<Item = PixelFormat>) -> Self {

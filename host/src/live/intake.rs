@@ -5,7 +5,7 @@ use std::sync::MutexGuard;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
-use super::Stitcher;
+use super::Session;
 use super::buffers::{CameraFrame, FrameBuffer, Memory, SharedFrame};
 use super::counters::{CameraCounters, LiveCounters};
 use super::error::LiveError;
@@ -34,9 +34,9 @@ pub enum Submitted {
 pub(super) struct Intake {
     pairing: Pairing<SharedFrame>,
     /// Frames that are dropped when the intake is unlocked. The drop of an external frame runs user code, which may
-    /// call the stitcher.
+    /// call the session.
     discarded: Vec<SharedFrame>,
-    /// The channel to the worker; `None` after the stitcher was closed.
+    /// The channel to the worker; `None` after the session was closed.
     jobs: Option<SyncSender<Job>>,
 }
 
@@ -69,7 +69,7 @@ fn unlock(mut intake: MutexGuard<'_, Intake>) {
     drop(discarded);
 }
 
-impl Stitcher {
+impl Session {
     /// Submits one frame of each camera as a set: any [`CameraFrame`], such as a [`Frame`](crate::frame::Frame) in host
     /// memory, which is copied, a filled [`buffer`](Self::buffer), or an [`ExternalFrame`](super::ExternalFrame) in
     /// device memory.
@@ -184,7 +184,7 @@ impl Stitcher {
         Ok(submitted.unwrap_or(if waits { Submitted::Waiting } else { Submitted::Dropped }))
     }
 
-    /// Sets whether a camera is present. An absent camera is [`Gone`](super::CameraState::Gone) at once: the stitcher
+    /// Sets whether a camera is present. An absent camera is [`Gone`](super::CameraState::Gone) at once: the session
     /// does not wait for its frames, and drops them if they are pushed one by one. When it is present again, it returns
     /// after it has delivered [`settle`](super::FailureOptions::settle) frames in time. After all cameras were absent,
     /// the clocks may start again, so the timestamps of the panoramas may be earlier than before.
@@ -194,13 +194,13 @@ impl Stitcher {
         self.check_taking(&intake)?;
         let set = self.shared.with_cameras(|cameras| cameras.set_present(camera, present));
         set.ok_or_else(|| {
-            LiveError::invalid("only a stitcher with `failure` accepts absent cameras")
+            LiveError::invalid("only a session with `failure` accepts absent cameras")
         })?;
         let outcome = intake.pairing.set_present(camera, present);
         self.accept(intake, outcome).map(drop)
     }
 
-    /// Returns the counters since the creation of the stitcher.
+    /// Returns the counters since the creation of the session.
     #[must_use]
     pub fn counters(&self) -> LiveCounters {
         let cameras = lock(&self.intake).pairing.counters.clone();
@@ -264,28 +264,28 @@ impl Stitcher {
         self.check_taking(&lock(&self.intake))
     }
 
-    /// Checks that the stitcher has not failed and was not closed. While the caller holds the lock of `intake`, no
-    /// other thread can close the stitcher.
+    /// Checks that the session has not failed and was not closed. While the caller holds the lock of `intake`, no
+    /// other thread can close the session.
     fn check_taking(&self, intake: &Intake) -> Result<(), LiveError> {
         self.health()?;
         if intake.jobs.is_none() { Err(LiveError::Closed) } else { Ok(()) }
     }
 
-    /// Checks that the stitcher has this camera.
+    /// Checks that the session has this camera.
     fn check_camera(&self, camera: usize) -> Result<(), LiveError> {
         let expected = self.shared.cameras();
         let found = camera.saturating_add(1);
         if camera < expected { Ok(()) } else { Err(LiveError::cameras(found, expected)) }
     }
 
-    /// Checks that the stitcher can use a frame of a camera.
+    /// Checks that the session can use a frame of a camera.
     fn check(&self, camera: usize, frame: &CameraFrame<'_>) -> Result<(), LiveError> {
         let invalid = |text| Err(LiveError::Invalid(format!("camera {}: its {text}", camera + 1)));
         let expected = self.shared.formats.inputs[camera];
         let format = |found: FrameFormat, expected: FrameFormat| match found == expected {
             true => Ok(()),
             false => invalid(format!(
-                "frame is {found}; it must be {expected}, the format for which the stitcher was created"
+                "frame is {found}; it must be {expected}, the format for which the session was created"
             )),
         };
         match frame {
@@ -297,7 +297,7 @@ impl Stitcher {
             }
             CameraFrame::Buffer(buffer) if self.shared.inputs[camera].owns(&buffer.buffer) => Ok(()),
             CameraFrame::Buffer(_) => invalid(
-                "buffer belongs to another camera or to another stitcher; get a buffer with `Stitcher::buffer`".into(),
+                "buffer belongs to another camera or to another session; get a buffer with `Session::buffer`".into(),
             ),
             CameraFrame::Device(frame) => {
                 format(frame.format(), expected.stored())?;
@@ -310,7 +310,7 @@ impl Stitcher {
                 match frame.places().find(|place| *place != expected) {
                     None => Ok(()),
                     Some(found) => invalid(format!(
-                        "frame or its event is on {found}, but the stitcher runs on {expected}; copy the frame to {expected} first"
+                        "frame or its event is on {found}, but the session runs on {expected}; copy the frame to {expected} first"
                     )),
                 }
             }

@@ -1,10 +1,10 @@
-//! The stitcher's warp with the data derived from it (mesh, overlaps and weights), and the settings for the next frame.
+//! The session's warp with the data derived from it (mesh, overlaps and weights), and the settings for the next frame.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::LiveError;
 use super::options::LiveOptions;
-use super::shared::Formats;
+use super::outputs::{Formats, OutputKind};
 use super::weights::LiveWeights;
 use crate::device::{DeviceError, Stream};
 use crate::lock::lock;
@@ -14,7 +14,29 @@ use crate::ops::stitch::StitchOptions;
 use crate::ops::view::Viewer;
 use crate::warp::DeviceWarp;
 
-/// A warp and the data derived from it. `viewer` is the geometry of the cameras, for a stitcher that renders views.
+/// The cameras of a session: the warp, and the viewer if there are views. Both must be made from the same geometry.
+/// Views are rendered directly from the frames, and only their colour correction and their seams use the warp.
+#[derive(Debug)]
+pub struct LiveRig {
+    /// The source coordinates and the weights of the panorama.
+    pub warp: DeviceWarp,
+    /// The geometry of the cameras, which views need.
+    pub viewer: Option<Viewer>,
+}
+
+impl From<DeviceWarp> for LiveRig {
+    fn from(warp: DeviceWarp) -> Self {
+        Self { warp, viewer: None }
+    }
+}
+
+impl From<(DeviceWarp, Viewer)> for LiveRig {
+    fn from((warp, viewer): (DeviceWarp, Viewer)) -> Self {
+        Self { warp, viewer: Some(viewer) }
+    }
+}
+
+/// A warp and the data derived from it.
 #[derive(Debug)]
 pub(super) struct LiveWarp {
     pub(super) warp: DeviceWarp,
@@ -32,8 +54,7 @@ pub(super) struct LiveWarp {
 impl LiveWarp {
     pub(super) fn new(
         stream: &Stream,
-        warp: DeviceWarp,
-        viewer: Option<Viewer>,
+        LiveRig { warp, viewer }: LiveRig,
         options: &LiveOptions,
         formats: &Formats,
         former: Option<&Self>,
@@ -41,15 +62,13 @@ impl LiveWarp {
         // Kernels see these formats.
         let inputs: Vec<_> = formats.inputs.iter().map(|format| format.stored()).collect();
         let failures = options.failure.is_some();
-        let warp = match &viewer {
-            Some(viewer) => {
-                viewer.check_warp(&warp)?;
-                warp
+        options.blend.check(warp.sources().len(), formats.has_views)?;
+        viewer.as_ref().map_or(Ok(()), |viewer| viewer.check_warp(&warp))?;
+        let warp = match formats.panoramas.first() {
+            Some(panorama) if panorama.size != warp.size() => {
+                warp.resized(stream, panorama.size)?
             }
-            None => match formats.panorama() {
-                Some(size) if size != warp.size() => warp.resized(stream, size)?,
-                _ => warp,
-            },
+            _ => warp,
         };
         let alike = inputs.iter().all(|format| format.pixels == inputs[0].pixels);
         let deep = inputs.iter().any(|format| format.pixels.bits() > 8);
@@ -58,7 +77,7 @@ impl LiveWarp {
             // Build the mesh here, so that the first frame does not wait for it. The mesh must be built before the
             // seam copies the warp and changes the weights of the copy.
             warp.mesh(stream)?;
-        } else if formats.panorama().is_some() && needs_sums {
+        } else if !formats.panoramas.is_empty() && needs_sums {
             // Allocate the sums here, so that no set of frames waits for them. Two cameras need them if one fails, if
             // their formats differ, or for 10 bits.
             warp.summing(stream)?;
@@ -91,9 +110,11 @@ impl LiveWarp {
     }
 }
 
-/// The warp and the stitch options that apply to the next frame.
+/// The settings that apply to the next frame.
 #[derive(Clone)]
 pub(super) struct FrameSettings {
     pub(super) warp: Arc<LiveWarp>,
     pub(super) stitch: StitchOptions,
+    /// What each output shows.
+    pub(super) outputs: Vec<OutputKind>,
 }

@@ -1,14 +1,15 @@
 //! Live stitching: stitches the frames of 1 to 16 cameras to panoramas at the frame rate of the cameras.
 //!
-//! A [`Stitcher`] accepts sets with one frame of each camera ([`submit`](Stitcher::submit)), or single frames that it
-//! combines to sets by timestamp ([`push`](Stitcher::push)). It stitches on its own threads.
-//! [`panoramas`](Stitcher::panoramas) delivers the panoramas in order to a loop or an `async` task. The
+//! A [`Session`] accepts sets with one frame of each camera ([`submit`](Session::submit)), or single frames that it
+//! combines to sets by timestamp ([`push`](Session::push)). It stitches on its own threads.
+//! [`panoramas`](Session::panoramas) delivers the panoramas in order to a loop or an `async` task. The
 //! caller can change the warp and the options between any two frames.
 //!
 //! All buffers are allocated at the start and reused. The exceptions are allocated when they are first used: the table
-//! of [`GammaTable`](crate::ops::stitch::Lookup::GammaTable), the sums if [`Auto`](crate::ops::stitch::Lookup::Auto) changes from a mesh to planes, and the mesh or the sums for
-//! a lookup that [`set_options`](Stitcher::set_options) selects later. If frames arrive faster than the device can stitch them or the
-//! caller reads the panoramas, the stitcher either drops and counts frames, or blocks the caller ([`Pace`]). Colour
+//! of [`GammaTable`](crate::ops::stitch::Lookup::GammaTable), the sums if
+//! [`Auto`](crate::ops::stitch::Lookup::Auto) changes from a mesh to planes, and the mesh or the sums for a lookup that
+//! [`set_options`](Session::set_options) selects later. If frames arrive faster than the device can stitch them or the
+//! caller reads the panoramas, the session either drops and counts frames, or blocks the caller ([`Pace`]). Colour
 //! correction tracks changes in lighting unless it is switched off. With [`LiveOptions::failure`], the panorama goes on
 //! if a camera fails.
 //!
@@ -63,32 +64,34 @@ pub use error::LiveError;
 pub use failure::{CameraEvent, CameraHealth, CameraState, FailureOptions};
 pub use input_formats::InputFormats;
 pub use intake::Submitted;
+pub use live_warp::LiveRig;
 pub use options::{ColourOptions, LiveOptions, Pace};
-pub use outputs::Output;
+pub use outputs::{Output, OutputKind};
 pub use panorama::{OutputFrame, StitchedFrame};
 pub use readers::StitchedFrames;
 
 use crate::device::{Device, DeviceError, Stream};
 use crate::frame::FrameFormat;
 use crate::lock::lock;
-use crate::ops::stitch::{StitchOptions, check_depths};
-use crate::ops::view::{ViewPath, Viewer, VirtualCamera};
-use crate::warp::{DeviceWarp, Plane};
+use crate::ops::stitch::StitchOptions;
+use crate::ops::view::ViewPath;
+use crate::warp::Plane;
 
 use intake::Intake;
 use live_warp::{FrameSettings, LiveWarp};
-use shared::{Formats, Shared};
+use outputs::Formats;
+use shared::Shared;
 use worker::Worker;
 
-/// A stitcher for live video. Any thread may call its methods.
+/// A session for live video. Any thread may call its methods.
 ///
-/// A method returns [`LiveError`] and changes nothing if an argument does not fit the stitcher, for instance a frame of
-/// another format or a warp for pictures of another size. It also does so after the stitcher was closed or has failed.
+/// A method returns [`LiveError`] and changes nothing if an argument does not fit the session, for instance a frame of
+/// another format or a warp for pictures of another size. It also does so after the session was closed or has failed.
 ///
-/// Dropping the stitcher discards the sets in flight. To receive all panoramas, call [`close`](Self::close) and read
-/// until the reader ends before you drop the stitcher.
+/// Dropping the session discards the sets in flight. To receive all panoramas, call [`close`](Self::close) and read
+/// until the reader ends before you drop the session.
 #[derive(Debug)]
-pub struct Stitcher {
+pub struct Session {
     shared: Arc<Shared>,
     intake: Mutex<Intake>,
     /// The stream on which a new warp is prepared in parallel with the stitching, and replaced warps that frames in
@@ -97,7 +100,7 @@ pub struct Stitcher {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Compiles the kernels that a stitcher first launches while panoramas are already shown, such as those that search for
+/// Compiles the kernels that a session first launches while panoramas are already shown, such as those that search for
 /// a seam, so that no panorama waits for the driver.
 #[track_caller]
 fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<(), DeviceError> {
@@ -129,72 +132,49 @@ fn sizes(sizes: &[UVec2]) -> String {
     texts.join(" and ")
 }
 
-impl Stitcher {
-    /// Creates a stitcher for frames of the warp's source sizes, and allocates its buffers.
-    pub fn new(device: &Device, warp: DeviceWarp, options: LiveOptions) -> Result<Self, LiveError> {
-        let panorama = Output { size: options.size, ..Output::panorama(options.output) };
-        Self::with_outputs(device, warp, None, &[panorama], options)
-    }
-
-    /// Creates a stitcher that outputs the views of a virtual camera instead of panoramas. The size of the views is
-    /// [`LiveOptions::size`], by default [`DEFAULT_SIZE`](crate::ops::view::DEFAULT_SIZE). The views are rendered directly from the frames. Only the
-    /// colour correction and the seam use `warp`, which must be made from the geometry of `camera`.
-    pub fn with_view(
+impl Session {
+    /// Creates a session for frames of the warp's source sizes, which makes `outputs` from each set in this order.
+    /// Allocates its buffers. `rig` is a [`DeviceWarp`], or a warp with a [`Viewer`](crate::ops::view::Viewer) for views.
+    pub fn new(
         device: &Device,
-        warp: DeviceWarp,
-        camera: VirtualCamera,
-        options: LiveOptions,
-    ) -> Result<Self, LiveError> {
-        let view = Some(camera.path);
-        let view = Output { pixels: options.output, size: options.size, view };
-        Self::with_outputs(device, warp, Some(camera.viewer), &[view], options)
-    }
-
-    /// Creates a stitcher that makes several outputs from each set of frames, in this order. Views need `viewer`, which
-    /// must be made from the geometry of `warp`. `output` and `size` in `options` are not used.
-    pub fn with_outputs(
-        device: &Device,
-        warp: DeviceWarp,
-        viewer: Option<Viewer>,
+        rig: impl Into<LiveRig>,
         outputs: &[Output],
         options: LiveOptions,
     ) -> Result<Self, LiveError> {
-        let cameras = warp.sources().len();
+        let rig = rig.into();
+        let cameras = rig.warp.sources().len();
         options.check(cameras)?;
-        let formats = Formats::new(options.input.of(cameras)?, outputs, &warp, viewer.as_ref())?;
-        check_depths(formats.all())?;
+        let formats = Formats::new(options.input.of(cameras)?, outputs, &rig)?;
         prepare(device, &options, &formats)?;
-        let paths = outputs.iter().map(|output| output.view.clone()).collect();
-        options.blend.check(cameras, viewer.is_some())?;
-        formats.uses_mesh(&options, options.stitch)?;
         let stream = device.stream()?;
-        let warp = Arc::new(LiveWarp::new(&stream, warp, viewer, &options, &formats, None)?);
+        let warp = Arc::new(LiveWarp::new(&stream, rig, &options, &formats, None)?);
         stream.synchronize()?;
         // Sending to one of these channels never blocks: each item in a channel holds a token or an output buffer, and
         // the channel has room for as many items as there are tokens or output buffers.
         let (finish, finished) = async_channel::bounded(options.slots);
         let (jobs, to_stitch) = mpsc::sync_channel(options.sets());
         let (flights, flying) = mpsc::sync_channel(options.slots);
-        let current = FrameSettings { warp, stitch: options.stitch };
-        let shared = Arc::new(Shared::new(device, &options, formats, paths, current, finished)?);
+        let outputs = outputs.iter().map(|output| output.kind.clone()).collect();
+        let current = FrameSettings { warp, stitch: options.stitch, outputs };
+        let shared = Arc::new(Shared::new(device, &options, formats, current, finished)?);
         let worker = Worker::new(&shared, flights)?;
         let intake = Intake::new(&shared, &options, jobs);
-        let mut stitcher = Self {
+        let mut session = Self {
             shared: Arc::clone(&shared),
             intake: Mutex::new(intake),
             swap: Mutex::new((stream, Vec::new())),
             threads: Vec::new(),
         };
-        // If a thread cannot be started, the error return drops `stitcher`, which ends the threads that are already
+        // If a thread cannot be started, the error return drops `session`, which ends the threads that are already
         // running.
         let mut spawn = |name: &str, body: Box<dyn FnOnce() + Send>| -> Result<(), LiveError> {
             let thread = thread::Builder::new().name(name.to_owned()).spawn(body);
-            stitcher.threads.push(thread.map_err(|e| LiveError::Thread(Arc::new(e)))?);
+            session.threads.push(thread.map_err(|e| LiveError::Thread(Arc::new(e)))?);
             Ok(())
         };
         spawn("panoweave-stitch", Box::new(move || worker.run(to_stitch)))?;
         spawn("panoweave-collect", Box::new(move || worker::collect(&shared, flying, finish)))?;
-        Ok(stitcher)
+        Ok(session)
     }
 
     /// Returns the formats of the cameras' frames.
@@ -206,19 +186,19 @@ impl Stitcher {
     /// Returns the format of the first output.
     #[must_use]
     pub fn output_format(&self) -> FrameFormat {
-        self.shared.formats.outputs[0].format
+        self.shared.formats.outputs[0]
     }
 
     /// Replaces the pose of a view over time from the next set on. `output` counts all outputs from 0.
-    pub fn steer(&self, output: usize, path: ViewPath) -> Result<(), LiveError> {
-        match lock(&self.shared.paths).get_mut(output) {
-            Some(Some(current)) => *current = path,
+    pub fn steer(&self, output: usize, path: impl Into<ViewPath>) -> Result<(), LiveError> {
+        match lock(&self.shared.current).outputs.get_mut(output) {
+            Some(OutputKind::View(current)) => *current = path.into(),
             _ => return Err(LiveError::Invalid(format!("output {output} is no view"))),
         }
         Ok(())
     }
 
-    /// Returns the device on which the stitcher runs.
+    /// Returns the device on which the session runs.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.shared.device
@@ -232,37 +212,26 @@ impl Stitcher {
         StitchedFrames::new(self.shared.finished.clone())
     }
 
-    /// Replaces the warp from the next frame on. The panorama keeps its size.
+    /// Replaces the warp, and the viewer if there are views, from the next frame on. The panorama keeps its size.
     ///
     /// The new warp is prepared in parallel with the stitching. The call then waits at most half a second until no
-    /// frame uses the old warp, and frees it. If the old warp is still in use, a later call or the drop of the stitcher
+    /// frame uses the old warp, and frees it. If the old warp is still in use, a later call or the drop of the session
     /// frees it.
-    pub fn swap_warp(&self, warp: DeviceWarp) -> Result<(), LiveError> {
-        self.swap(warp, None)
-    }
-
-    /// Replaces the warp and the viewer of a stitcher that renders views, like [`swap_warp`](Self::swap_warp).
-    /// `viewer` and `warp` must be made from the same geometry.
-    pub fn swap_viewer(&self, warp: DeviceWarp, viewer: Viewer) -> Result<(), LiveError> {
-        self.swap(warp, Some(viewer))
-    }
-
-    fn swap(&self, warp: DeviceWarp, viewer: Option<Viewer>) -> Result<(), LiveError> {
+    pub fn swap(&self, rig: impl Into<LiveRig>) -> Result<(), LiveError> {
+        let rig = rig.into();
         self.check_open()?;
-        if viewer.is_some() != self.shared.current().warp.viewer.is_some() {
-            return Err(LiveError::invalid(match viewer {
-                Some(_) => "this stitcher outputs panoramas and needs no viewer; use `swap_warp`",
-                None => {
-                    "this stitcher renders views and needs their cameras too; use `swap_viewer`"
-                }
+        if rig.viewer.is_some() != self.shared.current().warp.viewer.is_some() {
+            return Err(LiveError::invalid(match rig.viewer {
+                Some(_) => "this session outputs panoramas; swap the warp without a viewer",
+                None => "this session renders views; swap the warp with a viewer",
             }));
         }
         let inputs = self.shared.formats.inputs.iter();
         let expected: Vec<_> = inputs.map(|format| format.size).collect();
-        if warp.sources() != expected {
-            let [found, expected] = [warp.sources(), &expected].map(sizes);
+        if rig.warp.sources() != expected {
+            let [found, expected] = [rig.warp.sources(), &expected].map(sizes);
             return Err(LiveError::Invalid(format!(
-                "the warp is for pictures of {found} pixels, but the stitcher is for pictures of {expected}; create a stitcher for this warp"
+                "the warp is for pictures of {found} pixels, but the session is for pictures of {expected}; create a session for this warp"
             )));
         }
         let mut swap = lock(&self.swap);
@@ -270,7 +239,7 @@ impl Stitcher {
         let options = LiveOptions { stitch: self.shared.current().stitch, ..self.shared.options };
         let former = Arc::clone(&self.shared.current().warp);
         let formats = &self.shared.formats;
-        let mut warp = LiveWarp::new(stream, warp, viewer, &options, formats, Some(&former))?;
+        let mut warp = LiveWarp::new(stream, rig, &options, formats, Some(&former))?;
         stream.synchronize()?;
         warp.take_over(stream, &former)?;
         drop(former);
@@ -339,25 +308,25 @@ impl Stitcher {
         self.shared.with_cameras(|cameras| cameras.take_events()).unwrap_or_default()
     }
 
-    /// Checks that the stitcher has not failed.
+    /// Checks that the session has not failed.
     ///
-    /// A set that the device rejects several times is dropped and counted in [`Dropped::failed`], and the stitcher
+    /// A set that the device rejects several times is dropped and counted in [`Dropped::failed`], and the session
     /// continues. Therefore watch the counters, too: if [`Dropped::failed`] grows and [`LiveCounters::panoramas`] does
-    /// not, the stitcher produces no output, although this method returns no error.
+    /// not, the session produces no output, although this method returns no error.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if the stitcher has failed permanently: the device was lost, a wait for the device
-    /// failed, or a thread of the stitcher panicked.
+    /// Returns [`LiveError`] if the session has failed permanently: the device was lost, a wait for the device
+    /// failed, or a thread of the session panicked.
     pub fn health(&self) -> Result<(), LiveError> {
         self.shared.health()
     }
 }
 
-impl Drop for Stitcher {
+impl Drop for Session {
     fn drop(&mut self) {
         self.close();
         self.shared.close_pools();
-        // If one of these threads drops the last owner of the stitcher, it cannot wait for itself, nor for the other
+        // If one of these threads drops the last owner of the session, it cannot wait for itself, nor for the other
         // thread, which may wait for it. Both end after this.
         let current = thread::current().id();
         if self.threads.iter().any(|thread| thread.thread().id() == current) {

@@ -2,14 +2,10 @@
 
 use std::time::Duration;
 
-use glam::UVec2;
-
 use super::error::LiveError;
 use super::failure::FailureOptions;
 use super::input_formats::InputFormats;
 use super::pairing::PairingOptions;
-use crate::frame::PixelFormat;
-use crate::geometry::MAX_CANVAS_AREA;
 use crate::ops::blend::Blend;
 use crate::ops::colour::{EVERY, FRAME_RATE, every_at_rate};
 use crate::ops::stitch::StitchOptions;
@@ -17,7 +13,7 @@ use crate::ops::stitch::StitchOptions;
 /// The maximum of [`LiveOptions::slots`]: seconds of video, which take gigabytes.
 const MAX_SLOTS: usize = 256;
 
-/// The behaviour of a stitcher if frames arrive faster than panoramas can be made or read.
+/// The behaviour of a session if frames arrive faster than panoramas can be made or read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
     /// For cameras: no call blocks. If no buffer is free, the set of frames is dropped. If the reader is too slow, the
@@ -31,7 +27,7 @@ pub enum Pace {
     Wait,
 }
 
-/// The maximum time that a waiting thread sleeps before it checks whether the stitcher was closed or has failed.
+/// The maximum time that a waiting thread sleeps before it checks whether the session was closed or has failed.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Options for the colour correction.
@@ -82,17 +78,12 @@ impl Default for ColourOptions {
     }
 }
 
-/// Options of a [`Stitcher`](super::Stitcher).
+/// Options of a [`Session`](super::Session).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LiveOptions {
-    /// The pixel formats of the cameras' frames: one [`PixelFormat`] for all cameras, or one per camera. Their sizes
+    /// The pixel formats of the cameras' frames: one [`PixelFormat`](crate::frame::PixelFormat) for all cameras, or one per camera. Their sizes
     /// are the source sizes of the warp.
     pub input: InputFormats,
-    /// The pixel format of the panoramas. It is P010 if and only if all cameras are.
-    pub output: PixelFormat,
-    /// The size of the panoramas or views. The default is the size of the warp for panoramas, and
-    /// [`DEFAULT_SIZE`](crate::ops::view::DEFAULT_SIZE) for views.
-    pub size: Option<UVec2>,
     /// Flip, edge boost, gamma method, lookup, vignettes, and manual colours. The manual colours apply until the colour
     /// correction has its first result, and while the colour correction is switched off. The covers have no effect:
     /// [`failure`](Self::failure) determines them.
@@ -122,8 +113,6 @@ impl Default for LiveOptions {
     fn default() -> Self {
         Self {
             input: InputFormats::default(),
-            output: PixelFormat::Rgba8,
-            size: None,
             stitch: StitchOptions::default(),
             colour: ColourOptions::default(),
             blend: Blend::default(),
@@ -139,10 +128,8 @@ impl Default for LiveOptions {
 impl LiveOptions {
     /// Checks that all options are valid.
     pub(super) fn check(&self, cameras: usize) -> Result<(), LiveError> {
-        let is_large = |size: UVec2| u64::from(size.x) * u64::from(size.y) > MAX_CANVAS_AREA;
         let checks = [
             (!(2..=MAX_SLOTS).contains(&self.slots), "`slots` must be 2 to 256; the default is 4"),
-            (self.size.is_some_and(is_large), "`size` must have at most 2²⁶ pixels"),
             (self.colour.every == 0, "`colour.every` is 0; it must be at least 1"),
             (
                 self.colour.anchor.is_some_and(|anchor| anchor >= cameras),
@@ -151,7 +138,7 @@ impl LiveOptions {
             (self.reference >= cameras, "`reference` must be the index of a camera, from 0"),
             (
                 self.pace == Pace::Wait && self.failure.is_some(),
-                "`failure` requires `Pace::Live`; with `Pace::Wait`, the stitcher waits for every camera",
+                "`failure` requires `Pace::Live`; with `Pace::Wait`, the session waits for every camera",
             ),
         ];
         if let Some((_, text)) = checks.iter().find(|(is_wrong, _)| *is_wrong) {

@@ -1,105 +1,124 @@
-//! The pictures that a stitcher makes from each set of frames: panoramas and views, each in a pixel format of its own.
-
-use std::fmt;
+//! The pictures that a session makes from each set of frames: panoramas and views, each in a pixel format of its own.
 
 use glam::{UVec2, Vec3};
 use shared_types::stitch::{Colour, MAX_CAMERAS};
 
 use super::error::LiveError;
+use super::live_warp::LiveRig;
 use super::options::LiveOptions;
-use super::shared::Formats;
 use crate::frame::{FrameFormat, PixelFormat};
-use crate::ops::stitch::{Colours, Lookup, LookupCase, LookupError, StitchOptions};
-use crate::ops::view::{DEFAULT_SIZE, ViewPath, Viewer};
-use crate::warp::DeviceWarp;
+use crate::geometry::MAX_CANVAS_AREA;
+use crate::ops::stitch::{Colours, Lookup, LookupCase, LookupError, StitchOptions, check_depths};
+use crate::ops::view::{DEFAULT_SIZE, ViewPath};
 
-/// A picture that a stitcher makes from each set of frames.
-#[derive(Clone)]
+/// A picture that a session makes from each set of frames.
+#[derive(Clone, Debug)]
 pub struct Output {
+    /// What the picture shows.
+    pub kind: OutputKind,
     /// The pixel format. It has 10 bits per sample if and only if all cameras do.
     pub pixels: PixelFormat,
     /// The size. The default is the size of the warp for a panorama, and [`DEFAULT_SIZE`] for a view.
     pub size: Option<UVec2>,
-    /// The pose of a view over time, or `None` for the panorama.
-    /// [`Stitcher::steer`](super::Stitcher::steer) replaces it.
-    pub view: Option<ViewPath>,
+}
+
+/// What an output shows.
+#[derive(Clone, Debug, Default)]
+pub enum OutputKind {
+    /// The panorama.
+    #[default]
+    Panorama,
+    /// A view, with its pose over time, which [`Session::steer`](super::Session::steer) replaces.
+    View(ViewPath),
+}
+
+impl Default for Output {
+    /// Returns the panorama in RGBA.
+    fn default() -> Self {
+        Self::panorama(PixelFormat::Rgba8)
+    }
 }
 
 impl Output {
     /// Returns the panorama in the size of the warp.
     #[must_use]
     pub const fn panorama(pixels: PixelFormat) -> Self {
-        Self { pixels, size: None, view: None }
+        Self { kind: OutputKind::Panorama, pixels, size: None }
     }
 
     /// Returns a view.
     #[must_use]
-    pub const fn view(pixels: PixelFormat, size: UVec2, path: ViewPath) -> Self {
-        Self { pixels, size: Some(size), view: Some(path) }
+    pub fn view(pixels: PixelFormat, size: UVec2, path: impl Into<ViewPath>) -> Self {
+        Self { kind: OutputKind::View(path.into()), pixels, size: Some(size) }
     }
 
-    fn format(&self, warp: &DeviceWarp) -> OutputFormat {
-        let is_view = self.view.is_some();
-        let default = if is_view { DEFAULT_SIZE } else { warp.size() };
-        let format = FrameFormat { size: self.size.unwrap_or(default), pixels: self.pixels };
-        OutputFormat { format, is_view }
+    /// Returns this output with a size.
+    #[must_use]
+    pub fn sized(self, size: UVec2) -> Self {
+        Self { size: Some(size), ..self }
     }
-}
 
-impl fmt::Debug for Output {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = if self.view.is_some() { "view" } else { "panorama" };
-        write!(f, "{kind} in {}", self.pixels)
+    fn is_view(&self) -> bool {
+        matches!(self.kind, OutputKind::View(_))
     }
 }
 
-/// The format of an output, and whether it is a view.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OutputFormat {
-    pub(super) format: FrameFormat,
-    pub(super) is_view: bool,
+/// The formats of a session's input frames, one per camera, and of its outputs. All have the same number of bits per
+/// sample.
+#[derive(Clone, Debug)]
+pub(super) struct Formats {
+    pub(super) inputs: Vec<FrameFormat>,
+    pub(super) outputs: Vec<FrameFormat>,
+    /// The formats of the outputs that are panoramas. All have the same size.
+    pub(super) panoramas: Vec<FrameFormat>,
+    pub(super) has_views: bool,
 }
 
 impl Formats {
     /// Returns the formats of the cameras' frames and of the outputs.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if there is no output, if there is a view without a viewer, or if panoramas have another
-    /// size than each other or, beside views, than the warp: all of them use the weights of one warp.
+    /// Returns [`LiveError`] if there is no output, if an output is too large, if there is a view without a viewer, if
+    /// panoramas have another size than each other or, beside views, than the warp (all of them use the weights of one
+    /// warp), or if the depths of the formats differ.
     pub(super) fn new(
         inputs: &[PixelFormat],
         outputs: &[Output],
-        warp: &DeviceWarp,
-        viewer: Option<&Viewer>,
+        rig: &LiveRig,
     ) -> Result<Self, LiveError> {
-        let of = |(&size, &pixels)| FrameFormat { size, pixels };
-        let formats = Self {
-            inputs: warp.sources().iter().zip(inputs).map(of).collect(),
-            outputs: outputs.iter().map(|output| output.format(warp)).collect(),
+        let format = |output: &Output| {
+            let default = if output.is_view() { DEFAULT_SIZE } else { rig.warp.size() };
+            FrameFormat { size: output.size.unwrap_or(default), pixels: output.pixels }
         };
-        let views = outputs.iter().filter(|output| output.view.is_some()).count();
-        let size = if views > 0 { Some(warp.size()) } else { formats.panorama() };
-        let mut panoramas = formats.outputs.iter().filter(|output| !output.is_view);
+        let input = |(&size, &pixels)| FrameFormat { size, pixels };
+        let inputs: Vec<_> = rig.warp.sources().iter().zip(inputs).map(input).collect();
+        let formats: Vec<_> = outputs.iter().map(format).collect();
+        let sized = outputs.iter().zip(&formats).filter(|(output, _)| !output.is_view());
+        let panoramas: Vec<_> = sized.map(|(_, format)| *format).collect();
+        let has_views = outputs.iter().any(Output::is_view);
+        let size =
+            if has_views { Some(rig.warp.size()) } else { panoramas.first().map(|it| it.size) };
+        let is_large = |FrameFormat { size, .. }: &FrameFormat| {
+            u64::from(size.x) * u64::from(size.y) > MAX_CANVAS_AREA
+        };
         let checks = [
-            (outputs.is_empty(), "a stitcher needs at least one output"),
+            (outputs.is_empty(), "a session needs at least one output"),
+            (formats.iter().any(is_large), "`size` of an output must have at most 2²⁶ pixels"),
             (
-                views > 0 && viewer.is_none(),
+                has_views && rig.viewer.is_none(),
                 "a view needs a viewer; make it from the geometry of the warp",
             ),
             (
-                panoramas.any(|panorama| Some(panorama.format.size) != size),
+                panoramas.iter().any(|panorama| Some(panorama.size) != size),
                 "all panoramas must have the same size, and beside views that of the warp; render the warp in this size",
             ),
         ];
-        match checks.iter().find(|(is_wrong, _)| *is_wrong) {
-            Some((_, text)) => Err(LiveError::invalid(text)),
-            None => Ok(formats),
+        if let Some((_, text)) = checks.iter().find(|(is_wrong, _)| *is_wrong) {
+            return Err(LiveError::invalid(text));
         }
-    }
-
-    /// Returns the size of the panoramas, if there are any.
-    pub(super) fn panorama(&self) -> Option<UVec2> {
-        self.outputs.iter().find(|output| !output.is_view).map(|output| output.format.size)
+        let formats = Self { inputs, outputs: formats, panoramas, has_views };
+        check_depths(formats.all())?;
+        Ok(formats)
     }
 
     /// Returns whether panoramas are stitched by a mesh with the options `stitch`.
@@ -122,8 +141,8 @@ impl Formats {
             worst.covers.parts = [1.0; MAX_CAMERAS];
         }
         let mut by_mesh = false;
-        for output in self.outputs.iter().filter(|output| !output.is_view) {
-            let output = output.format.stored();
+        for output in &self.panoramas {
+            let output = output.stored();
             let case = LookupCase { inputs: &inputs, output, is_deep: false, unaligned: None };
             worst.select(&case)?;
             by_mesh |= stitch.select(&case)? == Lookup::Mesh;
@@ -133,6 +152,6 @@ impl Formats {
 
     /// Yields the formats of all frames.
     pub(super) fn all(&self) -> impl Iterator<Item = FrameFormat> {
-        self.inputs.iter().copied().chain(self.outputs.iter().map(|output| output.format))
+        self.inputs.iter().chain(&self.outputs).copied()
     }
 }

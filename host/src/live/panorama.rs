@@ -55,8 +55,8 @@ impl OutputFrame {
     }
 }
 
-/// The finished outputs of a set. Dropping it returns its buffers to the stitcher. It is read like its first output,
-/// which is the only one of most stitchers.
+/// The finished outputs of a set. Dropping it returns its buffers to the session. It is read like its first output,
+/// which is the only one of most sessions.
 #[derive(Debug)]
 pub struct StitchedFrame {
     pub(super) buffer: Pooled<OutputBuffer>,
@@ -74,7 +74,7 @@ impl Deref for StitchedFrame {
 }
 
 impl StitchedFrame {
-    /// Returns all outputs, in the order in which the stitcher was created with them.
+    /// Returns all outputs, in the order in which the session was created with them.
     #[must_use]
     pub fn outputs(&self) -> &[OutputFrame] {
         &self.buffer.frames

@@ -11,13 +11,13 @@ use futures_core::Stream;
 
 use super::panorama::StitchedFrame;
 
-/// A reader of a stitcher's panoramas, in the order of the frames. It is a blocking [`Iterator`] and an `async`
-/// [`Stream`]. The reader ends when the stitcher was closed or has failed. To distinguish the two, call
-/// [`Stitcher::health`], which returns an error after a failure.
+/// A reader of a session's panoramas, in the order of the frames. It is a blocking [`Iterator`] and an `async`
+/// [`Stream`]. The reader ends when the session was closed or has failed. To distinguish the two, call
+/// [`Session::health`], which returns an error after a failure.
 ///
 /// If there are several readers, each panorama is delivered to exactly one of them.
 ///
-/// [`Stitcher::health`]: super::Stitcher::health
+/// [`Session::health`]: super::Session::health
 #[derive(Debug)]
 pub struct StitchedFrames {
     receiver: Pin<Box<Receiver<StitchedFrame>>>,

@@ -1,4 +1,4 @@
-//! The state that the stitcher, its two threads and its readers share: pools, streams, settings, counters and the first
+//! The state that the session, its two threads and its readers share: pools, streams, settings, counters and the first
 //! failure.
 
 use std::fmt;
@@ -14,20 +14,12 @@ use super::counters::Tally;
 use super::error::LiveError;
 use super::live_warp::FrameSettings;
 use super::options::LiveOptions;
-use super::outputs::OutputFormat;
+use super::outputs::Formats;
 use super::panorama::StitchedFrame;
 use super::pool::Pool;
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::frame::FrameFormat;
 use crate::lock::lock;
-use crate::ops::view::ViewPath;
-
-/// The formats of a stitcher's input frames, one per camera, and of its outputs.
-#[derive(Clone, Debug)]
-pub(super) struct Formats {
-    pub(super) inputs: Vec<FrameFormat>,
-    pub(super) outputs: Vec<OutputFormat>,
-}
 
 /// The streams for upload, stitch and download. All frames use the same three streams.
 pub(super) struct Streams {
@@ -51,7 +43,7 @@ impl Streams {
     }
 }
 
-/// The state that the stitcher, its two threads and its readers share.
+/// The state that the session, its two threads and its readers share.
 pub(super) struct Shared {
     pub(super) device: Device,
     pub(super) formats: Formats,
@@ -62,8 +54,6 @@ pub(super) struct Shared {
     /// The pool of tokens. Each set in flight holds one token.
     pub(super) tokens: Pool<()>,
     pub(super) current: Mutex<FrameSettings>,
-    /// The pose over time of each output that is a view.
-    pub(super) paths: Mutex<Vec<Option<ViewPath>>>,
     pub(super) tally: Mutex<Tally>,
     pub(super) colour: Mutex<ColourState>,
     /// The states of the cameras, if cameras that fail are detected.
@@ -82,30 +72,27 @@ impl Shared {
         device: &Device,
         options: &LiveOptions,
         formats: Formats,
-        paths: Vec<Option<ViewPath>>,
         current: FrameSettings,
         finished: Receiver<StitchedFrame>,
     ) -> Result<Self, DeviceError> {
-        let (sets, buffers) = (options.sets(), options.input_buffers());
         let inputs = |&format: &FrameFormat| -> Result<_, DeviceError> {
             let buffer = |_| InputBuffer::new(device, format);
-            (0..buffers).map(buffer).collect::<Result<_, _>>().map(Pool::new)
+            (0..options.input_buffers()).map(buffer).collect::<Result<_, _>>().map(Pool::new)
         };
         let cameras = formats.inputs.len();
         let (samples, downloads) = (options.failure.is_some(), options.download);
         let output = |_| OutputBuffer::new(device, &formats.outputs, samples, downloads);
-        let outputs = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
+        let buffers = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
         let (follow, seek) = (options.colour.follow, options.blend.mode().seam().is_some());
         Ok(Self {
             device: device.clone(),
             options: *options,
             streams: Streams::new(device)?,
             inputs: formats.inputs.iter().map(inputs).collect::<Result<_, _>>()?,
-            outputs,
-            tokens: Pool::new(vec![(); sets]),
+            outputs: buffers,
+            tokens: Pool::new(vec![(); options.sets()]),
             colour: Mutex::new(ColourState::new(follow, seek, current.stitch.colours)),
             current: Mutex::new(current),
-            paths: Mutex::new(paths),
             tally: Mutex::new(Tally::new()),
             cameras: options.failure.map(|failure| Mutex::new(CameraStates::new(cameras, failure))),
             failure: Mutex::default(),
@@ -145,14 +132,14 @@ impl Shared {
         self.read.load(Acquire) && self.finished.receiver_count() == 1
     }
 
-    /// Counts sets that will not be finished because the stitcher has failed or is being dropped.
+    /// Counts sets that will not be finished because the session has failed or is being dropped.
     pub(super) fn count_unfinished(&self, sets: u64) {
         let failed = lock(&self.failure).is_some() || !self.device.is_healthy();
         let dropped = &mut self.tally().counters.dropped;
         *(if failed { &mut dropped.lost } else { &mut dropped.closing }) += sets;
     }
 
-    /// Records the first error and stops the stitcher: it accepts no more frames, blocked calls return, and the
+    /// Records the first error and stops the session: it accepts no more frames, blocked calls return, and the
     /// readers end.
     pub(super) fn fail(&self, error: LiveError) {
         tracing::error!("{error}");
@@ -161,7 +148,7 @@ impl Shared {
         self.finished.close();
     }
 
-    /// Stops the stitcher because of an error with a set, and counts the set as unfinished.
+    /// Stops the session because of an error with a set, and counts the set as unfinished.
     pub(super) fn fail_with_set(&self, error: LiveError) {
         self.fail(error);
         self.count_unfinished(1);

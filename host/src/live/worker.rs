@@ -1,11 +1,11 @@
-//! The two threads of a stitcher: one submits sets of frames, the other collects panoramas.
+//! The two threads of a session: one submits sets of frames, the other collects panoramas.
 //!
 //! Upload, stitch and download use one stream each, ordered by events, so that the work of different frames overlaps.
 //! In normal operation, the first thread waits only for a free output buffer, never for the device. The second thread
-//! waits for the panoramas one by one. If the stitcher runs on the CPU, all submissions are synchronous.
+//! waits for the panoramas one by one. If the session runs on the CPU, all submissions are synchronous.
 //!
 //! If the driver rejects the submission of a set, the first thread drains the streams and submits the set again, up
-//! to `ATTEMPTS` times in total. A fatal error or a panic stops the stitcher. After that, both threads only count the
+//! to `ATTEMPTS` times in total. A fatal error or a panic stops the session. After that, both threads only count the
 //! remaining sets and wait for the work in flight.
 
 use std::mem;
@@ -25,6 +25,7 @@ use super::error::LiveError;
 use super::follow::Follower;
 use super::live_warp::{FrameSettings, LiveWarp};
 use super::options::{LOOK_AGAIN, Pace};
+use super::outputs::OutputKind;
 use super::panorama::{OutputFrame, StitchedFrame};
 use super::pool::{Pool, Pooled};
 use super::shared::{Shared, Streams};
@@ -146,17 +147,7 @@ impl Worker {
         if let Some(weights) = &current.warp.weights {
             lock(weights).advance();
         }
-        // A path is the caller's code, so the lock is not held while it runs.
-        let paths = lock(&shared.paths).clone();
-        for (pose, path) in self.poses.iter_mut().zip(paths) {
-            let Some(new) = path.map(|path| path(job.timestamp)) else { continue };
-            match new.check() {
-                Ok(()) => *pose = new,
-                Err(error) => {
-                    tracing::warn!("the virtual camera keeps its last valid pose: {error}");
-                }
-            }
-        }
+        self.steer(&current, job.timestamp);
         let Job { frames, token, timestamp, complete } = job;
         let set = Arc::new(FrameSet { frames: self.frames(frames), _token: token });
         let (analysed, warp) = (self.analysed(&set), Arc::clone(&current.warp));
@@ -201,6 +192,20 @@ impl Worker {
             shared.in_flight.fetch_sub(1, AcqRel);
             flight.abandon();
             shared.fail_with_set(LiveError::Panicked);
+        }
+    }
+
+    /// Moves the views to their poses at `timestamp`.
+    fn steer(&mut self, current: &FrameSettings, timestamp: Duration) {
+        for (pose, kind) in self.poses.iter_mut().zip(&current.outputs) {
+            let OutputKind::View(path) = kind else { continue };
+            let new = path.at(timestamp);
+            match new.check() {
+                Ok(()) => *pose = new,
+                Err(error) => {
+                    tracing::warn!("the virtual camera keeps its last valid pose: {error}");
+                }
+            }
         }
     }
 
@@ -268,9 +273,9 @@ impl Worker {
             None => (&warp.warp, None),
         };
         let panorama = StitchSet::new(frames.iter().copied(), warp, &options)?;
-        let kinds = self.shared.formats.outputs.iter().zip(&self.poses);
+        let kinds = current.outputs.iter().zip(&self.poses);
         for ((kind, pose), OutputFrame { device: out, .. }) in kinds.zip(&mut output.frames) {
-            if let Some(viewer) = viewer.filter(|_| kind.is_view) {
+            if let (OutputKind::View(_), Some(viewer)) = (kind, viewer) {
                 viewer.submit(compute, &frames, weights, pose, &options, out)?;
                 continue;
             }
@@ -299,7 +304,7 @@ impl Worker {
     ///   buffer. If all panoramas were read but sets are in flight, waits for their panoramas. If the readers hold all
     ///   buffers, counts the set as dropped and returns `None`.
     ///
-    /// Returns `None`, too, if the stitcher is being dropped or has failed.
+    /// Returns `None`, too, if the session is being dropped or has failed.
     fn output(&self) -> Option<Pooled<OutputBuffer>> {
         let shared = &self.shared;
         loop {
@@ -364,7 +369,7 @@ fn land(shared: &Shared, flight: Flight, finished: &async_channel::Sender<Stitch
     let panorama = StitchedFrame { buffer: output, timestamp, latency, colours };
     // Count the panorama first. Then the counters always include a panorama that a reader has received.
     shared.tally().panorama(latency);
-    // The channel has room for all output buffers, so it is never full. It is closed if the stitcher has failed in the
+    // The channel has room for all output buffers, so it is never full. It is closed if the session has failed in the
     // meantime.
     if finished.try_send(panorama).is_err() {
         shared.tally().counters.panoramas -= 1;

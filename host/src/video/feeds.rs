@@ -11,7 +11,7 @@ use super::{Offset, VideoStitchError};
 use crate::device::Stream;
 use crate::frame::{Frame, Rate};
 use crate::io::video::{VideoError, VideoFrame, VideoSource};
-use crate::live::{CameraFrame, LiveError, Stitcher};
+use crate::live::{CameraFrame, LiveError, Session};
 use crate::ops::refine::WarpRefiner;
 
 /// The maximum difference between the lengths of the two videos, in panoramas, that causes no warning. A small
@@ -80,7 +80,7 @@ impl Feeds {
     /// Once per second, the refiner, if any, replaces the warp first.
     pub(super) fn submit_all(
         &mut self,
-        stitcher: &Stitcher,
+        stitcher: &Session,
         limit: u64,
         mut refiner: Option<(Stream, WarpRefiner)>,
     ) -> (Counts, Result<(), VideoStitchError>) {
@@ -117,7 +117,7 @@ impl Feeds {
     /// needs.
     fn submit(
         &mut self,
-        stitcher: &Stitcher,
+        stitcher: &Session,
         n: u64,
         refiner: &mut Option<(Stream, WarpRefiner)>,
     ) -> Result<bool, VideoStitchError> {
@@ -131,7 +131,7 @@ impl Feeds {
             && n.is_multiple_of(self.rate.per_second().ceil() as u64)
         {
             let warp = refiner.update(stream, &self.host_frames()?).map_err(LiveError::from)?;
-            match stitcher.swap_warp(warp) {
+            match stitcher.swap(warp) {
                 // Where the pictures would move to, they may allow no seam.
                 Err(LiveError::Blend(reason)) => tracing::warn!("kept the former warp: {reason}"),
                 swapped => swapped?,

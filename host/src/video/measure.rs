@@ -18,7 +18,7 @@ use super::{VideoOptions, VideoStitchError};
 use crate::device::Device;
 use crate::frame::{Frame, FrameFormat, Rate};
 use crate::io::video::{VideoError, VideoSource};
-use crate::live::{LiveError, StitchedFrame, StitchedFrames, Stitcher};
+use crate::live::{LiveError, Session, StitchedFrame, StitchedFrames};
 use crate::warp::DeviceWarp;
 
 /// The time between two polls for a finished panorama.
@@ -32,7 +32,7 @@ pub struct Stitched<'a> {
     pub panorama: &'a StitchedFrame,
     /// The cameras' frames.
     pub cameras: Vec<Frame<'a>>,
-    stitcher: &'a Stitcher,
+    stitcher: &'a Session,
 }
 
 impl Stitched<'_> {
@@ -114,7 +114,7 @@ pub fn for_each_set<E: From<VideoError>>(
 /// Waits for the panorama of the only set in flight. Returns `None` if the stitcher drops this set. `given_up` is the
 /// number of sets that the stitcher had dropped before this set was submitted.
 fn next(
-    stitcher: &Stitcher,
+    stitcher: &Session,
     panoramas: &mut StitchedFrames,
     given_up: u64,
 ) -> Result<Option<StitchedFrame>, VideoStitchError> {

@@ -15,13 +15,14 @@ use crate::device::Device;
 use crate::frame::{Frame, FrameFormat, FrameRef, Rate};
 use crate::io::video::{Stop, VideoError, VideoFrame, VideoSink, VideoSource};
 use crate::live::{
-    ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, Pace, Stitcher,
+    ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, LiveRig, Output, Pace,
+    Session,
 };
 use crate::ops::blend::Blend;
 use crate::ops::colour::{Colours, matched};
 use crate::ops::refine::{RefineOptions, WarpRefiner};
 use crate::ops::stitch::{StitchOptions, Vignettes};
-use crate::ops::view::VirtualCamera;
+use crate::ops::view::{ViewPath, Viewer};
 use crate::warp::DeviceWarp;
 
 /// Options of stitching videos.
@@ -35,8 +36,8 @@ pub struct VideoOptions {
     pub colour: ColourOptions,
     /// The kind of blending in the overlaps.
     pub blend: Blend,
-    /// The virtual camera to render instead of the panorama, if any.
-    pub camera: Option<VirtualCamera>,
+    /// The virtual camera to render instead of the panorama, if any: its viewer and its poses.
+    pub view: Option<(Viewer, ViewPath)>,
     /// How to move the pictures in their overlaps once per second so that near objects fit together, or `None` to leave
     /// them as the warp places them. Not allowed with a virtual camera, which does not use the warp.
     pub refine: Option<RefineOptions>,
@@ -136,7 +137,7 @@ pub fn stitch_video(
     mut progress: impl FnMut(&Progress),
 ) -> Result<Summary, VideoStitchError> {
     let expected: Vec<_> = sources.iter().map(VideoSource::expected).collect();
-    let (output, camera) = (sink.format(), options.camera.as_ref());
+    let (output, view) = (sink.format(), options.view.clone());
     let Some(rate) = options.rate.or(sources.first().map(VideoSource::rate)) else {
         return Err(LiveError::cameras(0, warp.sources().len()).into());
     };
@@ -146,7 +147,7 @@ pub fn stitch_video(
         Ok::<_, LiveError>((stream, refiner))
     };
     let refiner = options.refine.map(refiner).transpose()?;
-    let Some(stitcher) = start(device, warp, &mut sources, options, output, camera)? else {
+    let Some(stitcher) = start(device, warp, &mut sources, options, output, view)? else {
         return Ok(Summary { expected, stopped: true, ..Summary::default() });
     };
     let limit = options.limit.unwrap_or(u64::MAX);
@@ -214,7 +215,7 @@ pub fn stitch_video(
 
 /// Ends the feeder after an error, or if the thread panics while it exists.
 struct FeederEnd<'a> {
-    stitcher: &'a Stitcher,
+    stitcher: &'a Session,
     stops: &'a [Stop],
 }
 
@@ -261,8 +262,8 @@ pub(super) fn start(
     sources: &mut [VideoSource],
     options: &VideoOptions,
     output: FrameFormat,
-    camera: Option<&VirtualCamera>,
-) -> Result<Option<Stitcher>, VideoStitchError> {
+    view: Option<(Viewer, ViewPath)>,
+) -> Result<Option<Session>, VideoStitchError> {
     let (found, expected) = (sources.len(), warp.sources().len());
     if found != expected {
         return Err(LiveError::cameras(found, expected).into());
@@ -283,18 +284,18 @@ pub(super) fn start(
     }
     let live = LiveOptions {
         input: InputFormats::each(sources.iter().map(|source| source.format().pixels)),
-        output: output.pixels,
-        size: Some(output.size),
         stitch,
         colour: options.colour,
         blend: options.blend,
         pace: Pace::Wait,
         ..LiveOptions::default()
     };
-    Ok(Some(match camera {
-        Some(camera) => Stitcher::with_view(device, warp, camera.clone(), live)?,
-        None => Stitcher::new(device, warp, live)?,
-    }))
+    let FrameFormat { size, pixels } = output;
+    let (viewer, output) = match view {
+        Some((viewer, path)) => (Some(viewer), Output::view(pixels, size, path)),
+        None => (None, Output::panorama(pixels).sized(size)),
+    };
+    Ok(Some(Session::new(device, LiveRig { warp, viewer }, &[output], live)?))
 }
 
 /// Returns the colour corrections that match the first frames, so that the first panorama is already corrected. Returns
@@ -327,7 +328,7 @@ fn gap(rate: Rate, written: u64, time: Duration) -> u64 {
 }
 
 /// A guard that closes the stitcher when the feeder ends for any reason.
-struct Close<'a>(&'a Stitcher);
+struct Close<'a>(&'a Session);
 
 impl Drop for Close<'_> {
     fn drop(&mut self) {

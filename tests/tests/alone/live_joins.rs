@@ -1,4 +1,4 @@
-//! Checks a stitcher whose cameras leave and join 1,000 times: no frame, buffer or device object is lost, and each
+//! Checks a session whose cameras leave and join 1,000 times: no frame, buffer or device object is lost, and each
 //! camera works at the end. Unit tests of `live::cameras` check the states alone.
 //!
 //! [`Counters`](panoweave::device::Counters) cover the whole process, so this test runs in its own process.
@@ -11,7 +11,7 @@ use panoweave::device::Device;
 use panoweave::frame::{Frame, FrameFormat};
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::live::{
-    CameraEvent, CameraState, Dropped, FailureOptions, LiveOptions, Stitcher, Submitted,
+    CameraEvent, CameraState, Dropped, FailureOptions, LiveOptions, Output, Session, Submitted,
 };
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::alone::{alone, objects};
@@ -35,8 +35,8 @@ fn a_thousand_leaves_and_joins_lose_nothing() {
     });
 }
 
-/// Returns a stitcher of cameras side by side, with limits that a slow test machine does not reach.
-fn stitcher(device: &Device) -> Stitcher {
+/// Returns a session of cameras side by side, with limits that a slow test machine does not reach.
+fn session(device: &Device) -> Session {
     let corner = |camera: usize| dvec2(8.0 * camera as f64, 0.0);
     let camera = |i| Camera::from_matrix(DMat3::from_translation(-corner(i)), SOURCE);
     let canvas = Canvas::of_pixels(DVec2::ZERO, uvec2(8 * CAMERAS as u32 + 4, SOURCE.y));
@@ -53,14 +53,14 @@ fn stitcher(device: &Device) -> Stitcher {
         ..FailureOptions::default()
     };
     let options = LiveOptions { colour: STILL, failure: Some(failure), ..LiveOptions::default() };
-    Stitcher::new(device, warp, options).unwrap()
+    Session::new(device, warp, &[Output::default()], options).unwrap()
 }
 
 /// Returns the number of free input buffers of each camera after the sets in flight have returned theirs. Counts until
 /// 20 results in a row are equal.
-fn free_buffers(stitcher: &Stitcher) -> [usize; CAMERAS] {
+fn free_buffers(session: &Session) -> [usize; CAMERAS] {
     let count = |camera| {
-        let buffers = std::iter::from_fn(|| stitcher.buffer(camera).unwrap());
+        let buffers = std::iter::from_fn(|| session.buffer(camera).unwrap());
         // All buffers are held until the last one is counted.
         buffers.collect::<Vec<_>>().len()
     };
@@ -77,15 +77,15 @@ fn free_buffers(stitcher: &Stitcher) -> [usize; CAMERAS] {
 
 /// Lets cameras leave and join at random times while frames are pushed, and checks the counters at the end.
 fn leave_and_join(device: &Device) {
-    let stitcher = stitcher(device);
-    let buffers = free_buffers(&stitcher);
-    let mut panoramas = stitcher.panoramas();
+    let session = session(device);
+    let buffers = free_buffers(&session);
+    let mut panoramas = session.panoramas();
     let mut random = Random::new(3);
     let (mut pushed, mut sets, mut read, mut time) = ([0; CAMERAS], 0, 0, Duration::ZERO);
     let (mut left, mut joined) = ([0; CAMERAS], [0; CAMERAS]);
     let (mut gone, mut lived) = ([0_u64; CAMERAS], [0_u64; CAMERAS]);
     let mut count_events = || {
-        for CameraEvent { camera, state } in stitcher.camera_events() {
+        for CameraEvent { camera, state } in session.camera_events() {
             *if state == CameraState::Live { &mut lived[camera] } else { &mut gone[camera] } += 1;
         }
     };
@@ -100,10 +100,10 @@ fn leave_and_join(device: &Device) {
             }
             bytes.fill_with(|| random.bits() as u8);
             let frame = Frame::tight(FrameFormat::rgba8(SOURCE.x, SOURCE.y), &bytes).unwrap();
-            let submitted = stitcher.push(camera, frame, time).unwrap();
+            let submitted = session.push(camera, frame, time).unwrap();
             pushed[camera] += 1;
             assert!(present[camera] || submitted == Submitted::Dropped, "{submitted:?}");
-            let now = stitcher.counters().sets;
+            let now = session.counters().sets;
             completed += now - sets;
             sets = now;
         }
@@ -119,7 +119,7 @@ fn leave_and_join(device: &Device) {
     while left.iter().sum::<u64>() < CHANGES || joined.iter().sum::<u64>() < CHANGES {
         let camera = random.below(CAMERAS);
         present[camera] = !present[camera];
-        stitcher.set_present(camera, present[camera]).unwrap();
+        session.set_present(camera, present[camera]).unwrap();
         if present[camera] {
             joined[camera] += 1;
         } else {
@@ -131,13 +131,13 @@ fn leave_and_join(device: &Device) {
         }
     }
     for camera in 0..CAMERAS {
-        stitcher.set_present(camera, true).unwrap();
+        session.set_present(camera, true).unwrap();
     }
     for _ in 0..20 {
         push_all(&mut random, &[true; CAMERAS]);
     }
     count_events();
-    for (camera, health) in stitcher.cameras().iter().enumerate() {
+    for (camera, health) in session.cameras().iter().enumerate() {
         let name = format!("{device}, camera {camera}: {health:?}");
         let share = (health.presence, health.cover);
         assert_eq!((health.state, share), (CameraState::Live, (1.0, 0.0)), "{name}");
@@ -145,7 +145,7 @@ fn leave_and_join(device: &Device) {
         assert!(gone[camera].abs_diff(lived[camera]) <= 1, "{name}");
         assert!(2 * gone[camera] > left[camera] && left[camera] > CHANGES / 10, "{name}");
     }
-    let counters = stitcher.counters();
+    let counters = session.counters();
     assert_eq!((counters.panoramas, counters.sets), (read, read), "{device}: {counters:?}");
     assert_eq!((counters.dropped, counters.retries), (Dropped::default(), 0), "{device}");
     for (camera, frames) in counters.cameras.iter().enumerate() {
@@ -154,5 +154,5 @@ fn leave_and_join(device: &Device) {
         assert_eq!(frames.used + frames.dropped(), frames.frames_in, "{name}");
         assert!(frames.absent > left[camera] / 2, "{name}");
     }
-    assert_eq!(free_buffers(&stitcher), buffers, "{device}");
+    assert_eq!(free_buffers(&session), buffers, "{device}");
 }

@@ -1,4 +1,4 @@
-//! Checks that the live stitcher's memory use stays constant while its reader is slow, and that the stitcher frees all
+//! Checks that the live session's memory use stays constant while its reader is slow, and that the session frees all
 //! memory.
 //!
 //! [`Counters`] cover the whole process, so this test runs in its own process.
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use panoweave::device::{Counters, Device};
 use panoweave::live::{ColourOptions, LiveOptions};
-use panoweave_tests::live::{FRAME, STILL, device_warp, frame, stamp, stitcher, waiting};
+use panoweave_tests::live::{FRAME, STILL, device_warp, frame, session, stamp, waiting};
 use panoweave_tests::panoweave_devices;
 
 #[test]
@@ -22,20 +22,20 @@ fn memory_is_flat_and_given_back() {
     });
 }
 
-/// Checks the memory and the counters of a stitcher that drops frames when it is busy (`Pace::Live`). The reader first
+/// Checks the memory and the counters of a session that drops frames when it is busy (`Pace::Live`). The reader first
 /// takes no panorama, then holds four panoramas, and finally is dropped.
 fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
-    let stitcher = stitcher(device, LiveOptions { colour: STILL, ..LiveOptions::default() });
-    let mut panoramas = stitcher.panoramas();
+    let session = session(device, LiveOptions { colour: STILL, ..LiveOptions::default() });
+    let mut panoramas = session.panoramas();
     let bytes = stamp(9);
     let memory = objects();
     // Wait until each pair is stitched or dropped, so that the number of dropped pairs does not depend on the machine's
     // speed.
     let submit = |n: u32| {
         for i in 0..n {
-            stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
+            session.submit([frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
             let settled = || {
-                let c = stitcher.counters();
+                let c = session.counters();
                 c.sets == c.panoramas + c.dropped.busy + c.dropped.reader
             };
             while !settled() {
@@ -44,16 +44,16 @@ fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
         }
     };
     submit(50);
-    let unread = stitcher.counters().dropped.unread;
+    let unread = session.counters().dropped.unread;
     assert!(unread >= 20, "{unread} given up");
     let held: Vec<_> = panoramas.by_ref().take(4).collect();
     submit(20);
-    let reader = stitcher.counters().dropped.reader;
-    assert!(reader >= 5, "{:?}", stitcher.counters());
+    let reader = session.counters().dropped.reader;
+    assert!(reader >= 5, "{:?}", session.counters());
     drop(held);
     drop(panoramas);
     submit(20);
-    assert_eq!(stitcher.counters().dropped.reader, reader);
+    assert_eq!(session.counters().dropped.reader, reader);
     // A stitch creates a texture object when it reads an input buffer for the first time. The two cameras have
     // `slots + 2` buffers each, so there can be at most twice as many new texture objects.
     let now = objects();
@@ -62,23 +62,23 @@ fn a_slow_reader_costs_frames_but_no_memory(device: &Device) {
         "{now:?}"
     );
     assert_eq!(Counters { textures: 0, ..now }, Counters { textures: 0, ..memory }, "{device}");
-    drop(stitcher);
+    drop(session);
 }
 
 fn stitchers_come_and_go_without_a_trace(device: &Device) {
     let before = objects();
     for i in 0..200 {
         let colour = ColourOptions { follow: true, every: 1, delay: i % 3, ..STILL };
-        let stitcher = stitcher(device, LiveOptions { colour, ..waiting() });
+        let session = session(device, LiveOptions { colour, ..waiting() });
         let bytes = stamp(50);
         for i in 0..i % 5 {
-            stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
+            session.submit([frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
         }
         if i % 4 == 0 {
-            stitcher.swap_warp(device_warp(device, 1.0)).unwrap();
+            session.swap(device_warp(device, 1.0)).unwrap();
         }
-        // Drop the stitcher on another thread, while frames may be in flight.
-        thread::spawn(move || drop(stitcher)).join().unwrap();
+        // Drop the session on another thread, while frames may be in flight.
+        thread::spawn(move || drop(session)).join().unwrap();
     }
     assert_eq!(objects(), before, "{device}");
 }

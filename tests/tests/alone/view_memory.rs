@@ -2,15 +2,14 @@
 //! [`Counters`](panoweave::device::Counters) cover the whole process.
 
 use panoweave_tests::alone::{alone, objects};
-use std::sync::Arc;
 
 use glam::uvec2;
 use panoweave::device::Device;
-use panoweave::frame::{DeviceFrame, FrameFormat};
+use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat};
 use panoweave::geometry::rig::Rig;
-use panoweave::live::{LiveOptions, Stitcher};
+use panoweave::live::{Output, Session};
 use panoweave::ops::stitch::StitchOptions;
-use panoweave::ops::view::{ViewPose, Viewer, VirtualCamera};
+use panoweave::ops::view::{ViewPose, Viewer};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, SOURCE, frame, stamp, waiting};
 use panoweave_tests::panoweave_devices;
@@ -38,7 +37,7 @@ yaw = 15.0
 "#;
 
 /// Renders a view of two cameras and a view of a panorama. In some rounds, the first view uses the weights of a warp.
-/// In every fourth round, runs a live stitcher with a virtual camera instead.
+/// In every fourth round, runs a live session with a virtual camera instead.
 fn round(device: &Device, rig: &Rig, i: u32) {
     let stream = device.stream().unwrap();
     let geometry = rig.geometry().unwrap();
@@ -47,17 +46,16 @@ fn round(device: &Device, rig: &Rig, i: u32) {
     let view = ViewPose { pan: f64::from(i % 20), ..ViewPose::default() };
     let (size, options) = (uvec2(16, 9), StitchOptions::default());
     if i.is_multiple_of(4) {
-        let camera = VirtualCamera { viewer, path: Arc::new(move |_| view) };
-        let live = LiveOptions { size: Some(size), ..waiting() };
-        let stitcher = Stitcher::with_view(device, warp, camera, live).unwrap();
+        let view = Output::view(PixelFormat::Rgba8, size, view);
+        let session = Session::new(device, (warp, viewer), &[view], waiting()).unwrap();
         let bytes = stamp(50);
-        // Drop the stitcher with zero, one or two pairs in flight.
+        // Drop the session with zero, one or two pairs in flight.
         for n in 0..i / 4 % 3 {
-            stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * n).unwrap();
+            session.submit([frame(&bytes), frame(&bytes)], FRAME * n).unwrap();
         }
         if i.is_multiple_of(16) {
             let warp = DeviceWarp::render(&stream, &geometry).unwrap();
-            stitcher.swap_viewer(warp, Viewer::new(&geometry, false).unwrap()).unwrap();
+            session.swap((warp, Viewer::new(&geometry, false).unwrap())).unwrap();
         }
         return;
     }

@@ -1,8 +1,6 @@
 //! Tests of the formats that are converted to NV12 on the device: I420, YUY2, UYVY and GRAY8. The conversions are
 //! computed here again, byte by byte, from the description of the formats. Each system sees such frames as NV12, so a
-//! live stitcher for them must make the panoramas and the views of one for NV12.
-
-use std::sync::Arc;
+//! live session for them must make the panoramas and the views of one for NV12.
 
 use glam::{UVec2, uvec2};
 use panoweave::device::Device;
@@ -11,11 +9,11 @@ use panoweave::frame::{
 };
 use panoweave::geometry::Geometry;
 use panoweave::geometry::rig::Rig;
-use panoweave::live::{ColourOptions, LiveOptions, Stitcher};
+use panoweave::live::{ColourOptions, LiveOptions, Output, Session};
 use panoweave::ops::blend::Blend;
 use panoweave::ops::multiband::MultibandOptions;
 use panoweave::ops::seam::SeamOptions;
-use panoweave::ops::view::{ViewPose, Viewer, VirtualCamera};
+use panoweave::ops::view::{ViewPose, Viewer};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, STILL, waiting};
 use panoweave_tests::panoweave_devices;
@@ -169,25 +167,20 @@ pub(crate) fn geometry() -> Geometry {
 fn stitched(
     device: &Device,
     sets: &[[Vec<u8>; 2]],
-    has_view: bool,
+    output: &Output,
     options: LiveOptions,
 ) -> Vec<Vec<u8>> {
     let geometry = geometry();
     let warp = DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
-    let stitcher = if has_view {
-        let viewer = Viewer::new(&geometry, false).unwrap();
-        let path = Arc::new(|_| ViewPose { pan: 8.0, tilt: 1.0, roll: 0.0, fov: 60.0 });
-        Stitcher::with_view(device, warp, VirtualCamera { viewer, path }, options)
-    } else {
-        Stitcher::new(device, warp, options)
-    };
-    let stitcher = stitcher.unwrap();
-    let mut panoramas = stitcher.panoramas();
+    let viewer = Viewer::new(&geometry, false).unwrap();
+    let output = std::slice::from_ref(output);
+    let session = Session::new(device, (warp, viewer), output, options).unwrap();
+    let mut panoramas = session.panoramas();
     let stitch = |(n, set): (u32, &[Vec<u8>; 2])| {
-        let frames = set.iter().zip(stitcher.input_formats());
+        let frames = set.iter().zip(session.input_formats());
         let frames: Vec<_> =
             frames.map(|(bytes, format)| Frame::tight(*format, bytes).unwrap()).collect();
-        stitcher.submit(&frames, FRAME * n).unwrap();
+        session.submit(&frames, FRAME * n).unwrap();
         panoramas.next().unwrap().bytes().to_vec()
     };
     (0..).zip(sets).map(stitch).collect()
@@ -221,14 +214,17 @@ fn every_system_sees_the_frames_as_nv12() {
                 let colour = ColourOptions { follow: !is_still, every: 1, ..STILL };
                 let options = |pixels: PixelFormat| LiveOptions {
                     input: pixels.into(),
-                    output: pixels,
-                    size: Some(output),
                     blend,
                     colour,
                     ..waiting()
                 };
-                let found = stitched(&device, &sets, has_view, options(pixels));
-                let expected = stitched(&device, &as_nv12, has_view, options(NV12));
+                let pose = ViewPose { pan: 8.0, tilt: 1.0, roll: 0.0, fov: 60.0 };
+                let shown = |pixels: PixelFormat| match has_view {
+                    true => Output::view(pixels, output, pose),
+                    false => Output::panorama(pixels).sized(output),
+                };
+                let found = stitched(&device, &sets, &shown(pixels), options(pixels));
+                let expected = stitched(&device, &as_nv12, &shown(NV12), options(NV12));
                 for (found, expected) in found.iter().zip(&expected) {
                     let expected = from_nv12(format(output, pixels), expected);
                     assert!(*found == expected, "{device}, {pixels}, {blend:?}, {has_view}");

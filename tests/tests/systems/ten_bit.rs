@@ -4,7 +4,6 @@
 //! In limited range, an 8-bit sample and four times this sample in 10 bits are the same colour. So results for such
 //! pictures are equal, apart from rounding to 8 bits.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use glam::{DMat3, DVec2, UVec2, Vec3, dvec2, uvec2};
@@ -13,7 +12,7 @@ use panoweave::frame::{
     DeviceFrame, Frame, FrameFormat, FrameView, PixelFormat, Range, YuvEncoding, YuvMatrix,
 };
 use panoweave::geometry::{Camera, Canvas, Geometry};
-use panoweave::live::{ColourOptions, FailureOptions, LiveOptions, Pace, Stitcher};
+use panoweave::live::{ColourOptions, FailureOptions, LiveOptions, Output, Pace, Session};
 use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::{Colours, Overlaps};
 use panoweave::ops::frame_statistics::StatisticsSampler;
@@ -21,7 +20,7 @@ use panoweave::ops::multiband::{Multiband, MultibandOptions};
 use panoweave::ops::seam::{Seam, SeamOptions};
 use panoweave::ops::ssim::{Compared, Comparer};
 use panoweave::ops::stitch::{Lookup, StitchOptions, stitch};
-use panoweave::ops::view::{ViewPose, Viewer, VirtualCamera};
+use panoweave::ops::view::{ViewPose, Viewer};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::live::{FRAME, STILL, waiting};
 use panoweave_tests::random::Random;
@@ -418,7 +417,7 @@ fn ssim_is_that_of_ten_bit_luma() {
     }
 }
 
-/// A live stitcher of P010 with a seam, colour correction and the detection of failures.
+/// A live session of P010 with a seam, colour correction and the detection of failures.
 #[test]
 fn live_panoramas_are_the_formula() {
     let mut random = Random::new(11);
@@ -427,18 +426,14 @@ fn live_panoramas_are_the_formula() {
         let planes = warp(&stream, 3).download(&stream).unwrap();
         for (lookup, bound) in [(Lookup::Planes, 0.53), (Lookup::Mesh, 2.0)] {
             let stitch = StitchOptions { lookup, ..StitchOptions::default() };
-            let options = LiveOptions {
-                input: P010.into(),
-                output: P010,
-                stitch,
-                pace: Pace::Live,
-                ..waiting()
-            };
-            let stitcher = Stitcher::new(&device, warp(&stream, 3), options).unwrap();
-            let mut panoramas = stitcher.panoramas();
+            let options = LiveOptions { input: P010.into(), stitch, pace: Pace::Live, ..waiting() };
+            let session =
+                Session::new(&device, warp(&stream, 3), &[Output::panorama(P010)], options)
+                    .unwrap();
+            let mut panoramas = session.panoramas();
             for n in 0..3 {
                 let [_, pictures] = pictures(&mut random, 3);
-                submit(&stitcher, &pictures, 0..3, n);
+                submit(&session, &pictures, 0..3, n);
                 let panorama = panoramas.next().unwrap();
                 let mut bytes = panorama.bytes().iter().copied();
                 let found = Raster::from_bytes(CANVAS, P010, || bytes.next().unwrap());
@@ -463,17 +458,18 @@ fn live_panoramas_are_the_formula() {
         {
             let options = LiveOptions {
                 input: P010.into(),
-                output: P010,
                 colour: ColourOptions { follow: true, every: 1, ..STILL },
                 blend,
                 failure: Some(failure()),
                 ..LiveOptions::default()
             };
-            let stitcher = Stitcher::new(&device, warp(&stream, 3), options).unwrap();
-            let mut panoramas = stitcher.panoramas();
+            let session =
+                Session::new(&device, warp(&stream, 3), &[Output::panorama(P010)], options)
+                    .unwrap();
+            let mut panoramas = session.panoramas();
             let [_, pictures] = pictures(&mut random, 3);
             for n in 0..40 {
-                submit(&stitcher, &pictures, 0..3, n);
+                submit(&session, &pictures, 0..3, n);
                 let panorama = panoramas.next().unwrap();
                 let mut bytes = panorama.bytes().iter().copied();
                 let found = Raster::from_bytes(CANVAS, P010, || bytes.next().unwrap());
@@ -481,10 +477,10 @@ fn live_panoramas_are_the_formula() {
                 let seen = found.ten_bits().iter().filter(|level| **level > 150).count();
                 assert!(seen > 3000, "{device}, {blend:?}, {n}: {seen}");
             }
-            stitcher.health().unwrap();
-            let counters = stitcher.counters();
+            session.health().unwrap();
+            let counters = session.counters();
             assert!(counters.analyses > 0 && counters.strikes == 0, "{device}: {counters:?}");
-            for (health, picture) in stitcher.cameras().iter().zip(&pictures) {
+            for (health, picture) in session.cameras().iter().zip(&pictures) {
                 let samples = picture.ten_bits();
                 let luma = &samples[..SOURCE.element_product() as usize];
                 let mean = luma.iter().map(|sample| f64::from(sample / 4)).sum::<f64>();
@@ -508,40 +504,39 @@ fn lost_cameras_are_those_of_nv12() {
             let mut last = [NV12, P010].iter().zip(&pictures).map(|(&pixels, pictures)| {
                 let options = LiveOptions {
                     input: pixels.into(),
-                    output: pixels,
-                    size: viewed.then_some(CANVAS),
                     stitch: StitchOptions { lookup, ..StitchOptions::default() },
                     colour: STILL,
                     failure: Some(failure()),
                     ..LiveOptions::default()
                 };
                 let warp = warp(&stream, 3);
-                let stitcher = if viewed {
+                let session = if viewed {
                     let viewer = Viewer::new(&geometry(3), false).unwrap();
-                    let path = Arc::new(|_| ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 70.0 });
-                    Stitcher::with_view(&device, warp, VirtualCamera { viewer, path }, options)
+                    let view =
+                        Output::view(pixels, CANVAS, ViewPose { fov: 70.0, ..ViewPose::default() });
+                    Session::new(&device, (warp, viewer), &[view], options)
                 } else {
-                    Stitcher::new(&device, warp, options)
+                    Session::new(&device, warp, &[Output::panorama(pixels)], options)
                 };
-                let stitcher = stitcher.unwrap();
-                let mut panoramas = stitcher.panoramas();
+                let session = session.unwrap();
+                let mut panoramas = session.panoramas();
                 let mut bytes = Vec::new();
                 for n in 0..40 {
-                    let before = stitcher.counters().sets;
+                    let before = session.counters().sets;
                     if n == 3 {
-                        stitcher.set_present(1, false).unwrap();
+                        session.set_present(1, false).unwrap();
                     }
-                    submit(&stitcher, pictures, 0..1, n);
+                    submit(&session, pictures, 0..1, n);
                     if n < 3 {
-                        submit(&stitcher, pictures, 1..2, n);
+                        submit(&session, pictures, 1..2, n);
                     }
-                    submit(&stitcher, pictures, 2..3, n);
-                    let completed = stitcher.counters().sets - before;
+                    submit(&session, pictures, 2..3, n);
+                    let completed = session.counters().sets - before;
                     for panorama in panoramas.by_ref().take(completed as usize) {
                         bytes = panorama.bytes().to_vec();
                     }
                 }
-                assert_eq!(stitcher.cameras()[1].cover, 1.0, "{device}, {lookup:?}");
+                assert_eq!(session.cameras()[1].cover, 1.0, "{device}, {lookup:?}");
                 let mut bytes = bytes.into_iter();
                 Raster::from_bytes(CANVAS, pixels, || bytes.next().unwrap())
             });
@@ -574,12 +569,12 @@ fn failure() -> FailureOptions {
 }
 
 /// Pushes the `n`-th frame of some cameras.
-fn submit(stitcher: &Stitcher, pictures: &[Raster], cameras: std::ops::Range<usize>, n: u32) {
+fn submit(session: &Session, pictures: &[Raster], cameras: std::ops::Range<usize>, n: u32) {
     for camera in cameras {
         let picture = &pictures[camera];
         let bytes = bytes(picture);
         let frame = Frame::tight(picture.format(), &bytes).unwrap();
-        stitcher.push(camera, frame, FRAME * n).unwrap();
+        session.push(camera, frame, FRAME * n).unwrap();
     }
 }
 
@@ -614,7 +609,7 @@ fn unsupported_combinations_are_errors() {
     check(&overlaps.sums(&stream, &mixed).unwrap_err());
     let error = StatisticsSampler::new(&device).unwrap().sample(&stream, &mixed).unwrap_err();
     assert!(error.to_string().contains("picture 2 differs"), "{error}");
-    let options = LiveOptions { input: P010.into(), output: NV12, ..LiveOptions::default() };
-    let error = Stitcher::new(&device, warp, options).unwrap_err();
+    let options = LiveOptions { input: P010.into(), ..LiveOptions::default() };
+    let error = Session::new(&device, warp, &[Output::panorama(NV12)], options).unwrap_err();
     check(&error);
 }

@@ -1,4 +1,4 @@
-//! Requests to stop a video job. All parts of the job share them: the readers, the stitcher and the ffmpeg processes.
+//! Requests to stop a video job. All parts of the job share them: the readers, the session and the ffmpeg processes.
 
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -16,7 +16,7 @@ const STEP: f32 = 1.0;
 /// Refines the warp of live cameras or of videos.
 ///
 /// Call [`update`](Self::update) about once per second, and pass the result to
-/// [`Stitcher::swap_warp`](crate::live::Stitcher::swap_warp). The first update moves the pictures at once. Later ones
+/// [`Session::swap`](crate::live::Session::swap). The first update moves the pictures at once. Later ones
 /// move them by at most one pixel, and by half of the measured difference, so that wrong measurements and moving
 /// objects cause no jumps.
 ///

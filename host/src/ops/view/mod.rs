@@ -2,8 +2,8 @@
 //!
 //! A [`ViewPose`] is the direction and the field of view of the virtual camera. A [`Viewer`] contains the real cameras
 //! and renders views from their frames. [`ViewLimits`] keep a view within the area that the cameras cover. A [`Track`]
-//! has the poses for the frames of a video, computed from keyframes in a file. For live video, pass a
-//! [`VirtualCamera`] to [`Stitcher::with_view`](crate::live::Stitcher::with_view).
+//! has the poses for the frames of a video, computed from keyframes in a file. For live video, pass the viewer and a
+//! [`ViewPath`] to a [`Session`](crate::live::Session).
 //!
 //! # Conventions
 //! Angles are in degrees, relative to the direction of the [rig](crate::geometry::rig)'s panorama (its `yaw` and
@@ -100,24 +100,36 @@ impl fmt::Display for ViewPose {
     }
 }
 
-/// A function that returns the pose of a virtual camera for the timestamp of a pair of frames.
-pub type ViewPath = Arc<dyn Fn(Duration) -> ViewPose + Send + Sync>;
-
-/// A virtual camera for live video.
+/// The pose of a virtual camera over time: a function of the timestamp of a set of frames, or a constant pose.
+///
+/// A session's worker thread calls the function once per set and waits for it. If the function panics, the session fails
+/// with [`LiveError::Panicked`](crate::live::LiveError::Panicked). If it returns an invalid pose, the session uses the
+/// last valid pose, or [`ViewPose::default`] if there is none.
 #[derive(Clone)]
-pub struct VirtualCamera {
-    /// The viewer, which contains the real cameras and renders the views.
-    pub viewer: Viewer,
-    /// The pose over time. The stitcher's worker thread calls this function once per pair and waits for it. If the
-    /// function panics, the stitcher fails with [`LiveError::Panicked`](crate::live::LiveError::Panicked). If the
-    /// function returns an invalid pose, the stitcher uses the last valid pose, or [`ViewPose::default`] if there is
-    /// none.
-    pub path: ViewPath,
+pub struct ViewPath(Arc<dyn Fn(Duration) -> ViewPose + Send + Sync>);
+
+impl ViewPath {
+    /// Returns the path of a function.
+    pub fn new(path: impl Fn(Duration) -> ViewPose + Send + Sync + 'static) -> Self {
+        Self(Arc::new(path))
+    }
+
+    /// Returns the pose for a timestamp.
+    #[must_use]
+    pub fn at(&self, time: Duration) -> ViewPose {
+        (self.0)(time)
+    }
 }
 
-impl fmt::Debug for VirtualCamera {
+impl From<ViewPose> for ViewPath {
+    fn from(pose: ViewPose) -> Self {
+        Self::new(move |_| pose)
+    }
+}
+
+impl fmt::Debug for ViewPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualCamera").field("viewer", &self.viewer).finish_non_exhaustive()
+        f.write_str("ViewPath")
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Viewer {
 }
 
 impl Clone for Viewer {
-    /// Clones the cameras. The clone has separate texture objects. If two stitchers shared texture objects, each would
+    /// Clones the cameras. The clone has separate texture objects. If two sessions shared texture objects, each would
     /// evict those of the other, and each eviction waits for the GPU.
     fn clone(&self) -> Self {
         let Self { canvas, cameras, normals, flip, textures: _ } = self;

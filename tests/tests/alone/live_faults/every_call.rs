@@ -1,4 +1,4 @@
-//! Checks that the live stitcher handles the failure of every driver call. A run with a fake driver is repeated for
+//! Checks that the live session handles the failure of every driver call. A run with a fake driver is repeated for
 //! each driver call, in three variants:
 //!
 //! - Only this call fails.
@@ -8,7 +8,7 @@
 use std::env;
 
 use panoweave::device::{Counters, Device, ErrorKind};
-use panoweave::live::{ColourState, Dropped, LiveError, Stitcher};
+use panoweave::live::{ColourState, Dropped, LiveError, Session};
 use panoweave::warp::Warp;
 
 use crate::live_faults::fake::{Counts, Fake, Fault, LEFT, Live, alone, part};
@@ -56,7 +56,7 @@ struct Clean {
 
     /// The number of driver calls until the last panorama was read.
     closed: i64,
-    /// The total number of driver calls, including those that drop the stitcher.
+    /// The total number of driver calls, including those that drop the session.
     calls: i64,
     /// The maximum number of live objects of each kind during the run.
     most: Live,
@@ -76,14 +76,14 @@ impl Bench {
         let warp = small_warp();
         trying("a clean run");
         fake.reset();
-        let stitcher = start(GPUS as u32, &warp, following()).unwrap();
+        let session = start(GPUS as u32, &warp, following()).unwrap();
         let started = fake.counts().calls;
-        let film = film(&stitcher, FRAMES);
-        all_came(&film, &stitcher);
+        let film = film(&session, FRAMES);
+        all_came(&film, &session);
         assert!(film.counters.analyses > 100, "{:?}", film.counters);
         assert_eq!(film.counters.seam_moves, 1, "{:?}", film.counters);
         let closed = fake.counts().calls;
-        drop(stitcher);
+        drop(session);
         let [now, most] = fake.live();
         assert_eq!((now.objects, now.contexts), (Counters::default(), 0));
         assert_eq!(Counters::now(), now.objects);
@@ -92,21 +92,21 @@ impl Bench {
         Self { fake, warp, clean: Clean { started, closed, calls, most } }
     }
 
-    /// Runs a stitcher on a driver with the given fault. If the stitcher could be created, `judge` checks the stitcher
+    /// Runs a session on a driver with the given fault. If the session could be created, `judge` checks the session
     /// and the results of the run. Otherwise, `judge` checks the error.
     fn run(
         &self,
         ordinal: u32,
         fault: Fault,
-        judge: impl FnOnce(Result<(&Stitcher, &Film), &LiveError>),
+        judge: impl FnOnce(Result<(&Session, &Film), &LiveError>),
     ) {
         trying(format!("{fault:?} on GPU {ordinal}"));
         self.fake.reset();
         self.fake.fail(fault);
         match start(ordinal, &self.warp, following()) {
-            Ok(stitcher) => {
-                let film = film(&stitcher, FRAMES);
-                judge(Ok((&stitcher, &film)));
+            Ok(session) => {
+                let film = film(&session, FRAMES);
+                judge(Ok((&session, &film)));
             }
             Err(error) => judge(Err(&error)),
         }
@@ -137,11 +137,11 @@ fn code_of(error: &LiveError) -> Option<u32> {
     }
 }
 
-fn all_came(film: &Film, stitcher: &Stitcher) {
+fn all_came(film: &Film, session: &Session) {
     assert!(film.read.iter().copied().eq(0..FRAMES), "{:?}, {:?}", film.read, film.counters);
     assert_eq!(film.taken, FRAMES);
     assert_eq!(film.counters.dropped, Dropped::default());
-    assert!(stitcher.health().is_ok());
+    assert!(session.health().is_ok());
     let ColourState { following, strikes, .. } = film.colour;
     assert!(following && strikes <= 1, "{:?}", film.colour);
 }
@@ -155,8 +155,8 @@ fn no_single_failure_costs_a_frame() {
             let fault = Fault { label: "", from: n, count: 1, code };
             let mut refused = false;
             bench.run(0, fault, |result| match result {
-                Ok((stitcher, film)) => {
-                    all_came(film, stitcher);
+                Ok((session, film)) => {
+                    all_came(film, session);
                     assert!(film.counters.strikes <= 1 && film.counters.retries <= 1);
                 }
                 Err(error) => {
@@ -166,9 +166,9 @@ fn no_single_failure_costs_a_frame() {
             });
             nothing_lives(&bench.fake);
             if refused {
-                let stitcher = start(0, &bench.warp, following()).unwrap();
-                assert_eq!(film(&stitcher, 3).read, [0, 1, 2]);
-                drop(stitcher);
+                let session = start(0, &bench.warp, following()).unwrap();
+                assert_eq!(film(&session, 3).read, [0, 1, 2]);
+                drop(session);
                 nothing_lives(&bench.fake);
             }
         }
@@ -184,15 +184,15 @@ fn nothing_lives(fake: &Fake) {
 }
 
 #[test]
-fn a_driver_that_fails_for_ever_ends_the_stitcher_in_order() {
-    alone(a_driver_that_fails_for_ever_ends_the_stitcher_in_order, || {
+fn a_driver_that_fails_for_ever_ends_the_session_in_order() {
+    alone(a_driver_that_fails_for_ever_ends_the_session_in_order, || {
         let bench = Bench::new();
         let codes = [&RECOVERABLE[..], &TAKEN].concat();
         for n in bench.share(usize::MAX) {
             let code = codes[n as usize % codes.len()];
             let before = Counters::now();
             bench.run(0, Fault { label: "", from: n, count: 0, code }, |result| match result {
-                Ok((stitcher, film)) => ended_or_all_came(stitcher, film, code),
+                Ok((session, film)) => ended_or_all_came(session, film, code),
                 Err(error) => assert_eq!(code_of(error), Some(code), "{error}"),
             });
             what_is_left_is_counted(&bench.fake, before);
@@ -200,16 +200,16 @@ fn a_driver_that_fails_for_ever_ends_the_stitcher_in_order() {
     });
 }
 
-/// Checks a stitcher after a run with a fault. Either the stitcher must have failed, report the error and return no
+/// Checks a session after a run with a fault. Either the session must have failed, report the error and return no
 /// further panoramas, or it must have completed all work before the fault.
-fn ended_or_all_came(stitcher: &Stitcher, film: &Film, code: u32) {
-    let Err(error) = stitcher.health() else { return all_came(film, stitcher) };
+fn ended_or_all_came(session: &Session, film: &Film, code: u32) {
+    let Err(error) = session.health() else { return all_came(film, session) };
     assert_eq!(code_of(&error), Some(code), "{error}");
     let Dropped { failed, lost, .. } = film.counters.dropped;
     assert_eq!(film.counters.dropped, Dropped { failed, lost, ..Dropped::default() });
     // The reader received the panoramas of the first pairs, in order and without a gap.
     assert!(film.read.iter().copied().eq(0..film.read.len() as u32), "{:?}", film.read);
-    assert!(stitcher.panoramas().next().is_none());
+    assert!(session.panoramas().next().is_none());
 }
 
 /// Checks that the objects counted by [`Counters`] since `before` are exactly those that the driver still holds.
@@ -235,17 +235,17 @@ fn a_lost_gpu_reports_no_success() {
         for (ordinal, n) in bench.share(GPUS).into_iter().enumerate() {
             let code = FATAL[n as usize % FATAL.len()];
             // After a fatal error, a CUDA driver also fails every later call. For even `n`, the fake driver fails only one
-            // call, because the stitcher must notice the loss even if no later call fails.
+            // call, because the session must notice the loss even if no later call fails.
             let count = i64::from(n % 2 == 0);
             let before = Counters::now();
             let ordinal = ordinal as u32;
             let fault = Fault { label: "", from: n, count, code };
             let mut lost = false;
             bench.run(ordinal, fault, |result| match result {
-                Ok((stitcher, film)) => {
-                    ended_or_all_came(stitcher, film, code);
-                    let healthy = stitcher.device().is_healthy();
-                    assert_eq!(stitcher.health().is_ok(), healthy);
+                Ok((session, film)) => {
+                    ended_or_all_came(session, film, code);
+                    let healthy = session.device().is_healthy();
+                    assert_eq!(session.health().is_ok(), healthy);
                     assert!(film.refused.is_none() || !healthy);
                     lost = !healthy;
                 }

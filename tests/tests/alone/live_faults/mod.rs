@@ -1,10 +1,10 @@
-//! Tests of the live stitcher with a fake driver. The tests make its calls fail: each call in turn, with and without
-//! all later calls, or only the calls of one part of the stitcher, such as the colour analysis.
+//! Tests of the live session with a fake driver. The tests make its calls fail: each call in turn, with and without
+//! all later calls, or only the calls of one part of the session, such as the colour analysis.
 //!
-//! The stitcher must behave as follows:
+//! The session must behave as follows:
 //!
 //! - A single failure from which CUDA recovers loses no pair of frames.
-//! - If every call fails, the stitcher reports the reason, accounts for every pair and releases all waiting threads.
+//! - If every call fails, the session reports the reason, accounts for every pair and releases all waiting threads.
 //! - After a fatal error of the GPU, no operation reports success.
 //! - Frames never wait for the colour analysis.
 

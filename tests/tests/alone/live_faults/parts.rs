@@ -1,4 +1,4 @@
-//! Tests of the live stitcher in which the fake driver fails only some calls: the calls of the colour analysis, of the
+//! Tests of the live session in which the fake driver fails only some calls: the calls of the colour analysis, of the
 //! seam search or of one pair, or all calls of one driver function.
 
 use std::thread;
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use panoweave::device::{Device, Image, Pinned};
 use panoweave::live::{
-    ColourOptions, ColourState, Dropped, LiveCounters, LiveOptions, StitchedFrame, StitchedFrames,
-    Stitcher,
+    ColourOptions, ColourState, Dropped, LiveCounters, LiveOptions, Session, StitchedFrame,
+    StitchedFrames,
 };
 use panoweave::ops::colour::{Colours, Overlap};
 use panoweave::ops::seam::{Seam, SeamOptions};
 use panoweave::ops::stitch::stitch;
 use panoweave::warp::DeviceWarp;
-use panoweave_tests::live::{FRAME, STILL, frame, stamp, stitcher, waiting};
+use panoweave_tests::live::{FRAME, STILL, frame, session, stamp, waiting};
 use panoweave_tests::{by_planes, panoweave_devices};
 
 use crate::live_faults::fake::{Fake, Fault, alone};
@@ -22,10 +22,10 @@ use crate::live_faults::run::{following, small_warp, start, submit, trying, watc
 /// The name of the kernel that the colour analysis launches.
 const ANALYSIS: &str = "colour_sums";
 
-/// A stitcher on the fake driver. Tests submit one pair at a time and read its panorama.
+/// A session on the fake driver. Tests submit one pair at a time and read its panorama.
 struct Bench {
     fake: Fake,
-    stitcher: Stitcher,
+    session: Session,
     panoramas: StitchedFrames,
     pairs: u32,
 }
@@ -35,9 +35,9 @@ impl Bench {
         watch();
         trying("a partial failure");
         let fake = Fake::loaded();
-        let stitcher = start(0, &small_warp(), options).unwrap();
-        let panoramas = stitcher.panoramas();
-        Self { fake, stitcher, panoramas, pairs: 0 }
+        let session = start(0, &small_warp(), options).unwrap();
+        let panoramas = session.panoramas();
+        Self { fake, session, panoramas, pairs: 0 }
     }
 
     /// Submits the next pair and returns its panorama. All pixels of the left frame have the first of `levels`, and all
@@ -45,7 +45,7 @@ impl Bench {
     fn show(&mut self, levels: [u8; 2]) -> StitchedFrame {
         let at = self.pairs;
         self.pairs += 1;
-        submit(&self.stitcher, at, levels).unwrap();
+        submit(&self.session, at, levels).unwrap();
         let panorama = self.panoramas.next().unwrap();
         assert_eq!(panorama.timestamp(), FRAME * at);
         assert_eq!(panorama.bytes()[0], levels[0]);
@@ -64,25 +64,25 @@ impl Bench {
     }
 
     fn colour(&self) -> ColourState {
-        self.stitcher.colour()
+        self.session.colour()
     }
 
     fn counters(&self) -> LiveCounters {
-        self.stitcher.counters()
+        self.session.counters()
     }
 
-    /// Checks that no pair was lost, and that dropping the stitcher frees all objects.
+    /// Checks that no pair was lost, and that dropping the session frees all objects.
     fn end(mut self) {
         let counters = self.counters();
         assert_eq!(counters.panoramas, u64::from(self.pairs));
         assert_eq!(counters.dropped, Dropped::default());
-        self.stitcher.health().unwrap();
-        self.stitcher.close();
+        self.session.health().unwrap();
+        self.session.close();
         assert!(self.panoramas.next().is_none());
         self.fake.heal();
         self.fake.hang("");
-        let Self { fake, stitcher, panoramas, .. } = self;
-        drop((stitcher, panoramas));
+        let Self { fake, session, panoramas, .. } = self;
+        drop((session, panoramas));
         let [now, _] = fake.live();
         assert_eq!((now.objects, now.contexts), Default::default());
     }
@@ -113,7 +113,7 @@ fn three_failures_switch_the_correction_off_and_only_asking_switches_it_on() {
                 // The colour correction stays off until `follow_colour` is called.
                 assert_eq!(bench.film(30), Colours::IDENTITY);
                 assert!(!bench.colour().following);
-                bench.stitcher.follow_colour(true);
+                bench.session.follow_colour(true);
                 if round == 2 {
                     let analyses = bench.counters().analyses;
                     assert_ne!(bench.film(20), Colours::IDENTITY);
@@ -151,7 +151,7 @@ fn three_failures_leave_the_seam_where_it_is_until_somebody_asks() {
         bench.film(30);
         assert_eq!((bench.colour().strikes, bench.counters().seam_moves), (3, 0));
         // A call of `follow_colour`, even with `false`, restarts the seam search.
-        bench.stitcher.follow_colour(false);
+        bench.session.follow_colour(false);
         bench.film(30);
         let ColourState { following, seeking, strikes, .. } = bench.colour();
         assert_eq!((following, seeking, strikes), (false, true, 0));
@@ -173,7 +173,7 @@ fn three_failures_leave_the_seam_where_it_is_until_somebody_asks() {
         let LiveCounters { seam_moves, strikes, analyses, retries, .. } = bench.counters();
         assert_eq!((seam_moves, strikes, analyses, retries), (1, 6, 0, 0));
         bench.fake.heal();
-        bench.stitcher.follow_colour(true);
+        bench.session.follow_colour(true);
         assert_ne!(bench.film(20), Colours::IDENTITY);
         assert!(bench.colour().following && bench.colour().seeking);
         bench.end();
@@ -230,14 +230,14 @@ fn a_result_that_never_comes_is_a_strike_at_each_deadline() {
                 assert_eq!(bench.film(150), Colours::IDENTITY);
                 // The analyses that still hang must not count as further failures (`strikes`).
                 assert_eq!((bench.colour().strikes, bench.counters().strikes), (3, 3 * round));
-                bench.stitcher.follow_colour(true);
+                bench.session.follow_colour(true);
                 bench.film(1);
                 assert!(bench.colour().following);
             }
             bench.fake.hang("");
             assert_ne!(bench.film(10), Colours::IDENTITY);
             assert_eq!(bench.colour().strikes, 0);
-            // Dropping the stitcher must not wait for the analysis that hangs.
+            // Dropping the session must not wait for the analysis that hangs.
             bench.fake.hang(ANALYSIS);
             bench.film(3);
             bench.end();
@@ -264,20 +264,20 @@ fn the_dark_is_no_failure() {
 fn the_dark_is_no_failure_on_any_device() {
     for device in panoweave_devices() {
         let colour = ColourOptions { follow: true, every: 1, ..STILL };
-        let stitcher = stitcher(&device, LiveOptions { colour, ..waiting() });
-        let mut panoramas = stitcher.panoramas();
+        let session = session(&device, LiveOptions { colour, ..waiting() });
+        let mut panoramas = session.panoramas();
         let mut show = |i: u32, levels: [u8; 2]| {
             let [left, right] = levels.map(stamp);
-            stitcher.submit([frame(&left), frame(&right)], FRAME * i).unwrap();
+            session.submit([frame(&left), frame(&right)], FRAME * i).unwrap();
             panoramas.next().unwrap().colours()
         };
         for i in 0..1000 {
             assert_eq!(show(i, [0, 0]), Colours::IDENTITY);
         }
-        let counters = stitcher.counters();
+        let counters = session.counters();
         assert!(counters.dark >= 100 && counters.dark == counters.analyses, "{counters:?}");
         assert_eq!((counters.strikes, counters.panoramas), (0, 1000));
-        assert!(stitcher.colour().following);
+        assert!(session.colour().following);
         let lit = (1000..1090).map(|i| show(i, [60, 120])).last().unwrap();
         assert!(lit[0].gain.x > 1.3 && lit[1].gain.x < 0.8, "{device}: {lit:?}");
     }
@@ -290,13 +290,13 @@ fn a_pair_is_given_up_after_three_attempts_and_the_next_one_comes() {
         bench.film(10);
         for round in 1..=50 {
             bench.fail("stitch_mesh", 3);
-            submit(&bench.stitcher, 1000, [1, 2]).unwrap();
+            submit(&bench.session, 1000, [1, 2]).unwrap();
             bench.film(1);
             let LiveCounters { dropped, retries, .. } = bench.counters();
             assert_eq!(dropped, Dropped { failed: round, ..Dropped::default() });
             assert_eq!(retries, 2 * round);
         }
-        bench.stitcher.health().unwrap();
+        bench.session.health().unwrap();
         let [now, most] = bench.fake.live();
         assert_eq!(now.objects.pinned_bytes, most.objects.pinned_bytes);
     });
@@ -314,22 +314,22 @@ fn a_panorama_comes_though_its_event_cannot_be_waited_for() {
 }
 
 #[test]
-fn a_gpu_that_somebody_else_loses_ends_the_stitcher() {
-    alone(a_gpu_that_somebody_else_loses_ends_the_stitcher, || {
+fn a_gpu_that_somebody_else_loses_ends_the_session() {
+    alone(a_gpu_that_somebody_else_loses_ends_the_session, || {
         let mut bench = Bench::new(following());
         bench.film(10);
-        let stream = bench.stitcher.device().stream().unwrap();
+        let stream = bench.session.device().stream().unwrap();
         bench.fake.fail(Fault { label: "cuStreamSynchronize", from: 1, count: 1, code: 700 });
         thread::scope(|scope| {
             // The fatal error may occur before `next` is called, or while `next` waits. In both cases, `next` must return
             // `None`.
             let reader = scope.spawn(|| bench.panoramas.next().is_none());
             stream.synchronize().unwrap_err();
-            let error = bench.stitcher.health().unwrap_err();
+            let error = bench.session.health().unwrap_err();
             assert!(error.to_string().contains("(700)"), "{error}");
             assert!(reader.join().unwrap());
         });
-        assert!(submit(&bench.stitcher, 10, [1, 2]).is_err());
+        assert!(submit(&bench.session, 10, [1, 2]).is_err());
         assert_eq!(bench.counters().dropped, Dropped::default());
     });
 }

@@ -1,4 +1,4 @@
-//! Functions for one run of a live stitcher on the fake driver: start-up, frames, tear-down and checks of the results.
+//! Functions for one run of a live session on the fake driver: start-up, frames, tear-down and checks of the results.
 
 use std::panic;
 use std::process;
@@ -11,8 +11,8 @@ use glam::UVec2;
 use panoweave::device::Device;
 use panoweave::frame::{Frame, FrameFormat};
 use panoweave::live::{
-    ColourOptions, ColourState, LiveCounters, LiveError, LiveOptions, StitchedFrame, Stitcher,
-    Submitted,
+    ColourOptions, ColourState, LiveCounters, LiveError, LiveOptions, Output, Session,
+    StitchedFrame, Submitted,
 };
 use panoweave::ops::blend::Blend;
 use panoweave::ops::seam::SeamOptions;
@@ -28,7 +28,7 @@ const CANVAS: UVec2 = UVec2::new(14, 5);
 /// Number of pairs in a run.
 pub(crate) const FRAMES: u32 = 120;
 
-/// Returns options with which the stitcher drops no frame, searches for a seam, and analyses the colours of every pair
+/// Returns options with which the session drops no frame, searches for a seam, and analyses the colours of every pair
 /// unless the previous analysis is still running.
 pub(crate) fn following() -> LiveOptions {
     let deadline = Duration::from_secs(60);
@@ -37,22 +37,18 @@ pub(crate) fn following() -> LiveOptions {
     LiveOptions { slots: 2, colour, blend, ..waiting() }
 }
 
-/// Opens the GPU, uploads the warp and creates the stitcher, like a program before its first frame.
-pub(crate) fn start(
-    ordinal: u32,
-    warp: &Warp,
-    options: LiveOptions,
-) -> Result<Stitcher, LiveError> {
+/// Opens the GPU, uploads the warp and creates the session, like a program before its first frame.
+pub(crate) fn start(ordinal: u32, warp: &Warp, options: LiveOptions) -> Result<Session, LiveError> {
     let device = Device::cuda(ordinal)?;
     let warp = DeviceWarp::upload(&device.stream()?, warp)?;
-    Stitcher::new(&device, warp, options)
+    Session::new(&device, warp, &[Output::default()], options)
 }
 
 /// The results of [`film`].
 pub(crate) struct Film {
     /// The numbers of the pairs whose panoramas the reader received, in this order.
     pub(crate) read: Vec<u32>,
-    /// The number of pairs that the stitcher accepted.
+    /// The number of pairs that the session accepted.
     pub(crate) taken: u32,
     /// The error of the first rejected pair, if any.
     pub(crate) refused: Option<LiveError>,
@@ -65,35 +61,35 @@ pub(crate) fn levels(i: u32) -> [u8; 2] {
     [20 + i as u8, 140 - i as u8]
 }
 
-/// Submits `frames` pairs and reads all panoramas. Closes the stitcher at the end, unless the stitcher rejected a pair:
+/// Submits `frames` pairs and reads all panoramas. Closes the session at the end, unless the session rejected a pair:
 /// the iterator of panoramas must then end without a call of `close`.
-pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
-    let panoramas = stitcher.panoramas();
+pub(crate) fn film(session: &Session, frames: u32) -> Film {
+    let panoramas = session.panoramas();
     let (mut taken, mut refused) = (0, None);
     let read: Vec<_> = thread::scope(|scope| {
         let reader = scope.spawn(|| panoramas.map(|panorama| which(&panorama)).collect());
         for i in 0..frames {
-            match submit(stitcher, i, levels(i)) {
+            match submit(session, i, levels(i)) {
                 Ok(submitted) => {
                     assert_eq!(submitted, Submitted::Set);
                     assert!(refused.is_none(), "frame {i} was taken after {refused:?}");
                     taken += 1;
                 }
                 Err(error) => {
-                    assert!(stitcher.health().is_err(), "{error}");
+                    assert!(session.health().is_err(), "{error}");
                     refused.get_or_insert(error);
                 }
             }
         }
         if refused.is_none() {
-            stitcher.close();
+            session.close();
         }
         reader.join().unwrap()
     });
-    // Wait until the stitcher's threads have counted the failed pairs as dropped.
+    // Wait until the session's threads have counted the failed pairs as dropped.
     let late = Instant::now() + Duration::from_secs(10);
     let counters = loop {
-        let counters = stitcher.counters();
+        let counters = session.counters();
         if counters.sets == counters.panoramas + counters.dropped.sets() {
             break counters;
         }
@@ -104,8 +100,8 @@ pub(crate) fn film(stitcher: &Stitcher, frames: u32) -> Film {
     assert_eq!(counters.panoramas, read.len() as u64, "{counters:?}");
     assert_eq!(counters.frames_in(), 2 * u64::from(taken), "{counters:?}");
     assert!(read.is_sorted(), "{read:?}");
-    check_analysis(&stitcher.colour());
-    Film { read, taken, refused, counters, colour: stitcher.colour() }
+    check_analysis(&session.colour());
+    Film { read, taken, refused, counters, colour: session.colour() }
 }
 
 /// Checks that all pixels of a panorama come from the pair that has the panorama's timestamp. Returns the number of
@@ -140,11 +136,11 @@ pub(crate) fn small_warp() -> Warp {
 }
 
 /// Submits pair `i`, whose left and right frame are filled with `levels`.
-pub(crate) fn submit(stitcher: &Stitcher, i: u32, levels: [u8; 2]) -> Result<Submitted, LiveError> {
+pub(crate) fn submit(session: &Session, i: u32, levels: [u8; 2]) -> Result<Submitted, LiveError> {
     let format = FrameFormat::rgba8(SOURCE.x, SOURCE.y);
     let bytes = levels.map(|level| vec![level; format.bytes()]);
     let [left, right] = [0, 1].map(|side| Frame::tight(format, &bytes[side]).unwrap());
-    stitcher.submit([left, right], FRAME * i)
+    session.submit([left, right], FRAME * i)
 }
 
 /// The name of the current attempt, which the message contains if the attempt fails.

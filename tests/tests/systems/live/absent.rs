@@ -1,6 +1,5 @@
 //! Panoramas and views of cameras that fail, with every lookup: each pixel during the fades against a formula in f64.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use glam::{DMat3, DVec2, UVec2, dvec2, uvec2};
@@ -8,13 +7,14 @@ use panoweave::device::Device;
 use panoweave::frame::{Frame, FrameFormat, PixelFormat, YuvEncoding};
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::live::{
-    CameraHealth, CameraState, FailureOptions, LiveError, LiveOptions, StitchedFrames, Stitcher,
+    CameraHealth, CameraState, FailureOptions, LiveError, LiveOptions, Output, Session,
+    StitchedFrames,
 };
 use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::{Colour, Colours};
 use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::stitch::{Lookup, LookupError, StitchOptions, Unsupported};
-use panoweave::ops::view::{ViewPose, Viewer, VirtualCamera};
+use panoweave::ops::view::{ViewPose, Viewer};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::live::{FRAME, STILL};
 use panoweave_tests::oracle;
@@ -31,7 +31,7 @@ const LOST: usize = 1;
 const COLOUR: Rgba8 = Rgba8::opaque(200, 30, 90);
 const POSE: ViewPose = ViewPose { pan: 0.0, tilt: 0.0, roll: 0.0, fov: 60.0 };
 
-/// The way in which the stitcher is used.
+/// The way in which the session is used.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     cameras: usize,
@@ -88,7 +88,6 @@ impl Case {
         };
         LiveOptions {
             input: self.pixels().into(),
-            size: self.view.then_some(self.canvas()),
             stitch,
             colour: STILL,
             blend: self.blend,
@@ -175,10 +174,10 @@ fn level(camera: usize, x: u32) -> f64 {
     f64::from(150 - 40 * camera as u32 + x / 4)
 }
 
-/// A stitcher whose frames are pushed one by one, and its warp.
+/// A session whose frames are pushed one by one, and its warp.
 struct Test {
     case: Case,
-    stitcher: Stitcher,
+    session: Session,
     panoramas: StitchedFrames,
     warp: Warp,
     time: Duration,
@@ -189,34 +188,34 @@ impl Test {
         let (geometry, stream) = (case.geometry(), device.stream().unwrap());
         let rendered = DeviceWarp::render(&stream, &geometry).unwrap();
         let warp = rendered.download(&stream).unwrap();
-        let stitcher = if case.view {
+        let session = if case.view {
             let viewer = Viewer::new(&geometry, false).unwrap();
-            let camera = VirtualCamera { viewer, path: Arc::new(|_| POSE) };
-            Stitcher::with_view(device, rendered, camera, case.options())
+            let view = Output::view(PixelFormat::Rgba8, case.canvas(), POSE);
+            Session::new(device, (rendered, viewer), &[view], case.options())
         } else {
-            Stitcher::new(device, rendered, case.options())
+            Session::new(device, rendered, &[Output::default()], case.options())
         };
-        let stitcher = stitcher.unwrap();
-        Self { panoramas: stitcher.panoramas(), stitcher, case, warp, time: Duration::ZERO }
+        let session = session.unwrap();
+        Self { panoramas: session.panoramas(), session, case, warp, time: Duration::ZERO }
     }
 
     /// Pushes a frame of each camera, or of each but [`LOST`]. Returns all panoramas that this completes.
     fn push(&mut self, all: bool) -> Vec<Vec<u8>> {
         self.time += FRAME;
-        let before = self.stitcher.counters().sets;
+        let before = self.session.counters().sets;
         for camera in (0..self.case.cameras).filter(|&camera| all || camera != LOST) {
             let bytes = self.case.frame(camera);
             let format = FrameFormat { size: SOURCE, pixels: self.case.pixels() };
             let frame = Frame::tight(format, &bytes).unwrap();
-            self.stitcher.push(camera, frame, self.time).unwrap();
+            self.session.push(camera, frame, self.time).unwrap();
         }
-        let completed = self.stitcher.counters().sets - before;
+        let completed = self.session.counters().sets - before;
         self.panoramas.by_ref().take(completed as usize).map(|it| it.bytes().to_vec()).collect()
     }
 
     /// Returns the largest difference in levels between the newest panorama and the formula.
     fn off(&self, panorama: &[u8]) -> f64 {
-        let (health, mut worst) = (self.stitcher.cameras(), 0.0_f64);
+        let (health, mut worst) = (self.session.cameras(), 0.0_f64);
         for (at, pixel) in panorama.chunks_exact(4).enumerate() {
             if self.case.is_sure(at) {
                 let exact = self.case.exact(&self.warp, at, &health).unwrap_or_default();
@@ -244,12 +243,12 @@ impl Test {
                 }
                 last = panorama;
             }
-            let LostHealth { presence, cover } = LostHealth::of(&self.stitcher.cameras());
+            let LostHealth { presence, cover } = LostHealth::of(&self.session.cameras());
             if (presence, cover) == finals {
                 break;
             }
         }
-        let LostHealth { presence, cover } = LostHealth::of(&self.stitcher.cameras());
+        let LostHealth { presence, cover } = LostHealth::of(&self.session.cameras());
         assert_eq!((presence, cover), finals, "{:?}", self.case);
         (worst, last)
     }
@@ -274,11 +273,11 @@ fn check(case: Case, bound: f64) -> Vec<Vec<u8>> {
     let run = |device: &Device| {
         let mut test = Test::new(device, case);
         let (first, before) = test.fade(true, true);
-        test.stitcher.set_present(LOST, false).unwrap();
+        test.session.set_present(LOST, false).unwrap();
         let (lost, without) = test.fade(false, true);
-        assert_eq!(test.stitcher.cameras()[LOST].state, CameraState::Gone);
+        assert_eq!(test.session.cameras()[LOST].state, CameraState::Gone);
         assert!(without != before, "{device}, {case:?}");
-        test.stitcher.set_present(LOST, true).unwrap();
+        test.session.set_present(LOST, true).unwrap();
         let (returned, after) = test.fade(true, true);
         let worst = first.max(lost).max(returned);
         assert!(worst <= bound, "{device}, {case:?}: {first}, {lost}, {returned} levels");
@@ -326,10 +325,11 @@ fn all_lookups_follow_cameras_that_fail() {
     let (device, geometry) = (Device::cpu(), case.geometry());
     let warp = || DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
     let refused = LookupError { lookup: case.lookup, reason: Unsupported::Covers };
-    let made = Stitcher::new(&device, warp(), case.options());
+    let new = |case: Case| Session::new(&device, warp(), &[Output::default()], case.options());
+    let made = new(case);
     assert!(matches!(made, Err(LiveError::Lookup(error)) if error == refused));
-    let stitcher = Stitcher::new(&device, warp(), Case { lookup: Lookup::Auto, ..case }.options());
-    let set = stitcher.unwrap().set_options(case.options().stitch);
+    let session = new(Case { lookup: Lookup::Auto, ..case }).unwrap();
+    let set = session.set_options(case.options().stitch);
     assert!(matches!(set, Err(LiveError::Lookup(error)) if error == refused));
 }
 
@@ -361,11 +361,11 @@ fn lookups_can_change_while_a_camera_is_absent() {
                 for lookup in [Lookup::Mesh, Lookup::Planes] {
                     for all in [false, true] {
                         let stitch = StitchOptions { lookup, ..case.options().stitch };
-                        test.stitcher.set_present(LOST, all).unwrap();
+                        test.session.set_present(LOST, all).unwrap();
                         if late {
                             worst = worst.max(test.fade(all, compares).0);
                         }
-                        test.stitcher.set_options(stitch).unwrap();
+                        test.session.set_options(stitch).unwrap();
                         let (off, last) = test.fade(all, compares);
                         // Without the camera, the seams do not matter, because its neighbours do not overlap.
                         worst = worst.max(if all { off } else { off.max(test.off(&last)) });
@@ -390,7 +390,7 @@ fn neighbours_fill_cameras_behind_seams() {
                 for _ in 0..20 {
                     test.push(true);
                 }
-                test.stitcher.set_present(LOST, false).unwrap();
+                test.session.set_present(LOST, false).unwrap();
             }
             let (_, exact) = feathered.fade(false, false);
             let (_, found) = test.fade(false, false);
@@ -398,7 +398,7 @@ fn neighbours_fill_cameras_behind_seams() {
             assert_eq!(exact.len(), found.len());
             let worst = exact.iter().zip(&found).map(off).max();
             assert!(worst <= Some(1), "{device}, {view}: {worst:?} levels");
-            test.stitcher.set_present(LOST, true).unwrap();
+            test.session.set_present(LOST, true).unwrap();
             let (_, after) = test.fade(true, false);
             assert!(after != found, "{device}, {view}");
         }

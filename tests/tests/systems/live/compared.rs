@@ -1,8 +1,8 @@
 //! Tests that cameras which are not in the panorama, or deliver no frames, do not change the colours of the others.
 
 use panoweave::device::Device;
-use panoweave::live::{ColourOptions, FailureOptions, LiveOptions, Stitcher};
-use panoweave_tests::live::{FRAME, STILL, frame, stamp, stitcher};
+use panoweave::live::{ColourOptions, FailureOptions, LiveOptions, Session};
+use panoweave_tests::live::{FRAME, STILL, frame, session, stamp};
 use panoweave_tests::panoweave_devices;
 
 fn failure() -> Option<FailureOptions> {
@@ -17,14 +17,14 @@ fn gains(
     device: &Device,
     options: LiveOptions,
     count: u32,
-    mut push: impl FnMut(&Stitcher, u32),
+    mut push: impl FnMut(&Session, u32),
 ) -> Vec<f32> {
-    let stitcher = stitcher(device, options);
-    let mut panoramas = stitcher.panoramas();
+    let session = session(device, options);
+    let mut panoramas = session.panoramas();
     let mut gains = Vec::new();
     for i in 1..=count {
-        push(&stitcher, i);
-        while (gains.len() as u64) < stitcher.counters().sets {
+        push(&session, i);
+        while (gains.len() as u64) < session.counters().sets {
             gains.push(panoramas.next().unwrap().colours()[0].gain.x);
         }
     }
@@ -33,16 +33,16 @@ fn gains(
 
 /// Returns the gain of the first camera after its frames have become brighter. The second camera's frames stay as they
 /// are. Calls `stop` before the change; if it returns `true`, the second camera delivers no more frames.
-fn gain(device: &Device, options: LiveOptions, stop: impl Fn(&Stitcher) -> bool) -> f32 {
+fn gain(device: &Device, options: LiveOptions, stop: impl Fn(&Session) -> bool) -> f32 {
     let mut cameras = 2;
-    let gains = gains(device, options, 160, |stitcher, i| {
-        if i == 20 && stop(stitcher) {
+    let gains = gains(device, options, 160, |session, i| {
+        if i == 20 && stop(session) {
             cameras = 1;
         }
         // Without frames, the last one is compared until the camera is gone.
         let levels = if i < 80 { [100, 100] } else { [150, 100] };
         for (camera, level) in levels.into_iter().enumerate().take(cameras) {
-            stitcher.push(camera, frame(&stamp(level)), FRAME * i).unwrap();
+            session.push(camera, frame(&stamp(level)), FRAME * i).unwrap();
         }
     });
     assert!(gains.len() > 120, "{device}: {} panoramas", gains.len());
@@ -58,10 +58,10 @@ fn a_picture_without_content_is_not_matched() {
     let signal = stamp(200);
     for device in panoweave_devices() {
         let options = LiveOptions { colour: COLOUR, failure: failure(), ..LiveOptions::default() };
-        let gains = gains(&device, options, 200, |stitcher, i| {
+        let gains = gains(&device, options, 200, |session, i| {
             let other = if i < 80 { &content } else { &signal };
             for (camera, bytes) in [&content, other].into_iter().enumerate() {
-                stitcher.push(camera, frame(bytes), FRAME * i).unwrap();
+                session.push(camera, frame(bytes), FRAME * i).unwrap();
             }
         });
         let (before, most) = (gains[70], gains.iter().copied().fold(0.0, f32::max));
@@ -75,8 +75,8 @@ fn a_picture_without_content_is_not_matched() {
 fn cameras_outside_the_panorama_do_not_change_colours() {
     for device in panoweave_devices() {
         let options = LiveOptions { colour: COLOUR, failure: failure(), ..LiveOptions::default() };
-        let without = gain(&device, options, |stitcher| {
-            stitcher.set_present(1, false).unwrap();
+        let without = gain(&device, options, |session| {
+            session.set_present(1, false).unwrap();
             true
         });
         assert_eq!(without, 1.0, "{device}: the second camera is absent");

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use panoweave::live::{
-    CameraState, FailureOptions, LiveOptions, StitchedFrame, StitchedFrames, Stitcher, Submitted,
+    CameraState, FailureOptions, LiveOptions, Session, StitchedFrame, StitchedFrames, Submitted,
 };
-use panoweave_tests::live::{FRAME, STILL, frame, stamp, stitcher};
+use panoweave_tests::live::{FRAME, STILL, frame, session, stamp};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 use shared_types::Rgba8;
@@ -34,12 +34,12 @@ fn levels(panorama: &StitchedFrame) -> [u8; 2] {
     [bytes[0], bytes[bytes.len() - 4]]
 }
 
-fn states(stitcher: &Stitcher) -> Vec<CameraState> {
-    stitcher.cameras().iter().map(|camera| camera.state).collect()
+fn states(session: &Session) -> Vec<CameraState> {
+    session.cameras().iter().map(|camera| camera.state).collect()
 }
 
-fn events(stitcher: &Stitcher) -> Vec<(usize, CameraState)> {
-    stitcher.camera_events().iter().map(|event| (event.camera, event.state)).collect()
+fn events(session: &Session) -> Vec<(usize, CameraState)> {
+    session.camera_events().iter().map(|event| (event.camera, event.state)).collect()
 }
 
 /// What the camera under test does for some frames.
@@ -59,7 +59,7 @@ struct Scenario {
 
 /// One camera fails; the other one delivers. Each frame has a level of its own. All panoramas show the newest frame of
 /// the other camera. The camera under test is shown with its newest or last frame, which the colour of failed cameras
-/// covers as [`Stitcher::cameras`] states. At the end, all frames are counted.
+/// covers as [`Session::cameras`] states. At the end, all frames are counted.
 #[test]
 fn the_panorama_goes_on_without_a_camera() {
     let scenarios = [
@@ -86,15 +86,15 @@ fn the_panorama_goes_on_without_a_camera() {
             // Frames of one level are black, and equal.
             let failure = options().failure;
             let failure = failure.map(|it| FailureOptions { black: 10_000, frozen: 10_000, ..it });
-            let stitcher = stitcher(&device, LiveOptions { failure, ..options() });
-            let mut panoramas = stitcher.panoramas();
+            let session = session(&device, LiveOptions { failure, ..options() });
+            let mut panoramas = session.panoramas();
             let (mut i, mut read, mut last, mut covered) = (0_u8, 0, 0, false);
             for &(does, count) in *steps {
-                stitcher.set_present(lost, does != Does::Leave).unwrap();
+                session.set_present(lost, does != Does::Leave).unwrap();
                 for _ in 0..count {
                     i += 1;
                     let push = |camera, level| {
-                        stitcher.push(camera, frame(&stamp(level)), FRAME * i.into()).unwrap();
+                        session.push(camera, frame(&stamp(level)), FRAME * i.into()).unwrap();
                     };
                     if does != Does::Stop {
                         push(lost, 100 + i);
@@ -103,28 +103,28 @@ fn the_panorama_goes_on_without_a_camera() {
                         last = 100 + i;
                     }
                     push(1 - lost, 100 + i);
-                    let sets = stitcher.counters().sets;
+                    let sets = session.counters().sets;
                     let Some(newest) = panoramas.by_ref().take((sets - read) as usize).last()
                     else {
                         continue;
                     };
                     read = sets;
-                    let (found, health) = (levels(&newest), stitcher.cameras()[lost]);
+                    let (found, health) = (levels(&newest), session.cameras()[lost]);
                     covered |= health.cover == 1.0;
                     let shown = f32::from(last) + health.cover * (40.0 - f32::from(last));
                     assert_eq!(found[1 - lost], 100 + i, "{name}, frame {i}");
                     assert!((f32::from(found[lost]) - shown).abs() <= 1.0, "{name}, frame {i}");
                 }
             }
-            let mut found = events(&stitcher);
+            let mut found = events(&session);
             found.retain(|(camera, _)| *camera == lost);
             let found: Vec<_> = found.into_iter().map(|(_, state)| state).collect();
-            assert_eq!((&found[..], states(&stitcher)), (*expected, vec![Live; 2]), "{name}");
-            let health = stitcher.cameras();
+            assert_eq!((&found[..], states(&session)), (*expected, vec![Live; 2]), "{name}");
+            let health = session.cameras();
             assert!(health.iter().all(|camera| (camera.presence, camera.cover) == (1.0, 0.0)));
             assert_eq!(covered, expected.contains(&Gone), "{name}");
-            stitcher.close();
-            let counters = stitcher.counters();
+            session.close();
+            let counters = session.counters();
             assert_eq!((counters.sets, read), (i.into(), i.into()), "{name}: {counters:?}");
             let missing = |camera: usize| counters.cameras[camera].used + health[camera].missing;
             assert_eq!([missing(0), missing(1)], [counters.sets; 2], "{name}: {counters:?}");
@@ -132,17 +132,17 @@ fn the_panorama_goes_on_without_a_camera() {
     }
 }
 
-/// A stitcher of two cameras, whose sets are submitted and whose panoramas are read one by one.
+/// A session of two cameras, whose sets are submitted and whose panoramas are read one by one.
 struct Test {
-    stitcher: Stitcher,
+    session: Session,
     panoramas: StitchedFrames,
     sets: u32,
     random: Random,
 }
 
 impl Test {
-    fn new(stitcher: Stitcher) -> Self {
-        Self { panoramas: stitcher.panoramas(), stitcher, sets: 0, random: Random::new(1) }
+    fn new(session: Session) -> Self {
+        Self { panoramas: session.panoramas(), session, sets: 0, random: Random::new(1) }
     }
 
     fn noise(&mut self) -> Vec<u8> {
@@ -151,7 +151,7 @@ impl Test {
 
     /// Submits a set and returns the bytes of its panorama.
     fn set(&mut self, left: &[u8], right: &[u8]) -> Vec<u8> {
-        let submitted = self.stitcher.submit([frame(left), frame(right)], FRAME * self.sets);
+        let submitted = self.session.submit([frame(left), frame(right)], FRAME * self.sets);
         assert_eq!(submitted.unwrap(), Submitted::Set);
         self.sets += 1;
         self.panoramas.next().unwrap().bytes().to_vec()
@@ -161,14 +161,14 @@ impl Test {
 #[test]
 fn black_and_frozen_cameras_are_reported() {
     for device in panoweave_devices() {
-        let mut test = Test::new(stitcher(&device, options()));
+        let mut test = Test::new(session(&device, options()));
         let mut run = |right: &dyn Fn(u8, Vec<u8>) -> Vec<u8>| {
             for i in 0..8 {
                 let [left, noise] = [0, 1].map(|_| test.noise());
                 test.set(&left, &right(i, noise));
             }
-            let health = test.stitcher.cameras()[1];
-            (states(&test.stitcher), events(&test.stitcher), health.mean, health.deviation)
+            let health = test.session.cameras()[1];
+            (states(&test.session), events(&test.session), health.mean, health.deviation)
         };
         let (state, _, mean, deviation) = run(&|i, _| stamp(i));
         assert_eq!((state, mean, deviation), (vec![Live, Black], 7.0, 0.0), "{device}");
@@ -187,12 +187,12 @@ fn the_panoramas_of_live_cameras_do_not_depend_on_the_option() {
     for device in panoweave_devices() {
         let without = LiveOptions { failure: None, ..options() };
         let [mut with, mut without] =
-            [options(), without].map(|options| Test::new(stitcher(&device, options)));
+            [options(), without].map(|options| Test::new(session(&device, options)));
         for _ in 0..8 {
             let [left, right] = [0, 1].map(|_| with.noise());
             assert_eq!(with.set(&left, &right), without.set(&left, &right), "{device}");
         }
-        assert_eq!((states(&without.stitcher), events(&without.stitcher)), (vec![], vec![]));
+        assert_eq!((states(&without.session), events(&without.session)), (vec![], vec![]));
     }
 }
 
@@ -203,25 +203,25 @@ fn cameras_with_25_and_30_frames_per_second() {
     let left = |i: u64| Duration::from_micros(i * 1_000_000 / 30);
     let right = |i: u64| Duration::from_micros(i * 40_000 + 5000);
     for device in panoweave_devices() {
-        let stitcher = stitcher(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
+        let session = session(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
         let mut frames: Vec<_> = (0..150).map(|i| (left(i), 0, i)).collect();
         frames.extend((0..125).map(|i| (right(i), 1, i)));
         frames.sort_unstable();
-        let (mut reader, mut panoramas) = (stitcher.panoramas(), Vec::new());
+        let (mut reader, mut panoramas) = (session.panoramas(), Vec::new());
         for (time, camera, i) in frames {
-            stitcher.push(camera, frame(&stamp(i as u8 + 1)), time).unwrap();
-            let missing = stitcher.counters().sets as usize - panoramas.len();
+            session.push(camera, frame(&stamp(i as u8 + 1)), time).unwrap();
+            let missing = session.counters().sets as usize - panoramas.len();
             let new = reader.by_ref().take(missing);
             panoramas.extend(new.map(|seen| (seen.timestamp(), levels(&seen))));
         }
-        stitcher.close();
+        session.close();
         assert!(panoramas.len() >= 147, "{device}: {}", panoramas.len());
         for (time, found) in &panoramas {
             let i = (0..150).find(|i| left(*i) == *time).unwrap();
             let nearest = (0..125).min_by_key(|j| right(*j).abs_diff(*time)).unwrap();
             assert_eq!(*found, [i as u8 + 1, nearest as u8 + 1], "{device}");
         }
-        let counters = stitcher.counters();
+        let counters = session.counters();
         let [frames, others] = counters.cameras[..] else { panic!() };
         assert!(others.repeated >= 20, "{device}: {others:?}");
         assert_eq!((frames.used + frames.dropped(), others.used + others.dropped()), (150, 125));

@@ -1,4 +1,4 @@
-//! Tests of a live stitcher's input: the number of frames in flight, rejected frames, calls of `push` that block, and
+//! Tests of a live session's input: the number of frames in flight, rejected frames, calls of `push` that block, and
 //! panics in the `drop` of an object that an external frame owns.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -12,9 +12,9 @@ use glam::UVec2;
 use panoweave::device::{Device, Image};
 use panoweave::frame::{DeviceNv12, FrameView, PixelFormat, YuvEncoding};
 use panoweave::live::{
-    CameraFrame, ColourOptions, Dropped, ExternalFrame, LiveError, LiveOptions, Stitcher, Submitted,
+    CameraFrame, ColourOptions, Dropped, ExternalFrame, LiveError, LiveOptions, Session, Submitted,
 };
-use panoweave_tests::live::{FRAME, SOURCE, STILL, frame, stamp, stitcher, waiting};
+use panoweave_tests::live::{FRAME, SOURCE, STILL, frame, session, stamp, waiting};
 use panoweave_tests::panoweave_devices;
 use shared_types::{Chroma, Rgba8};
 
@@ -29,7 +29,7 @@ impl Lent {
         Self(Arc::new(Image::from_slice(&stream, SOURCE.x, SOURCE.y, &pixels).unwrap()))
     }
 
-    /// Returns a frame that owns `keep`. The stitcher drops `keep` when it releases the frame.
+    /// Returns a frame that owns `keep`. The session drops `keep` when it releases the frame.
     fn frame(&self, keep: impl Send + 'static) -> ExternalFrame {
         let Self(image) = self;
         // SAFETY: the frame owns a reference to the image, so the image outlives the frame. Nothing writes to the
@@ -51,7 +51,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// An object that acquires a lock when one of the stitcher's threads drops it. A test can hold the lock to block this
+/// An object that acquires a lock when one of the session's threads drops it. A test can hold the lock to block this
 /// thread.
 struct Hold(Arc<Mutex<()>>);
 
@@ -67,32 +67,32 @@ impl Drop for Hold {
 #[test]
 fn frames_on_the_device_are_dropped_when_too_many_are_under_way() {
     for device in panoweave_devices() {
-        let stitcher = stitcher(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
+        let session = session(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
         let lent = Lent::new(&device);
         let gate = Arc::new(Mutex::new(()));
-        // While the test holds the lock, the stitcher cannot release frames, as if the device were slow.
+        // While the test holds the lock, the session cannot release frames, as if the device were slow.
         let closed: MutexGuard<'_, ()> = gate.lock().unwrap();
         let mut taken = 0;
         for i in 0..100 {
             let [left, right] = [0, 1].map(|_| lent.frame(Hold(Arc::clone(&gate))));
-            match stitcher.submit([left, right], FRAME * i).unwrap() {
+            match session.submit([left, right], FRAME * i).unwrap() {
                 Submitted::Set => taken += 1,
                 submitted => assert_eq!(submitted, Submitted::Dropped),
             }
             if i == 50 {
                 // A pair of frames in host memory must also be dropped while all buffers are in use.
                 let bytes = stamp(1);
-                let submitted = stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
+                let submitted = session.submit([frame(&bytes), frame(&bytes)], FRAME * i).unwrap();
                 assert_eq!(submitted, Submitted::Dropped);
             }
         }
-        let counters = stitcher.counters();
-        // The stitcher accepts one pair for each of its 4 slots, and one additional pair. It drops all others.
+        let counters = session.counters();
+        // The session accepts one pair for each of its 4 slots, and one additional pair. It drops all others.
         assert_eq!((taken, counters.dropped.busy), (5, 96), "{counters:?}");
         assert_eq!((counters.sets, counters.frames_in()), (101, 202));
         drop(closed);
-        until("finished", || stitcher.counters().panoramas == 5);
-        let again = stitcher.submit([lent.frame(()), lent.frame(())], FRAME * 200).unwrap();
+        until("finished", || session.counters().panoramas == 5);
+        let again = session.submit([lent.frame(()), lent.frame(())], FRAME * 200).unwrap();
         assert_eq!(again, Submitted::Set);
     }
 }
@@ -100,14 +100,14 @@ fn frames_on_the_device_are_dropped_when_too_many_are_under_way() {
 #[test]
 fn frames_on_the_device_wait_for_the_reader_where_pace_is_to_wait() {
     for device in panoweave_devices() {
-        let stitcher = stitcher(&device, waiting());
+        let session = session(&device, waiting());
         let lent = Lent::new(&device);
         let taken = AtomicU32::new(0);
-        let mut panoramas = stitcher.panoramas();
+        let mut panoramas = session.panoramas();
         thread::scope(|scope| {
             let camera = scope.spawn(|| {
                 for i in 0.. {
-                    match stitcher.submit([lent.frame(()), lent.frame(())], FRAME * i) {
+                    match session.submit([lent.frame(()), lent.frame(())], FRAME * i) {
                         Ok(submitted) => assert_eq!(submitted, Submitted::Set),
                         Err(error) => return error,
                     }
@@ -115,18 +115,18 @@ fn frames_on_the_device_wait_for_the_reader_where_pace_is_to_wait() {
                 }
                 unreachable!("for ever")
             });
-            // The stitcher accepts 9 pairs without blocking: 4 become panoramas that nobody has read, and 5 wait for an
+            // The session accepts 9 pairs without blocking: 4 become panoramas that nobody has read, and 5 wait for an
             // output buffer.
             until("taken", || taken.load(SeqCst) >= 9);
             thread::sleep(Duration::from_millis(100));
             assert_eq!(taken.load(SeqCst), 9);
             assert_eq!(panoramas.next().unwrap().timestamp(), Duration::ZERO);
             until("taken", || taken.load(SeqCst) == 10);
-            stitcher.close();
+            session.close();
             assert!(matches!(camera.join().unwrap(), LiveError::Closed));
             assert_eq!(panoramas.count(), 9);
         });
-        assert_eq!(stitcher.counters().dropped, Dropped::default());
+        assert_eq!(session.counters().dropped, Dropped::default());
     }
 }
 
@@ -140,31 +140,31 @@ impl Drop for Bomb {
 }
 
 #[test]
-fn a_panic_of_what_a_frame_keeps_ends_the_stitcher_and_is_reported() {
+fn a_panic_of_what_a_frame_keeps_ends_the_session_and_is_reported() {
     for device in panoweave_devices() {
         for follow in [false, true] {
             let colour = ColourOptions { follow, every: 1, ..STILL };
-            let stitcher = stitcher(&device, LiveOptions { colour, ..waiting() });
+            let session = session(&device, LiveOptions { colour, ..waiting() });
             let lent = Lent::new(&device);
-            let mut panoramas = stitcher.panoramas();
-            // A frame of this pair panics when the stitcher drops it.
-            stitcher.submit([lent.frame(Bomb), lent.frame(())], FRAME).unwrap();
+            let mut panoramas = session.panoramas();
+            // A frame of this pair panics when the session drops it.
+            session.submit([lent.frame(Bomb), lent.frame(())], FRAME).unwrap();
             panoramas.next();
             let bytes = stamp(60);
             // Submit more pairs, because a colour analysis keeps its frames until a later pair arrives. Only then does
-            // the stitcher drop the frames, which panics.
-            let submit = || stitcher.submit([frame(&bytes), frame(&bytes)], FRAME * 2);
+            // the session drop the frames, which panics.
+            let submit = || session.submit([frame(&bytes), frame(&bytes)], FRAME * 2);
             until("refused", || {
                 let refused = submit().is_err();
                 panoramas.next();
                 refused
             });
-            let text = stitcher.health().unwrap_err().to_string();
+            let text = session.health().unwrap_err().to_string();
             assert!(text.contains("panicked"), "{device}: {text}");
             assert!(panoramas.next().is_none());
-            assert!(stitcher.submit([frame(&bytes), frame(&bytes)], FRAME).is_err());
+            assert!(session.submit([frame(&bytes), frame(&bytes)], FRAME).is_err());
             until("accounted for", || {
-                let counters = stitcher.counters();
+                let counters = session.counters();
                 counters.sets == counters.panoramas + counters.dropped.sets()
             });
         }
@@ -176,17 +176,17 @@ fn frames_on_the_device_that_cannot_be_read_are_refused() {
     let device = Device::cpu();
     let encoding = YuvEncoding::default();
     let nv12 = PixelFormat::Nv12(encoding);
-    let stitcher = stitcher(&device, LiveOptions { input: nv12.into(), ..waiting() });
+    let session = session(&device, LiveOptions { input: nv12.into(), ..waiting() });
     let luma = Image::<u8>::new(&device, SOURCE.x, SOURCE.y).unwrap();
     let chroma = Image::<Chroma>::new(&device, SOURCE.x, SOURCE.y).unwrap();
     let view = |place, size: UVec2| {
-        // SAFETY: the images `luma` and `chroma` outlive the stitcher, and nothing writes to them.
+        // SAFETY: the images `luma` and `chroma` outlive the session, and nothing writes to them.
         let view = unsafe {
             let y = DeviceView::new(place, luma.as_ptr(), SOURCE.x, SOURCE.y, luma.pitch());
             let uv = DeviceView::new(place, chroma.as_ptr(), size.x, size.y, chroma.pitch());
             DeviceNv12 { y, uv }
         };
-        // SAFETY: the planes are in the memory of `luma` and `chroma`, which outlive the stitcher.
+        // SAFETY: the planes are in the memory of `luma` and `chroma`, which outlive the session.
         unsafe { ExternalFrame::new(FrameView::Nv12(view, encoding), ()) }
     };
     let half = SOURCE.map(|side| side.div_ceil(2));
@@ -194,18 +194,18 @@ fn frames_on_the_device_that_cannot_be_read_are_refused() {
     for (bad, word) in
         [(view(Place::Cpu, SOURCE), "chroma"), (view(Place::Cuda(63), half), "cuda:63")]
     {
-        let error = stitcher.submit([good(), bad], FRAME).unwrap_err().to_string();
+        let error = session.submit([good(), bad], FRAME).unwrap_err().to_string();
         assert!(error.contains(word) && error.contains("camera 2"), "{error}");
     }
-    assert_eq!((stitcher.counters().frames_in(), stitcher.counters().sets), (0, 0));
-    assert_eq!(stitcher.submit([good(), good()], FRAME).unwrap(), Submitted::Set);
-    assert!(stitcher.panoramas().next().is_some());
+    assert_eq!((session.counters().frames_in(), session.counters().sets), (0, 0));
+    assert_eq!(session.submit([good(), good()], FRAME).unwrap(), Submitted::Set);
+    assert!(session.panoramas().next().is_some());
 }
 
 #[test]
 fn sets_may_have_frames_in_host_and_in_device_memory() {
     for device in panoweave_devices() {
-        let stitcher = stitcher(&device, LiveOptions { colour: STILL, ..waiting() });
+        let session = session(&device, LiveOptions { colour: STILL, ..waiting() });
         let lent = Lent::new(&device);
         let bytes = [33, 33, 33, 255].repeat(SOURCE.element_product() as usize);
         let mut expected: Option<Vec<u8>> = None;
@@ -214,56 +214,56 @@ fn sets_may_have_frames_in_host_and_in_device_memory() {
                 0 => CameraFrame::Host(frame(&bytes)),
                 _ => CameraFrame::Device(lent.frame(())),
             });
-            assert_eq!(stitcher.submit(frames, FRAME * set).unwrap(), Submitted::Set);
-            let panorama = stitcher.panoramas().next().unwrap();
+            assert_eq!(session.submit(frames, FRAME * set).unwrap(), Submitted::Set);
+            let panorama = session.panoramas().next().unwrap();
             let panorama = panorama.frame().unwrap().planes()[0].bytes.to_vec();
             assert!(panorama.contains(&33), "{device}");
             assert_eq!(*expected.get_or_insert(panorama.clone()), panorama, "{device}, set {set}");
         }
         let other = [CameraFrame::Device(lent.frame(()))];
-        let error = stitcher.submit(other, FRAME * 9).unwrap_err();
+        let error = session.submit(other, FRAME * 9).unwrap_err();
         assert!(error.to_string().contains("1 frames"), "{error}");
-        assert_eq!(stitcher.counters().frames_in(), 8);
+        assert_eq!(session.counters().frames_in(), 8);
     }
 }
 
 #[test]
-fn buffers_of_another_camera_or_stitcher_are_refused() {
+fn buffers_of_another_camera_or_session_are_refused() {
     let device = Device::cpu();
-    let (stitcher, other) = (stitcher(&device, waiting()), self::stitcher(&device, waiting()));
-    let buffer = |of: &Stitcher, camera| of.buffer(camera).unwrap().unwrap();
+    let (session, other) = (session(&device, waiting()), self::session(&device, waiting()));
+    let buffer = |of: &Session, camera| of.buffer(camera).unwrap().unwrap();
     let wrong = |error: LiveError| {
         let text = error.to_string();
         assert!(text.contains("buffer"), "{text}");
     };
-    wrong(stitcher.push(0, buffer(&stitcher, 1), FRAME).unwrap_err());
-    wrong(stitcher.push(0, buffer(&other, 0), FRAME).unwrap_err());
-    let (a, b) = (buffer(&stitcher, 1), buffer(&stitcher, 0));
-    wrong(stitcher.submit([a, b], FRAME).unwrap_err());
-    let (a, b) = (buffer(&stitcher, 0), buffer(&other, 1));
-    wrong(stitcher.submit([a, b], FRAME).unwrap_err());
-    for stitcher in [stitcher, other] {
-        assert_eq!((stitcher.counters().frames_in(), stitcher.counters().sets), (0, 0));
-        // The buffers of the rejected frames must be available again. Each stitcher has five buffers for the left
+    wrong(session.push(0, buffer(&session, 1), FRAME).unwrap_err());
+    wrong(session.push(0, buffer(&other, 0), FRAME).unwrap_err());
+    let (a, b) = (buffer(&session, 1), buffer(&session, 0));
+    wrong(session.submit([a, b], FRAME).unwrap_err());
+    let (a, b) = (buffer(&session, 0), buffer(&other, 1));
+    wrong(session.submit([a, b], FRAME).unwrap_err());
+    for session in [session, other] {
+        assert_eq!((session.counters().frames_in(), session.counters().sets), (0, 0));
+        // The buffers of the rejected frames must be available again. Each session has five buffers for the left
         // camera.
-        let all: Vec<_> = (0..5).map(|_| buffer(&stitcher, 0)).collect();
+        let all: Vec<_> = (0..5).map(|_| buffer(&session, 0)).collect();
         drop(all);
     }
 }
 
 #[test]
-fn a_frame_that_comes_while_the_stitcher_is_closed_is_counted() {
+fn a_frame_that_comes_while_the_session_is_closed_is_counted() {
     let device = Device::cpu();
     for _ in 0..50 {
-        let stitcher = stitcher(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
+        let session = session(&device, LiveOptions { colour: STILL, ..LiveOptions::default() });
         let bytes = stamp(9);
         let pushed = AtomicU32::new(0);
         thread::scope(|scope| {
             for camera in [0, 1] {
-                let (stitcher, bytes, pushed) = (&stitcher, &bytes, &pushed);
+                let (session, bytes, pushed) = (&session, &bytes, &pushed);
                 scope.spawn(move || {
                     for i in 0.. {
-                        if stitcher.push(camera, frame(bytes), FRAME * i).is_err() {
+                        if session.push(camera, frame(bytes), FRAME * i).is_err() {
                             return;
                         }
                         pushed.fetch_add(1, SeqCst);
@@ -271,9 +271,9 @@ fn a_frame_that_comes_while_the_stitcher_is_closed_is_counted() {
                 });
             }
             thread::sleep(Duration::from_millis(2));
-            stitcher.close();
+            session.close();
         });
-        let counters = stitcher.counters();
+        let counters = session.counters();
         assert_eq!(counters.frames_in(), u64::from(pushed.load(SeqCst)));
         let repeated: u64 = counters.cameras.iter().map(|camera| camera.repeated).sum();
         let shown = counters.frames_in() - counters.frames_dropped() + repeated;

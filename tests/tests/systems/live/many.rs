@@ -7,7 +7,7 @@ use glam::{DMat3, DVec2, UVec2, dvec2, uvec2};
 use panoweave::device::Device;
 use panoweave::frame::{Frame, FrameFormat};
 use panoweave::geometry::{Camera, Canvas, Geometry};
-use panoweave::live::{FailureOptions, LiveOptions, Pace, Stitcher, Submitted};
+use panoweave::live::{FailureOptions, LiveOptions, Output, Pace, Session, Submitted};
 use panoweave::ops::stitch::{Lookup, StitchOptions};
 use panoweave::warp::{DeviceWarp, Plane};
 use panoweave_tests::live::STILL;
@@ -56,12 +56,13 @@ fn each_pixel_is_the_weighted_mean_of_its_cameras() {
             let warp = DeviceWarp::render(&stream, &geometry).unwrap();
             let planes = warp.download(&stream).unwrap();
             let lookup = [Lookup::Mesh, Lookup::Planes][seed % 2];
-            let stitcher = Stitcher::new(&device, warp, options(lookup)).unwrap();
-            let mut panoramas = stitcher.panoramas();
+            let session =
+                Session::new(&device, warp, &[Output::default()], options(lookup)).unwrap();
+            let mut panoramas = session.panoramas();
             for n in 1..4 {
                 let frames: Vec<_> = (0..cameras).map(|_| noise(&mut random)).collect();
                 let views: Vec<_> = frames.iter().map(|bytes| frame(bytes)).collect();
-                assert_eq!(stitcher.submit(&views, FRAME * n).unwrap(), Submitted::Set);
+                assert_eq!(session.submit(&views, FRAME * n).unwrap(), Submitted::Set);
                 let panorama = panoramas.next().unwrap();
                 for at in 0..CANVAS.element_product() as usize {
                     let (mut sum, mut whole) = ([0.0; 3], 0.0);
@@ -104,12 +105,12 @@ fn no_frame_is_lost_without_a_reason() {
         let warp = DeviceWarp::render(&stream, &geometry(&mut random, cameras)).unwrap();
         let failure = (seed % 2 == 1).then(FailureOptions::default);
         let live = LiveOptions { pace: Pace::Live, failure, ..options(Lookup::Mesh) };
-        let stitcher = Stitcher::new(&device, warp, live).unwrap();
-        let panoramas = stitcher.panoramas();
+        let session = Session::new(&device, warp, &[Output::default()], live).unwrap();
+        let panoramas = session.panoramas();
         let (pushed, read) = thread::scope(|scope| {
             let reader = scope.spawn(|| panoramas.count() as u64);
             let push = |camera: usize| {
-                let (stitcher, mut random) = (&stitcher, Random::new(seed << 8 | camera as u64));
+                let (session, mut random) = (&session, Random::new(seed << 8 | camera as u64));
                 scope.spawn(move || {
                     let bytes = noise(&mut random);
                     let mut pushed = 0;
@@ -123,7 +124,7 @@ fn no_frame_is_lost_without_a_reason() {
                             3 => thread::sleep(Duration::from_millis(3)),
                             _ => time += FRAME,
                         }
-                        stitcher.push(camera, frame(&bytes), time + jitter).unwrap();
+                        session.push(camera, frame(&bytes), time + jitter).unwrap();
                         pushed += 1;
                     }
                     pushed
@@ -131,10 +132,10 @@ fn no_frame_is_lost_without_a_reason() {
             };
             let threads: Vec<_> = (0..cameras).map(push).collect();
             let pushed: Vec<u64> = threads.into_iter().map(|t| t.join().unwrap()).collect();
-            stitcher.close();
+            session.close();
             (pushed, reader.join().unwrap())
         });
-        let counters = stitcher.counters();
+        let counters = session.counters();
         for (frames, pushed) in counters.cameras.iter().zip(pushed) {
             assert_eq!(frames.frames_in, pushed, "{seed}: {counters:?}");
             assert_eq!(frames.used + frames.dropped(), pushed, "{seed}: {counters:?}");

@@ -1,4 +1,4 @@
-//! Tests of a live stitcher whose cameras deliver different pixel formats: two encodings of NV12, and RGBA. The
+//! Tests of a live session whose cameras deliver different pixel formats: two encodings of NV12, and RGBA. The
 //! expected pixels are computed in f64 from the planes of the warp. `view::live` tests views of such cameras.
 
 use glam::{DMat3, DVec2, UVec2, dvec2, uvec2};
@@ -6,7 +6,7 @@ use panoweave::device::Device;
 use panoweave::frame::{Frame, FrameFormat, PixelFormat, Range, YuvEncoding, YuvMatrix};
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::live::{
-    CameraState, ColourOptions, FailureOptions, InputFormats, LiveOptions, Pace, Stitcher,
+    CameraState, ColourOptions, FailureOptions, InputFormats, LiveOptions, Output, Pace, Session,
     Submitted,
 };
 use panoweave::ops::blend::Blend;
@@ -89,14 +89,14 @@ fn cameras_of_three_formats_make_the_computed_panoramas() {
             let stitch = StitchOptions { lookup, ..StitchOptions::default() };
             let options = LiveOptions {
                 input: InputFormats::each(FORMATS),
-                output,
                 stitch,
                 pace: Pace::Live,
                 ..waiting()
             };
-            let stitcher = Stitcher::new(&device, warp(&device), options).unwrap();
-            assert_eq!(stitcher.input_formats(), FORMATS.map(format));
-            let mut panoramas = stitcher.panoramas();
+            let session =
+                Session::new(&device, warp(&device), &[Output::panorama(output)], options).unwrap();
+            assert_eq!(session.input_formats(), FORMATS.map(format));
+            let mut panoramas = session.panoramas();
             let mut random = Random::new(1);
             for n in 0..6 {
                 // From NV12 to NV12, 2×2 pixels of a mesh share a chroma sample, so its position is not exact.
@@ -104,7 +104,7 @@ fn cameras_of_three_formats_make_the_computed_panoramas() {
                 let frames = FORMATS.map(|pixels| noise(&mut random, pixels, chroma));
                 for (camera, (bytes, picture)) in frames.iter().enumerate() {
                     let frame = Frame::tight(picture.format(), bytes).unwrap();
-                    let submitted = stitcher.push(camera, frame, FRAME * n).unwrap();
+                    let submitted = session.push(camera, frame, FRAME * n).unwrap();
                     assert_eq!(submitted == Submitted::Set, camera == 2, "{submitted:?}");
                 }
                 let panorama = panoramas.next().unwrap();
@@ -142,15 +142,15 @@ fn colours_and_pictures_of_three_formats_are_analysed() {
         let input = InputFormats::each(FORMATS);
         let failure = Some(failure);
         let options = LiveOptions { input, colour, failure, ..LiveOptions::default() };
-        let stitcher = Stitcher::new(&device, warp(&device), options).unwrap();
-        let mut panoramas = stitcher.panoramas();
+        let session = Session::new(&device, warp(&device), &[Output::default()], options).unwrap();
+        let mut panoramas = session.panoramas();
         for n in 0..40 {
             let frame =
                 |camera: usize| Frame::tight(format(FORMATS[camera]), &frames[camera].0).unwrap();
-            let submitted = stitcher.submit([0, 1, 2].map(frame), FRAME * n).unwrap();
+            let submitted = session.submit([0, 1, 2].map(frame), FRAME * n).unwrap();
             assert_eq!(submitted, Submitted::Set);
             drop(panoramas.next().unwrap());
-            let Some(analysis) = stitcher.colour().analysis else { continue };
+            let Some(analysis) = session.colour().analysis else { continue };
             assert_eq!(analysis.overlaps.len(), 2);
             for overlap in analysis.overlaps.iter() {
                 let sums = [overlap.sums.left, overlap.sums.right];
@@ -163,12 +163,12 @@ fn colours_and_pictures_of_three_formats_are_analysed() {
                 }
             }
         }
-        let counters = stitcher.counters();
+        let counters = session.counters();
         assert!(counters.analyses > 0 && counters.strikes == 0, "{device}: {counters:?}");
-        let colours = stitcher.colour().colours;
+        let colours = session.colour().colours;
         let gains = [0, 1, 2].map(|camera| colours[camera].gain.x);
         assert!(gains[0] > gains[1] && gains[1] > gains[2], "{device}: {gains:?}");
-        for (camera, health) in stitcher.cameras().iter().enumerate() {
+        for (camera, health) in session.cameras().iter().enumerate() {
             // The luma of the statistics is that of the stored samples.
             let luma = f64::from(frames[camera].0[0]);
             assert!((health.mean - luma).abs() < 1.0, "{device}, camera {camera}: {health:?}");
@@ -183,7 +183,12 @@ fn colours_and_pictures_of_three_formats_are_analysed() {
 fn formats_that_do_not_match_are_refused() {
     let device = Device::cpu();
     let new = |input, blend| {
-        Stitcher::new(&device, warp(&device), LiveOptions { input, blend, ..waiting() })
+        Session::new(
+            &device,
+            warp(&device),
+            &[Output::default()],
+            LiveOptions { input, blend, ..waiting() },
+        )
     };
     let short = InputFormats::each([LIMITED, FULL]);
     let error = new(short, Blend::Feather).unwrap_err();
@@ -195,10 +200,10 @@ fn formats_that_do_not_match_are_refused() {
     assert!(text.contains("cameras 1 and 2") && text.contains("`feather`"), "{text}");
     new(InputFormats::each([FULL; 3]), seam).unwrap();
 
-    let stitcher = new(InputFormats::each(FORMATS), Blend::Feather).unwrap();
+    let session = new(InputFormats::each(FORMATS), Blend::Feather).unwrap();
     let (bytes, _) = noise(&mut Random::new(1), FULL, None);
-    let error = stitcher.push(0, Frame::tight(format(FULL), &bytes).unwrap(), FRAME).unwrap_err();
+    let error = session.push(0, Frame::tight(format(FULL), &bytes).unwrap(), FRAME).unwrap_err();
     assert!(error.to_string().contains("camera 1: its frame is"), "{error}");
-    let buffers = [0, 1, 2].map(|camera| stitcher.buffer(camera).unwrap().unwrap().len());
+    let buffers = [0, 1, 2].map(|camera| session.buffer(camera).unwrap().unwrap().len());
     assert_eq!(buffers, FORMATS.map(|pixels| format(pixels).bytes()));
 }

@@ -1,4 +1,4 @@
-//! Tests of the live stitcher: its input, the order and content of its panoramas, several outputs, several stitchers at once, cameras
+//! Tests of the live session: its input, the order and content of its panoramas, several outputs, several sessions at once, cameras
 //! with unequal rates or without frames, and photographs as cameras with drifting exposure.
 
 mod absent;

@@ -1,13 +1,12 @@
-//! Tests of several outputs of one set: they are bit for bit those of stitchers with one output each, and each view can
-//! be steered while the stitcher runs.
+//! Tests of several outputs of one set: they are bit for bit those of sessions with one output each, and each view can
+//! be steered while the session runs.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use glam::{UVec2, uvec2};
 use panoweave::device::Device;
 use panoweave::frame::{Frame, FrameFormat, PixelFormat, YuvEncoding};
-use panoweave::live::{LiveOptions, Output, StitchedFrame, Stitcher};
+use panoweave::live::{LiveOptions, LiveRig, Output, OutputKind, Session, StitchedFrame};
 use panoweave::ops::blend::Blend;
 use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::view::{ViewPath, ViewPose, Viewer};
@@ -27,7 +26,7 @@ fn nv12() -> PixelFormat {
 /// Returns a path that begins at `pan` and turns by 40 degrees per second.
 fn turning(pan: f64) -> ViewPath {
     let pose = move |pan| ViewPose { pan, tilt: 1.0, roll: 2.0, fov: 50.0 };
-    Arc::new(move |time: Duration| pose(pan + 40.0 * time.as_secs_f64()))
+    ViewPath::new(move |time: Duration| pose(pan + 40.0 * time.as_secs_f64()))
 }
 
 fn outputs() -> [Output; 4] {
@@ -43,34 +42,34 @@ fn options(blend: Blend) -> LiveOptions {
     LiveOptions { input: nv12().into(), blend, ..waiting() }
 }
 
-fn stitcher(device: &Device, outputs: &[Output], blend: Blend) -> Stitcher {
+fn session(device: &Device, outputs: &[Output], blend: Blend) -> Session {
     let geometry = geometry();
     let warp = DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
     let viewer = Viewer::new(&geometry, false).unwrap();
-    Stitcher::with_outputs(device, warp, Some(viewer), outputs, options(blend)).unwrap()
+    Session::new(device, (warp, viewer), outputs, options(blend)).unwrap()
 }
 
 /// Submits a set of noise that depends on `seed` and waits for its outputs.
-fn submitted(stitcher: &Stitcher, seed: u32) -> StitchedFrame {
+fn submitted(session: &Session, seed: u32) -> StitchedFrame {
     let mut random = Random::new(seed.into());
     let format = FrameFormat { size: SOURCE, pixels: nv12() };
     let frames =
         [0, 1].map(|_| -> Vec<u8> { (0..format.bytes()).map(|_| random.bits() as u8).collect() });
     let frames = frames.each_ref().map(|bytes| Frame::tight(format, bytes).unwrap());
-    stitcher.submit(frames, FRAME * seed).unwrap();
-    stitcher.panoramas().next().unwrap()
+    session.submit(frames, FRAME * seed).unwrap();
+    session.panoramas().next().unwrap()
 }
 
 #[test]
-fn several_outputs_are_those_of_one_stitcher_each() {
+fn several_outputs_are_those_of_one_session_each() {
     for device in panoweave_devices() {
         for blend in [Blend::Feather, Blend::Seam(SeamOptions::default())] {
             if device.to_string().contains("cuda:") && blend != Blend::Feather {
                 // It depends on the time in which set a seam is first used.
                 continue;
             }
-            let together = stitcher(&device, &outputs(), blend);
-            let apart = outputs().map(|output| stitcher(&device, &[output], blend));
+            let together = session(&device, &outputs(), blend);
+            let apart = outputs().map(|output| session(&device, &[output], blend));
             for seed in 0..4 {
                 let found = submitted(&together, seed);
                 assert_eq!(found.outputs().len(), apart.len());
@@ -88,10 +87,12 @@ fn several_outputs_are_those_of_one_stitcher_each() {
 #[test]
 fn a_view_is_steered_from_the_next_set_on() {
     for device in panoweave_devices() {
-        let together = stitcher(&device, &outputs(), Blend::Feather);
+        let together = session(&device, &outputs(), Blend::Feather);
         let mut others = outputs();
-        (others[0].view, others[3].view) = (Some(turning(10.0)), Some(turning(-15.0)));
-        let steered = stitcher(&device, &others, Blend::Feather);
+        for (output, pan) in [(0, 10.0), (3, -15.0)] {
+            others[output].kind = OutputKind::View(turning(pan));
+        }
+        let steered = session(&device, &others, Blend::Feather);
         let bytes = |frame: &StitchedFrame, output: usize| frame.outputs()[output].bytes().to_vec();
         let before = submitted(&together, 1);
         together.steer(0, turning(10.0)).unwrap();
@@ -116,10 +117,11 @@ fn impossible_outputs_are_refused() {
         let geometry = geometry();
         let warp = DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
         let viewer = with_viewer.then(|| Viewer::new(&geometry, false).unwrap());
-        let made = Stitcher::with_outputs(&device, warp, viewer, outputs, options(Blend::Feather));
+        let made =
+            Session::new(&device, LiveRig { warp, viewer }, outputs, options(Blend::Feather));
         made.unwrap_err().to_string()
     };
-    let sized = |size| Output { size: Some(size), ..Output::panorama(nv12()) };
+    let sized = |size| Output::panorama(nv12()).sized(size);
     let view = &outputs()[0];
     for (said, part) in [
         (refused(&[], true), "at least one output"),

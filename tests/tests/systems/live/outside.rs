@@ -29,7 +29,7 @@ use panoweave::frame::{Frame, FrameFormat};
 use panoweave::geometry::Geometry;
 use panoweave::geometry::calibrate::{CalibrateOptions, Photo, RigOptions, calibrate};
 use panoweave::io::picture::Picture;
-use panoweave::live::{LiveOptions, Stitcher};
+use panoweave::live::{LiveOptions, Output, Session};
 use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::Colours;
 use panoweave::ops::matching::links;
@@ -246,7 +246,7 @@ impl Scene {
 
     /// Stitches the streams live, and returns the steps of each pair of cameras at each second. Checks that no output
     /// level changes by more than one level per frame because of the correction, and that the panoramas have the
-    /// colours that the stitcher reports.
+    /// colours that the session reports.
     fn steps(&self, blend: Blend) -> Vec<Steps> {
         let device = Device::cpu();
         let stream = device.stream().unwrap();
@@ -257,8 +257,8 @@ impl Scene {
         let overlaps: Vec<_> = pairs.map(|pair| (pair, overlap(&planes, pair))).collect();
 
         let options = LiveOptions { blend, ..LiveOptions::default() };
-        let stitcher = Stitcher::new(&device, warp(), options).unwrap();
-        let mut panoramas = stitcher.panoramas();
+        let session = Session::new(&device, warp(), &[Output::default()], options).unwrap();
+        let mut panoramas = session.panoramas();
         let mut last: Option<Colours> = None;
         let mut found = Vec::new();
         for n in 0..=RATE * SECONDS {
@@ -270,7 +270,7 @@ impl Scene {
             for (camera, picture) in frames.iter().enumerate() {
                 let format = FrameFormat::rgba8(picture.width(), picture.height());
                 let frame = Frame::tight(format, bytemuck::cast_slice(picture.pixels())).unwrap();
-                stitcher.push(camera, frame, time).unwrap();
+                session.push(camera, frame, time).unwrap();
             }
             let panorama = panoramas.next().unwrap();
             let colours = panorama.colours();
@@ -280,7 +280,7 @@ impl Scene {
                 continue;
             }
             let second = n / RATE;
-            let weights = stitcher.weights().unwrap();
+            let weights = session.weights().unwrap();
             let picture = panorama.to_picture().unwrap();
             let expected = blended(&planes, &weights, &frames, &colours);
             let off = (mean(&picture) - mean(&expected)).abs();

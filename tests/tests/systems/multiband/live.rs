@@ -1,17 +1,15 @@
 //! Multiband blending of live video: the panoramas equal those of the operations, and do not change where the frames do
 //! not.
 
-use std::sync::Arc;
-
 use panoweave::device::Device;
-use panoweave::frame::{DeviceFrame, FrameFormat};
-use panoweave::live::{LiveError, LiveOptions, Stitcher};
+use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat};
+use panoweave::live::{LiveError, LiveOptions, Output, Session};
 use panoweave::ops::blend::{Blend, BlendError};
 use panoweave::ops::colour::Colours;
 use panoweave::ops::multiband::{Multiband, MultibandOptions};
 use panoweave::ops::seam::{FADE, SeamOptions, seamed};
 use panoweave::ops::stitch::{StitchOptions, stitch};
-use panoweave::ops::view::{ViewPose, Viewer, VirtualCamera};
+use panoweave::ops::view::{DEFAULT_SIZE, ViewPose, Viewer};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, uploaded, waiting};
 use panoweave_tests::panoweave_devices;
@@ -55,12 +53,14 @@ fn expected(device: &Device) -> Vec<u8> {
 fn panoramas_are_steady_and_equal_those_of_the_operations() {
     for device in panoweave_devices() {
         let options = LiveOptions { blend: Blend::Multiband(OPTIONS), ..waiting() };
-        let stitcher = Stitcher::new(&device, device_warp(&device, 0.0), options).unwrap();
+        let session =
+            Session::new(&device, device_warp(&device, 0.0), &[Output::default()], options)
+                .unwrap();
         let [left, right] = frames();
-        let mut panoramas = stitcher.panoramas();
+        let mut panoramas = session.panoramas();
         let shown: Vec<_> = (0..3 * FADE + 20)
             .map(|i| {
-                stitcher.submit([frame(&left), frame(&right)], FRAME * i).unwrap();
+                session.submit([frame(&left), frame(&right)], FRAME * i).unwrap();
                 panoramas.next().unwrap().bytes().to_vec()
             })
             .collect();
@@ -81,9 +81,9 @@ fn a_virtual_camera_does_not_support_it() {
     let geometry = random_rig(3).geometry().unwrap();
     let warp = DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
     let viewer = Viewer::new(&geometry, false).unwrap();
-    let camera = VirtualCamera { viewer, path: Arc::new(|_| ViewPose::default()) };
+    let view = Output::view(PixelFormat::Rgba8, DEFAULT_SIZE, ViewPose::default());
     let options = LiveOptions { blend: Blend::Multiband(OPTIONS), ..waiting() };
-    let error = Stitcher::with_view(&device, warp, camera, options).unwrap_err();
+    let error = Session::new(&device, (warp, viewer), &[view], options).unwrap_err();
     let expected = LiveError::Blend(BlendError::Views { blend: "multiband" });
     assert_eq!(error.to_string(), expected.to_string());
 }

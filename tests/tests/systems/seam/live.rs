@@ -2,7 +2,7 @@
 
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, FrameFormat};
-use panoweave::live::{LiveError, LiveOptions, Stitcher};
+use panoweave::live::{LiveError, LiveOptions, Output, Session};
 use panoweave::ops::blend::{Blend, BlendError};
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::{FADE, SeamOptions, seamed};
@@ -45,12 +45,12 @@ fn expected(device: &Device, options: SeamOptions) -> [Vec<u8>; 2] {
 }
 
 /// Submits `count` pairs, all with the same frames, and returns their panoramas. The first pair has the number `first`.
-fn panoramas(stitcher: &Stitcher, first: u32, count: u32) -> Vec<Vec<u8>> {
+fn panoramas(session: &Session, first: u32, count: u32) -> Vec<Vec<u8>> {
     let [left, right] = frames();
-    let mut panoramas = stitcher.panoramas();
+    let mut panoramas = session.panoramas();
     (first..first + count)
         .map(|i| {
-            stitcher.submit([frame(&left), frame(&right)], FRAME * i).unwrap();
+            session.submit([frame(&left), frame(&right)], FRAME * i).unwrap();
             panoramas.next().unwrap().bytes().to_vec()
         })
         .collect()
@@ -71,10 +71,11 @@ fn a_warp_without_a_seam_is_refused() {
         };
         assert!(blend == "seam" && reason.contains("camera 1 covers"), "{reason}");
     };
-    is_refused(Stitcher::new(&device, inside(), options).map(drop));
-    let stitcher = Stitcher::new(&device, apart, options).unwrap();
-    is_refused(stitcher.swap_warp(inside()));
-    stitcher.health().unwrap();
+    let new = |warp| Session::new(&device, warp, &[Output::default()], options);
+    is_refused(new(inside()).map(drop));
+    let session = new(apart).unwrap();
+    is_refused(session.swap(inside()));
+    session.health().unwrap();
 }
 
 /// A warp that replaces a similar one takes over the seam. Without a path, the weights would
@@ -86,9 +87,11 @@ fn a_seam_comes_without_a_jump_and_stays() {
         let [feathered, seamed] = expected(&device, seam);
         assert!(feathered != seamed);
         let options = LiveOptions { blend: Blend::Seam(seam), ..waiting() };
-        let stitcher = Stitcher::new(&device, device_warp(&device, 0.0), options).unwrap();
+        let session =
+            Session::new(&device, device_warp(&device, 0.0), &[Output::default()], options)
+                .unwrap();
         for swap in 0..3 {
-            let shown = panoramas(&stitcher, swap * 100, 3 * FADE + 20);
+            let shown = panoramas(&session, swap * 100, 3 * FADE + 20);
             let first = if swap == 0 { &feathered } else { &seamed };
             assert!(shown[0] == *first, "swap {swap} on {device}");
             assert!(*shown.last().unwrap() == seamed, "swap {swap} on {device}");
@@ -97,15 +100,15 @@ fn a_seam_comes_without_a_jump_and_stays() {
                 let jump = pair[0].iter().zip(&pair[1]).map(|(a, b)| a.abs_diff(*b)).max();
                 assert!(jump.unwrap() <= most, "{jump:?} levels at once in frame {i} on {device}");
             }
-            let counters = stitcher.counters();
+            let counters = session.counters();
             assert_eq!(counters.seam_moves, 1, "{counters:?} on {device}");
             assert_eq!(counters.strikes, 0, "{counters:?} on {device}");
-            stitcher.swap_warp(device_warp(&device, 0.0)).unwrap();
+            session.swap(device_warp(&device, 0.0)).unwrap();
         }
     }
 }
 
-/// Checks that the stitcher does not search for a seam and uses the warp's original weights if there is no overlap.
+/// Checks that the session does not search for a seam and uses the warp's original weights if there is no overlap.
 /// Also checks that it rejects an invalid feather width.
 #[test]
 fn without_an_overlap_there_is_no_seam() {
@@ -117,15 +120,16 @@ fn without_an_overlap_there_is_no_seam() {
         let warp = panoweave::warp::Warp::new(size, sources, planes).unwrap();
         let warp = panoweave::warp::DeviceWarp::upload(&stream, &warp).unwrap();
         let options = LiveOptions { blend: Blend::Seam(SeamOptions::default()), ..waiting() };
-        let stitcher = Stitcher::new(&device, warp, options).unwrap();
-        let shown = panoramas(&stitcher, 0, 20);
+        let session = Session::new(&device, warp, &[Output::default()], options).unwrap();
+        let shown = panoramas(&session, 0, 20);
         assert!(shown.iter().all(|panorama| *panorama == shown[0]), "on {device}");
-        assert_eq!(stitcher.counters().seam_moves, 0);
+        assert_eq!(session.counters().seam_moves, 0);
 
         let wrong = Blend::Seam(SeamOptions { feather: 0.0 });
-        let refused = Stitcher::new(
+        let refused = Session::new(
             &device,
             device_warp(&device, 0.0),
+            &[Output::default()],
             LiveOptions { blend: wrong, ..waiting() },
         );
         assert!(refused.unwrap_err().to_string().contains("the feather is 0 pixels"));

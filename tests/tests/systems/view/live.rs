@@ -1,7 +1,6 @@
 //! Tests of a virtual camera in live video. Each view must show its pair of frames with the pose for the pair's
 //! timestamp, and arguments that do not match must be rejected.
 
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -9,14 +8,14 @@ use glam::{UVec2, uvec2};
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat, YuvEncoding};
 use panoweave::geometry::rig::Rig;
-use panoweave::live::{InputFormats, LiveError, LiveOptions, Stitcher};
+use panoweave::live::{InputFormats, LiveError, LiveOptions, Output, Session};
 use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::Colours;
 use panoweave::ops::seam::{FADE, SeamOptions, seamed};
 use panoweave::ops::stitch::StitchOptions;
-use panoweave::ops::view::{DEFAULT_SIZE, ViewPath, ViewPose, Viewer, VirtualCamera};
+use panoweave::ops::view::{DEFAULT_SIZE, ViewPath, ViewPose, Viewer};
 use panoweave::warp::DeviceWarp;
-use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, stamp, stitcher, waiting};
+use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, session, stamp, waiting};
 use panoweave_tests::panoweave_devices;
 use panoweave_tests::random::Random;
 
@@ -46,10 +45,13 @@ fn viewer(device: &Device, rig: &Rig) -> (Viewer, DeviceWarp) {
     (Viewer::new(&geometry, false).unwrap(), warp)
 }
 
-fn with_view(device: &Device, path: ViewPath, options: LiveOptions) -> Stitcher {
+fn with_view(device: &Device, path: impl Into<ViewPath>, options: LiveOptions) -> Session {
+    with_output(device, Output::view(PixelFormat::Rgba8, SIZE, path), options)
+}
+
+fn with_output(device: &Device, output: Output, options: LiveOptions) -> Session {
     let (viewer, warp) = viewer(device, &rig(15.0, 101));
-    let options = LiveOptions { size: Some(SIZE), ..options };
-    Stitcher::with_view(device, warp, VirtualCamera { viewer, path }, options).unwrap()
+    Session::new(device, (warp, viewer), &[output], options).unwrap()
 }
 
 /// Returns the pose of the moving virtual camera in these tests.
@@ -59,7 +61,7 @@ fn moving(time: Duration) -> ViewPose {
 }
 
 /// Returns the expected bytes of a view of two frames, rendered by a single call of `Viewer::submit` instead of the
-/// live stitcher.
+/// live session.
 fn single(
     device: &Device,
     viewer: &Viewer,
@@ -98,23 +100,23 @@ fn each_view_is_that_of_its_pair_at_its_time() {
             (PixelFormat::Rgba8.into(), nv12),
             (InputFormats::each([nv12, PixelFormat::Rgba8]), nv12),
         ] {
-            let options = LiveOptions { input, output, ..waiting() };
-            let stitcher = with_view(&device, Arc::new(moving), options);
-            assert_eq!(stitcher.output_format().size, SIZE);
+            let view = Output::view(output, SIZE, ViewPath::new(moving));
+            let session = with_output(&device, view, LiveOptions { input, ..waiting() });
+            assert_eq!(session.output_format().size, SIZE);
             let (viewer, _) = viewer(&device, &rig(15.0, 101));
-            let formats = [0, 1].map(|camera| stitcher.input_formats()[camera]);
-            let mut panoramas = stitcher.panoramas();
+            let formats = [0, 1].map(|camera| session.input_formats()[camera]);
+            let mut panoramas = session.panoramas();
             let mut last = Vec::new();
             for i in 0..8 {
                 let bytes = [noise(formats[0], i), noise(formats[1], 100 + i)];
                 let tight = |camera: usize| Frame::tight(formats[camera], &bytes[camera]).unwrap();
                 let frames = [tight(0), tight(1)];
                 let time = FRAME * i as u32;
-                stitcher.submit(frames, time).unwrap();
+                session.submit(frames, time).unwrap();
                 let panorama = panoramas.next().unwrap();
                 assert_eq!(panorama.timestamp(), time);
                 let expected =
-                    single(&device, &viewer, None, stitcher.output_format(), frames, &moving(time));
+                    single(&device, &viewer, None, session.output_format(), frames, &moving(time));
                 assert!(panorama.bytes() == expected, "{device}, {input:?} to {output:?}, {i}");
                 assert!(expected != last, "two views are the same");
                 last = expected;
@@ -126,19 +128,19 @@ fn each_view_is_that_of_its_pair_at_its_time() {
 #[test]
 fn a_view_has_a_size_of_its_own() {
     let device = Device::cpu();
-    let (viewer, warp) = viewer(&device, &rig(15.0, 101));
-    let camera = VirtualCamera { viewer, path: Arc::new(moving) };
-    let stitcher = Stitcher::with_view(&device, warp, camera, waiting()).unwrap();
-    assert_eq!(stitcher.output_format().size, DEFAULT_SIZE);
-    assert!(stitcher.input_formats().iter().all(|format| format.size == SOURCE));
+    let view =
+        Output { size: None, ..Output::view(PixelFormat::Rgba8, SIZE, ViewPath::new(moving)) };
+    let session = with_output(&device, view, waiting());
+    assert_eq!(session.output_format().size, DEFAULT_SIZE);
+    assert!(session.input_formats().iter().all(|format| format.size == SOURCE));
 }
 
 /// Submits two gray frames and returns the levels at the left and the right edge of the view.
-fn edges(stitcher: &Stitcher, time: Duration) -> Result<[u8; 2], LiveError> {
+fn edges(session: &Session, time: Duration) -> Result<[u8; 2], LiveError> {
     let (left, right) = (stamp(50), stamp(200));
-    let mut panoramas = stitcher.panoramas();
-    stitcher.submit([frame(&left), frame(&right)], time)?;
-    let Some(panorama) = panoramas.next() else { return Err(stitcher.health().unwrap_err()) };
+    let mut panoramas = session.panoramas();
+    session.submit([frame(&left), frame(&right)], time)?;
+    let Some(panorama) = panoramas.next() else { return Err(session.health().unwrap_err()) };
     let row = SIZE.y as usize / 2 * SIZE.x as usize;
     Ok([row, row + SIZE.x as usize - 1].map(|pixel| panorama.bytes()[4 * pixel]))
 }
@@ -156,93 +158,93 @@ fn of_a_view_that_cannot_be_the_last_one_stays() {
         }
     };
     for device in panoweave_devices() {
-        let stitcher = with_view(&device, Arc::new(path), waiting());
+        let session = with_view(&device, ViewPath::new(path), waiting());
         let seen: Vec<_> =
-            (0..6).map(|t| edges(&stitcher, Duration::from_secs(t)).unwrap()).collect();
+            (0..6).map(|t| edges(&session, Duration::from_secs(t)).unwrap()).collect();
         // For an invalid pose, the virtual camera uses the last valid pose. Before the first valid pose, it looks
         // straight ahead, where the view shows both pictures.
         let [first, views @ .., last] = &seen[..] else { unreachable!("six views") };
         assert!(first[0] == 50 && first[1] == 200, "{seen:?} on {device}");
         assert_eq!(views, [[50, 50]; 4], "on {device}");
         assert_eq!(*last, [200, 200], "on {device}");
-        stitcher.health().unwrap();
+        session.health().unwrap();
     }
 }
 
 #[test]
-fn a_path_that_panics_ends_the_stitcher() {
+fn a_path_that_panics_ends_the_session() {
     let path = |time: Duration| {
         assert!(time < Duration::from_secs(2), "a deliberate panic of this test's path");
         ViewPose::default()
     };
     for device in panoweave_devices() {
-        let stitcher = with_view(&device, Arc::new(path), waiting());
-        edges(&stitcher, Duration::from_secs(1)).unwrap();
-        let error = edges(&stitcher, Duration::from_secs(2)).unwrap_err();
+        let session = with_view(&device, ViewPath::new(path), waiting());
+        edges(&session, Duration::from_secs(1)).unwrap();
+        let error = edges(&session, Duration::from_secs(2)).unwrap_err();
         assert!(matches!(error, LiveError::Panicked), "{error} on {device}");
-        assert!(matches!(stitcher.health(), Err(LiveError::Panicked)), "on {device}");
+        assert!(matches!(session.health(), Err(LiveError::Panicked)), "on {device}");
         let (left, right) = (stamp(1), stamp(2));
-        let refused = stitcher.submit([frame(&left), frame(&right)], Duration::from_secs(3));
+        let refused = session.submit([frame(&left), frame(&right)], Duration::from_secs(3));
         assert!(matches!(refused, Err(LiveError::Panicked)), "{refused:?} on {device}");
-        // Wait until the stitcher has counted the lost pair, because the reader may get the error earlier.
-        while stitcher.counters().dropped.lost == 0 {
+        // Wait until the session has counted the lost pair, because the reader may get the error earlier.
+        while session.counters().dropped.lost == 0 {
             thread::sleep(Duration::from_millis(1));
         }
-        let counters = stitcher.counters();
+        let counters = session.counters();
         assert_eq!((counters.sets, counters.panoramas, counters.dropped.lost), (2, 1, 1));
     }
 }
 
 #[test]
 fn viewers_are_swapped_between_frames() {
-    let ahead: ViewPath = Arc::new(|_| ViewPose { pan: 12.0, fov: 60.0, ..ViewPose::default() });
+    let ahead = ViewPose { pan: 12.0, ..ViewPose::default() };
     for device in panoweave_devices() {
-        let stitcher = with_view(&device, Arc::clone(&ahead), waiting());
-        let (format, output) = (stitcher.input_formats()[0], stitcher.output_format());
+        let session = with_view(&device, ahead, waiting());
+        let (format, output) = (session.input_formats()[0], session.output_format());
         let bytes = [noise(format, 1), noise(format, 2)];
         let frames = bytes.each_ref().map(|bytes| frame(bytes));
-        let mut panoramas = stitcher.panoramas();
+        let mut panoramas = session.panoramas();
         let mut check = |viewer: &Viewer| {
-            stitcher.submit(frames, FRAME).unwrap();
-            let expected = single(&device, viewer, None, output, frames, &ahead(FRAME));
+            session.submit(frames, FRAME).unwrap();
+            let expected = single(&device, viewer, None, output, frames, &ahead);
             assert!(panoramas.next().unwrap().bytes() == expected, "on {device}");
             expected
         };
         let (first, _) = viewer(&device, &rig(15.0, 101));
         let (second, warp) = viewer(&device, &rig(20.0, 77));
         let before = check(&first);
-        stitcher.swap_viewer(warp, second.clone()).unwrap();
+        session.swap((warp, second.clone())).unwrap();
         assert!(check(&second) != before, "another viewer shows the same");
 
-        // The stitcher must reject a viewer whose canvas differs from the warp's, and keep the current viewer.
+        // The session must reject a viewer whose canvas differs from the warp's, and keep the current viewer.
         let (_, warp) = viewer(&device, &rig(20.0, 90));
-        let said = stitcher.swap_viewer(warp, first.clone()).unwrap_err().to_string();
+        let said = session.swap((warp, first.clone())).unwrap_err().to_string();
         assert!(said.contains("is 90×47 pixels, but the canvas is 101×47"), "{said}");
         let warp = device_warp(&device, 0.0);
-        let said = stitcher.swap_warp(warp).unwrap_err();
+        let said = session.swap(warp).unwrap_err();
         assert!(matches!(said, LiveError::Invalid(_)), "{said}");
-        assert!(said.to_string().contains("use `swap_viewer`"), "{said}");
+        assert!(said.to_string().contains("with a viewer"), "{said}");
         let mut other = rig(20.0, 101);
         other.cameras[0].size[0] -= 1;
         let (other, warp) = viewer(&device, &other);
-        let refused = stitcher.swap_viewer(warp, other.clone()).unwrap_err();
+        let refused = session.swap((warp, other.clone())).unwrap_err();
         assert!(matches!(refused, LiveError::Invalid(_)), "{refused}");
         let (_, warp) = viewer(&device, &rig(20.0, 101));
-        let said = stitcher.swap_viewer(warp, other).unwrap_err().to_string();
+        let said = session.swap((warp, other)).unwrap_err().to_string();
         assert!(said.contains("the picture of camera 1 is 65×47 pixels"), "{said}");
         check(&second);
     }
 }
 
 #[test]
-fn a_stitcher_of_panoramas_takes_no_viewer() {
+fn a_session_of_panoramas_takes_no_viewer() {
     for device in panoweave_devices() {
-        let stitcher = stitcher(&device, waiting());
+        let session = session(&device, waiting());
         let (viewer, warp) = viewer(&device, &rig(15.0, 101));
-        let refused = stitcher.swap_viewer(warp, viewer).unwrap_err();
+        let refused = session.swap((warp, viewer)).unwrap_err();
         assert!(matches!(refused, LiveError::Invalid(_)), "{refused}");
-        assert!(refused.to_string().contains("use `swap_warp`"), "{refused}");
-        stitcher.swap_warp(device_warp(&device, 1.0)).unwrap();
+        assert!(refused.to_string().contains("without a viewer"), "{refused}");
+        session.swap(device_warp(&device, 1.0)).unwrap();
     }
 }
 
@@ -250,9 +252,8 @@ fn a_stitcher_of_panoramas_takes_no_viewer() {
 fn a_warp_of_another_geometry_is_refused() {
     for device in panoweave_devices() {
         let start = |viewer: Viewer, warp: DeviceWarp| {
-            let camera = VirtualCamera { viewer, path: Arc::new(moving) };
-            let options = LiveOptions { size: Some(SIZE), ..waiting() };
-            Stitcher::with_view(&device, warp, camera, options).unwrap_err()
+            let view = Output::view(PixelFormat::Rgba8, SIZE, ViewPath::new(moving));
+            Session::new(&device, (warp, viewer), &[view], waiting()).unwrap_err()
         };
         let (first, _) = viewer(&device, &rig(15.0, 101));
         let (_, warp) = viewer(&device, &rig(15.0, 102));
@@ -271,7 +272,7 @@ fn a_warp_of_another_geometry_is_refused() {
     }
 }
 
-/// Checks that a seam fades in. Afterwards, the view of the live stitcher must equal a view of the same frames that a
+/// Checks that a seam fades in. Afterwards, the view of the live session must equal a view of the same frames that a
 /// single call renders with the seam.
 #[test]
 fn a_seam_is_seen_in_views() {
@@ -279,18 +280,18 @@ fn a_seam_is_seen_in_views() {
     let seam = SeamOptions { feather: 4.0 };
     for device in panoweave_devices() {
         let options = LiveOptions { blend: Blend::Seam(seam), ..waiting() };
-        let stitcher = with_view(&device, Arc::new(move |_| ahead), options);
-        let (format, output) = (stitcher.input_formats()[0], stitcher.output_format());
+        let session = with_view(&device, ahead, options);
+        let (format, output) = (session.input_formats()[0], session.output_format());
         // Use gray gradients of different brightness, whose levels agree at some positions of the overlap.
         let bytes = [50_u32, 90].map(|level| {
             let pixel = move |at: u32| [(level + at % SOURCE.x + at / SOURCE.x % 7) as u8; 4];
             (0..SOURCE.element_product()).flat_map(pixel).collect::<Vec<u8>>()
         });
         let [left, right] = bytes.each_ref().map(Vec::as_slice);
-        let mut panoramas = stitcher.panoramas();
+        let mut panoramas = session.panoramas();
         let shown: Vec<_> = (0..3 * FADE + 20)
             .map(|i| {
-                stitcher.submit([frame(left), frame(right)], FRAME * i).unwrap();
+                session.submit([frame(left), frame(right)], FRAME * i).unwrap();
                 panoramas.next().unwrap().bytes().to_vec()
             })
             .collect();
@@ -311,9 +312,9 @@ fn a_seam_is_seen_in_views() {
         assert!(feathered != seamed, "the seam changes nothing on {device}");
         assert!(*shown.last().unwrap() == seamed, "the last view has no seam on {device}");
         let far = shown[0].iter().zip(&feathered).map(|(a, b)| a.abs_diff(*b)).max();
-        // A difference of one level is allowed, because the stitcher reads the weights from planes, and the single view
+        // A difference of one level is allowed, because the session reads the weights from planes, and the single view
         // computes them.
         assert!(far.unwrap() <= 1, "{far:?} levels in the first view on {device}");
-        assert_eq!(stitcher.counters().seam_moves, 1, "on {device}");
+        assert_eq!(session.counters().seam_moves, 1, "on {device}");
     }
 }

@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use self::library::{CHROMA_420, Codec, DecodeCaps, Functions};
 pub use self::session::NvdecError;
-use self::session::{Session, enter};
+use self::session::{DecodeSession, enter};
 use super::constant_rate::{ConstantRate, MAX_HOLE};
 use super::ffmpeg::{Killer, Packets, Probe};
 use super::frame::{DecodedFrame, VideoFrame};
@@ -194,7 +194,7 @@ impl Plan {
         stop: &Stop,
     ) -> Result<Nvdec, VideoError> {
         let Self { library, device, codec, format } = self;
-        let session = Session::new(library, &device, codec, format)
+        let session = DecodeSession::new(library, &device, codec, format)
             .map_err(|source| VideoError::Nvdec { file: path.to_owned(), source: source.into() })?;
         Ok(Nvdec {
             packets: Packets::start(path, probe, stop)?,
@@ -233,7 +233,7 @@ fn caps(
 /// A file that NVDEC decodes.
 pub(super) struct Nvdec {
     packets: Packets,
-    session: Session,
+    session: DecodeSession,
     pace: ConstantRate<DecodedFrame>,
     /// The duration of a frame in ticks.
     duration: i64,

@@ -61,7 +61,7 @@ pub enum NvdecError {
 }
 
 /// A parser and its decoder.
-pub(super) struct Session {
+pub(super) struct DecodeSession {
     library: &'static Functions,
     parser: ParserHandle,
     /// The state of the callbacks, which the parser accesses during its calls. The memory comes from a `Box`.
@@ -70,7 +70,7 @@ pub(super) struct Session {
 
 // SAFETY: the parser and the decoders can be used on any thread, one at a time. The state, with all clones of its
 // reference-counted decoders, is not accessed elsewhere.
-unsafe impl Send for Session {}
+unsafe impl Send for DecodeSession {}
 
 struct State {
     library: &'static Functions,
@@ -90,7 +90,7 @@ struct State {
     damaged: u64,
 }
 
-impl Session {
+impl DecodeSession {
     /// Creates a parser for a stream whose pictures become frames of `format`.
     pub(super) fn new(
         library: &'static Functions,
@@ -180,7 +180,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for DecodeSession {
     fn drop(&mut self) {
         // SAFETY: the state is valid. After the parser is destroyed, nothing else accesses it. The decoder, which belongs
         // to it, is dropped while its context is current.

@@ -9,7 +9,7 @@ use libloading::Library;
 use panoweave_tests::skip::{Need, skip};
 
 use super::library::{Codec, Functions};
-use super::session::{NvdecError, Session};
+use super::session::{DecodeSession, NvdecError};
 use crate::device::Device;
 use crate::frame::{FrameFormat, YuvEncoding};
 use crate::lock::lock;
@@ -55,20 +55,20 @@ impl Fake {
         unsafe { self.library.get::<unsafe extern "C" fn() -> c_int>("fake_objects").unwrap()() }
     }
 
-    fn session(&self, format: FrameFormat) -> Result<Session, NvdecError> {
-        Session::new(self.functions, &Device::cpu(), Codec::H264, format)
+    fn session(&self, format: FrameFormat) -> Result<DecodeSession, NvdecError> {
+        DecodeSession::new(self.functions, &Device::cpu(), Codec::H264, format)
     }
 }
 
 /// Decodes packets with their timestamps. Returns the timestamp of each frame, its first luma and chroma bytes, and
 /// whether all bytes of both planes equal these.
 fn decode(
-    session: &mut Session,
+    session: &mut DecodeSession,
     packets: &[(i64, &[u8])],
 ) -> Result<Vec<(i64, [u8; 2])>, NvdecError> {
     let mut frames = Vec::new();
     let stream = Device::cpu().stream()?;
-    let mut take = |session: &mut Session| {
+    let mut take = |session: &mut DecodeSession| {
         while let Some((frame, timestamp)) = session.frame() {
             let format = frame.format();
             let mut bytes = vec![0; format.bytes()];

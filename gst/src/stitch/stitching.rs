@@ -1,9 +1,8 @@
-//! The stitcher for the negotiated formats.
+//! The session for the negotiated formats.
 //!
-//! [`Session::stitch`] submits one set of frames and waits for its panorama, because GStreamer's aggregator expects the
+//! [`Stitching::stitch`] submits one set of frames and waits for its panorama, because GStreamer's aggregator expects the
 //! output before it collects the next set.
 
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -11,22 +10,22 @@ use gst::ClockTime;
 use panoweave::device::{Device, Stream};
 use panoweave::frame::{FrameFormat, Rate};
 use panoweave::live::{
-    ColourOptions, FailureOptions, InputFormats, LiveOptions, Pace, StitchedFrame, StitchedFrames,
-    Stitcher, Submitted,
+    ColourOptions, FailureOptions, InputFormats, LiveOptions, LiveRig, Output, Pace, Session,
+    StitchedFrame, StitchedFrames, Submitted,
 };
 use panoweave::ops::colour::{Colour, matched};
 use panoweave::ops::stitch::{Colours, StitchOptions};
-use panoweave::ops::view::{Track, Viewer, VirtualCamera};
+use panoweave::ops::view::{Track, ViewPath, Viewer};
 
 use super::error::StitchFailure;
 use super::input::{self, Input};
 use super::map::Map;
 use super::settings::Settings;
 
-/// The time between two checks that the stitcher still works.
+/// The time between two checks that the session still works.
 const CHECK: Duration = Duration::from_millis(200);
 
-/// The formats for which a session stitches.
+/// The formats of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Formats {
     /// The formats of the cameras' frames, in the order of the cameras.
@@ -42,11 +41,11 @@ pub(super) struct Formats {
     pub(super) cameras: Vec<usize>,
 }
 
-/// A running stitcher.
+/// A running session, which makes one panorama or view from each set of frames.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct Stitching {
     pub(super) formats: Formats,
-    pub(super) stitcher: Stitcher,
+    pub(super) session: Session,
     panoramas: StitchedFrames,
     /// The stream for copies of panoramas on the device.
     pub(super) stream: Stream,
@@ -58,8 +57,8 @@ pub(super) struct Session {
     started: bool,
 }
 
-impl Session {
-    /// Starts a stitcher. `colours` are the corrections that the pads select; if all are the identity and
+impl Stitching {
+    /// Starts a session. `colours` are the corrections that the pads select; if all are the identity and
     /// `match-colours` is set, the colours of the `inputs` are matched first.
     pub(super) fn new(
         device: &Device,
@@ -96,8 +95,6 @@ impl Session {
         let per_second = formats.rate.map_or(30.0, Rate::per_second);
         let live = LiveOptions {
             input: InputFormats::each(formats.inputs.iter().map(|format| format.pixels)),
-            output: formats.output.pixels,
-            size: Some(formats.output.size),
             stitch,
             colour: ColourOptions {
                 follow,
@@ -111,13 +108,14 @@ impl Session {
             failure: formats.live.then(|| failure(settings, per_second)),
             ..LiveOptions::default()
         };
-        let camera = virtual_camera(&stream, map, settings, &formats)?;
-        let stitcher = match camera {
-            Some(camera) => Stitcher::with_view(device, warp, camera, live)?,
-            None => Stitcher::new(device, warp, live)?,
+        let FrameFormat { size, pixels } = formats.output;
+        let (viewer, output) = match virtual_camera(&stream, map, settings, &formats)? {
+            Some((viewer, path)) => (Some(viewer), Output::view(pixels, size, path)),
+            None => (None, Output::panorama(pixels).sized(size)),
         };
-        let panoramas = stitcher.panoramas();
-        Ok(Self { formats, stitcher, panoramas, stream, first, rejected: 0, started: false })
+        let session = Session::new(device, LiveRig { warp, viewer }, &[output], live)?;
+        let panoramas = session.panoramas();
+        Ok(Self { formats, session, panoramas, stream, first, rejected: 0, started: false })
     }
 
     /// Stitches one frame of each camera and waits for the panorama.
@@ -133,7 +131,7 @@ impl Session {
                 "the device has rejected the frames at {time} several times"
             ))
         };
-        let submitted = input::submit(inputs, &self.stitcher, since, self.formats.live, started)?;
+        let submitted = input::submit(inputs, &self.session, since, self.formats.live, started)?;
         if submitted != Submitted::Set {
             return Err(rejected());
         }
@@ -141,12 +139,12 @@ impl Session {
             match self.panoramas.next_timeout(CHECK) {
                 Poll::Ready(Some(panorama)) => return Ok(panorama),
                 Poll::Ready(None) => {
-                    self.stitcher.health()?;
+                    self.session.health()?;
                     return Err(panoweave::live::LiveError::Closed.into());
                 }
-                Poll::Pending => self.stitcher.health()?,
+                Poll::Pending => self.session.health()?,
             }
-            let failed = self.stitcher.counters().dropped.failed;
+            let failed = self.session.counters().dropped.failed;
             if std::mem::replace(&mut self.rejected, failed) != failed {
                 return Err(rejected());
             }
@@ -167,7 +165,7 @@ fn virtual_camera(
     map: &Map,
     settings: &Settings,
     formats: &Formats,
-) -> Result<Option<VirtualCamera>, StitchFailure> {
+) -> Result<Option<(Viewer, ViewPath)>, StitchFailure> {
     let Some(file) = &settings.view else { return Ok(None) };
     let needs = |needed| StitchFailure::settings(format!("`view` requires `{needed}`"));
     let geometry = map.geometry().ok_or_else(|| needs("rig"))?;
@@ -188,5 +186,5 @@ fn virtual_camera(
         let wanted = track.at(time);
         limits.as_ref().map_or(wanted, |limits| limits.keep(&wanted, size))
     };
-    Ok(Some(VirtualCamera { viewer, path: Arc::new(path) }))
+    Ok(Some((viewer, ViewPath::new(path))))
 }
