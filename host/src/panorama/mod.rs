@@ -53,6 +53,7 @@ pub use coverage::Coverage;
 pub use error::PanoramaError;
 
 use crate::device::{Image, Stream};
+use crate::frame::{FrameFormat, PixelFormat};
 use crate::geometry::Geometry;
 use crate::geometry::Vignetting;
 use crate::geometry::rig::MAX_RIG_CAMERAS;
@@ -61,9 +62,7 @@ use crate::ops::blend::Blend;
 use crate::ops::colour::Colours;
 use crate::ops::photometry::Photometry;
 use crate::ops::refine::{Comparison, GraySource, RefineOptions};
-use crate::ops::stitch::{
-    Covers, LookupError, StitchError, StitchOptions, StitchSet, Unsupported, Vignettes,
-};
+use crate::ops::stitch::{Covers, LookupCase, StitchError, StitchOptions, StitchSet, Vignettes};
 use crate::warp::{DeviceWarp, Plane, check_size, check_source};
 use coverage::{Counts, Seen};
 use several::Several;
@@ -121,7 +120,7 @@ pub fn stitch_warp<P: Pixel>(
     warp: &DeviceWarp,
     options: &PanoramaOptions,
 ) -> Result<Panorama<P>, PanoramaError> {
-    check_options(pictures.len(), options)?;
+    check_options::<P>(pictures.len(), options)?;
     let places = || places_of_warp(stream, warp);
     let sources = Sources::new(pictures.to_vec(), options, places)?;
     let masks: Vec<_> = pictures.iter().map(|picture| Mask::of(picture)).collect();
@@ -252,7 +251,7 @@ fn check<P: Pixel>(
         )));
     }
     options.blend.check(cameras.len(), false)?;
-    let StitchOptions { colours, vignettes, covers, lookup, .. } = options.stitch;
+    let StitchOptions { colours, vignettes, covers, .. } = options.stitch;
     let given = [
         (colours != Colours::IDENTITY, "gains and gammas", "use colour matching"),
         (
@@ -262,18 +261,14 @@ fn check<P: Pixel>(
         ),
         (covers != Covers::NONE, "covers", "remove them"),
     ];
-    if cameras.len() > MAX_CAMERAS {
-        if let Some((_, what, remedy)) = given.iter().find(|(is_given, ..)| *is_given) {
-            return Err(PanoramaError::Invalid(format!(
-                "{what} can be given for at most {MAX_CAMERAS} pictures; for more pictures, {remedy}"
-            )));
-        }
-        if needs_warp(options) {
-            let error = LookupError { lookup, reason: Unsupported::Pictures };
-            return Err(StitchError::from(error).into());
-        }
+    if cameras.len() > MAX_CAMERAS
+        && let Some((_, what, remedy)) = given.iter().find(|(is_given, ..)| *is_given)
+    {
+        return Err(PanoramaError::Invalid(format!(
+            "{what} can be given for at most {MAX_CAMERAS} pictures; for more pictures, {remedy}"
+        )));
     }
-    check_options(pictures.len(), options)?;
+    check_options::<P>(pictures.len(), options)?;
     check_size(canvas.size)?;
     for (number, (picture, camera)) in (1..).zip(pictures.iter().zip(cameras)) {
         check_source(camera.size)?;
@@ -295,8 +290,15 @@ fn needs_warp(options: &PanoramaOptions) -> bool {
 }
 
 /// Checks the options, before any work is done.
-fn check_options(pictures: usize, options: &PanoramaOptions) -> Result<(), PanoramaError> {
+fn check_options<P: Pixel>(
+    pictures: usize,
+    options: &PanoramaOptions,
+) -> Result<(), PanoramaError> {
     options.stitch.check(pictures)?;
+    let inputs = vec![PixelFormat::Rgba8; pictures];
+    let (output, is_deep) = (FrameFormat::rgba8(1, 1), P::BITS > 8);
+    let case = LookupCase { inputs: &inputs, output, is_deep, unaligned: None };
+    options.stitch.select(&case).map_err(StitchError::from)?;
     options.blend.mode().seam().map_or(Ok(()), |seam| seam.check())?;
     let refine = options.refine.map_or(Ok(()), |refine| refine.check());
     refine.map_err(|error| PanoramaError::Invalid(error.to_string()))?;

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use glam::UVec2;
 use shared_types::photometry::Vignette;
+use shared_types::stitch::MAX_CAMERAS;
 use thiserror::Error;
 
 use super::StitchOptions;
@@ -182,11 +184,12 @@ impl StitchOptions {
         let is_mesh = lookup == Lookup::Mesh;
         let all = || inputs.iter().chain([&output.pixels]);
         let mixes = all().any(|pixels| pixels.bits() != output.pixels.bits());
-        let is_odd = output.pixels.cell() > 1 && output.size % 2 != glam::UVec2::ZERO;
+        let is_odd = output.pixels.cell() > 1 && output.size % 2 != UVec2::ZERO;
         let two_rgba = inputs.len() == 2 && all().all(|pixels| *pixels == PixelFormat::Rgba8);
         let is_plain = (self.colours.iter().zip(self.vignettes.iter()).take(inputs.len()))
             .all(|(colour, vignette)| colour.shoulder == 0.0 && *vignette == Vignette::NONE);
         let faults = [
+            (!lookup.adds_cameras() && inputs.len() > MAX_CAMERAS, Unsupported::Pictures),
             (!lookup.adds_cameras() && is_deep, Unsupported::SixteenBits),
             (is_mesh && self.has_shoulder(inputs.len()), Unsupported::Shoulder),
             (is_mesh && mixes, Unsupported::Depths),
