@@ -10,8 +10,7 @@ use crate::output::failure::Failure;
 /// The options `--blend`, `--feather`, `--levels` and `--refine`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Blending {
-    /// Blending where the pictures overlap. `feather` fades from one camera to the other across the whole overlap. `average` shows the
-    /// average of all cameras.
+    /// Blending where the pictures overlap. `feather` fades from one camera to the other across the whole overlap.
     /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
     /// once. `multiband` is a seam across which differences in brightness fade over a longer distance than fine detail.
     /// Default: seam for `stitch`, otherwise feather.

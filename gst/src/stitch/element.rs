@@ -43,7 +43,7 @@ pub(crate) struct Element {
         blurb = "Device that stitches: cpu, cuda:N, or auto (the first GPU, otherwise the CPU)",
         default = Some("auto"), construct, mutable_ready)]
     #[property(name = "blend", get, set, type = String, member = blend, nick = "Blend",
-        blurb = "Blending where the pictures overlap: feather, average, seam (along a line on which they \
+        blurb = "Blending where the pictures overlap: feather, seam (along a line on which they \
             agree), or multiband (a seam; brightness fades over a longer distance than detail)",
         default = Some("feather"), construct, mutable_ready)]
     #[property(name = "feather", get, set, type = f32, member = feather, nick = "Feather",

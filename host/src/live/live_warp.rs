@@ -8,7 +8,7 @@ use super::outputs::{Formats, OutputKind};
 use super::weights::LiveWeights;
 use crate::device::{DeviceError, Stream};
 use crate::lock::lock;
-use crate::ops::blend::{Blending, weigh};
+use crate::ops::blend::Blending;
 use crate::ops::colour::{Overlaps, Summing};
 use crate::ops::stitch::StitchOptions;
 use crate::ops::view::Viewer;
@@ -70,10 +70,6 @@ impl LiveWarp {
             }
             _ => warp,
         };
-        let mut warp = warp;
-        if let Some(weight) = options.blend.mode().weight() {
-            weigh(stream, &mut warp, weight)?;
-        }
         let alike = inputs.iter().all(|format| format.pixels == inputs[0].pixels);
         let deep = inputs.iter().any(|format| format.pixels.bits() > 8);
         let needs_sums = warp.sources().len() > 2 || failures || !alike || deep;

@@ -18,7 +18,7 @@ use thiserror::Error;
 use super::multiband::{Multiband, MultibandOptions};
 use super::seam::SeamOptions;
 use super::stitch::{StitchError, StitchSet, Target};
-use crate::device::{DeviceError, Stream};
+use crate::device::Stream;
 use crate::frame::PixelFormat;
 use crate::warp::DeviceWarp;
 
@@ -28,8 +28,6 @@ pub enum Blend {
     /// Fades from one camera to the other across the whole overlap, with the warp's feathered weights.
     #[default]
     Feather,
-    /// Shows the average of all cameras that see a pixel.
-    Average,
     /// Switches cameras along a line on which the pictures agree, so that near or moving objects appear only once.
     Seam(SeamOptions),
     /// A seam across which differences in brightness fade over a longer distance than fine detail.
@@ -38,9 +36,8 @@ pub enum Blend {
 
 impl Blend {
     /// Each mode with its default parameters.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 3] = [
         Self::Feather,
-        Self::Average,
         Self::Seam(SeamOptions::DEFAULT),
         Self::Multiband(MultibandOptions::DEFAULT),
     ];
@@ -50,7 +47,6 @@ impl Blend {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Feather => "feather",
-            Self::Average => "average",
             Self::Seam(_) => "seam",
             Self::Multiband(_) => "multiband",
         }
@@ -59,7 +55,7 @@ impl Blend {
     /// Returns the width of the blend across a seam, in panorama pixels, if the mode has it.
     pub fn feather_mut(&mut self) -> Option<&mut f32> {
         match self {
-            Self::Feather | Self::Average => None,
+            Self::Feather => None,
             Self::Seam(options) => Some(&mut options.feather),
             Self::Multiband(options) => Some(&mut options.feather),
         }
@@ -74,7 +70,6 @@ impl Blend {
     pub(crate) fn mode(self) -> Box<dyn Blending> {
         match self {
             Self::Feather => Box::new(Feather),
-            Self::Average => Box::new(Average),
             Self::Seam(options) => Box::new(options),
             Self::Multiband(options) => Box::new(Bands { options, memory: None }),
         }
@@ -141,11 +136,6 @@ pub(crate) trait Blending: fmt::Debug + Send {
         None
     }
 
-    /// Returns the weight that replaces a camera's weight in the warp, before the weights of a pixel are normalised.
-    fn weight(&self) -> Option<fn(f32) -> f32> {
-        None
-    }
-
     /// Returns whether the mode changes finished panoramas, so that it needs the whole warp at once.
     fn needs_panorama(&self) -> bool {
         false
@@ -173,31 +163,6 @@ pub(crate) trait Blending: fmt::Debug + Send {
     ) -> Result<(), StitchError> {
         set.stitch(stream, out.panorama())
     }
-}
-
-/// The blend with equal weights.
-#[derive(Debug)]
-struct Average;
-
-impl Blending for Average {
-    fn weight(&self) -> Option<fn(f32) -> f32> {
-        Some(|weight| f32::from(u8::from(weight > 0.0)))
-    }
-}
-
-/// Replaces the weights of a warp by those of a mode.
-#[track_caller]
-pub(crate) fn weigh(
-    stream: &Stream,
-    warp: &mut DeviceWarp,
-    weight: fn(f32) -> f32,
-) -> Result<(), DeviceError> {
-    for plane in warp.weights_mut() {
-        let mut weights = plane.download(stream)?;
-        weights.iter_mut().for_each(|it| *it = weight(*it));
-        plane.upload(stream, &weights)?;
-    }
-    warp.feather(stream)
 }
 
 /// The blend by the warp's feathered weights.

@@ -58,7 +58,7 @@ use crate::geometry::Geometry;
 use crate::geometry::Vignetting;
 use crate::geometry::rig::MAX_RIG_CAMERAS;
 use crate::io::picture::{Mask, Picture, Pixel};
-use crate::ops::blend::{Blend, weigh};
+use crate::ops::blend::Blend;
 use crate::ops::colour::Colours;
 use crate::ops::photometry::Photometry;
 use crate::ops::refine::{Comparison, GraySource, RefineOptions};
@@ -156,13 +156,7 @@ fn stitch_sources<P: Pixel>(
     blend.prepare(stream, warp)?;
     let seam = blend.seam();
     let cut = seam.map(|_| seams::reweighted(stream, warp, &sources, masks, seam)).transpose()?;
-    let equal = blend.weight().map(|weight| {
-        let mut out = warp.reweighted(stream)?;
-        weigh(stream, &mut out, weight)?;
-        Ok::<_, PanoramaError>(out)
-    });
-    let equal = equal.transpose()?;
-    let weights = cut.as_ref().or(equal.as_ref()).unwrap_or(warp);
+    let weights = cut.as_ref().unwrap_or(warp);
     let size = warp.size();
     let mut owners = no_owners(size, options);
     own(stream, weights, &mut owners)?;

@@ -17,7 +17,6 @@ use super::{PanoramaOptions, no_owners, seams};
 use crate::device::{DeviceError, Image, Stream};
 use crate::geometry::Geometry;
 use crate::io::picture::{Mask, Picture, Pixel};
-use crate::ops::blend::weigh;
 use crate::ops::graph_cut::{CellGrid, Labels, SPACING};
 use crate::ops::seam::SeamOptions;
 use crate::ops::stitch::sum::{self, Layer};
@@ -155,9 +154,6 @@ impl<P: Pixel> Several<'_, P> {
         let mask = &self.masks[camera];
         let Some(labels) = labels else {
             seams::mask(stream, &mut warp, std::slice::from_ref(mask))?;
-            if let Some(weight) = self.options.blend.mode().weight() {
-                weigh(stream, &mut warp, weight)?;
-            }
             let weights = warp.plane(Plane::Weight(0)).download(stream)?;
             return Ok((warp, weights));
         };
