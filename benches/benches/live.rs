@@ -17,9 +17,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use glam::UVec2;
 use panoweave::device::{Device, Pinned, Stream};
 use panoweave::frame::{DeviceFrame, Frame, FrameFormat, FrameView, PixelFormat};
-use panoweave::live::{
-    ColourOptions, ExternalFrame, FrameBuffer, LiveOptions, Output, Pace, Session,
-};
+use panoweave::io::video::HostPool;
+use panoweave::live::{ColourOptions, ExternalFrame, LiveOptions, Output, Pace, Session};
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::ops::view::{DEFAULT_SIZE, ViewPose, Viewer};
 use panoweave::warp::DeviceWarp;
@@ -41,12 +40,6 @@ fn warp(device: &Device) -> DeviceWarp {
     warp.expect("the warp")
 }
 
-/// Takes a free frame buffer for each camera from the session. The content of the buffers does not affect the time.
-fn filled(session: &Session) -> Option<[FrameBuffer; 2]> {
-    let buffer = |camera| session.buffer(camera).expect("a running session");
-    Some([buffer(0)?, buffer(1)?])
-}
-
 /// Returns the wall time that a live session takes for `pairs` pairs of frames.
 fn live(device: &Device, slots: usize, colour: bool, pairs: u64) -> Duration {
     let options = LiveOptions {
@@ -59,14 +52,14 @@ fn live(device: &Device, slots: usize, colour: bool, pairs: u64) -> Duration {
     let session = Session::new(device, warp(device), &[Output::panorama(PIXELS)], options)
         .expect("a session");
     let panoramas = session.panoramas();
+    let pool = HostPool::new(session.input_formats()[0].bytes(), Some(device.clone()));
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || panoramas.count());
         let submit = |pairs: u64| {
             for i in 0..pairs {
-                let [left, right] =
-                    filled(&session).expect("free buffers, because the pace is `Wait`");
-                let time = Duration::from_millis(i);
-                session.submit([left, right], time).expect("a running session");
+                // The content of the frames does not affect the time.
+                let frames = [pool.filled(|_| ()), pool.filled(|_| ())];
+                session.submit(frames, Duration::from_millis(i)).expect("a running session");
             }
         };
         // Warm up until every buffer has been used once.

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use panoweave::device::Device;
 use panoweave::frame::PixelFormat;
 use panoweave::geometry::Geometry;
+use panoweave::io::video::HostPool;
 use panoweave::live::{LiveOptions, Output, Session};
 use panoweave::warp::DeviceWarp;
 use panoweave_benches::{NV12, gpu, home_geometry_for};
@@ -48,6 +49,7 @@ fn run(
     all.wait();
     let session = created?;
     let (panoramas, start) = (session.panoramas(), Instant::now());
+    let pool = HostPool::new(session.input_formats()[0].bytes(), Some(device.clone()));
     let first = PERIOD.mul_f64(f64::from(WARM_UP) + phase);
     thread::scope(|scope| {
         let reader = scope.spawn(move || {
@@ -57,10 +59,8 @@ fn run(
         for frame in 0..WARM_UP + FRAMES {
             let due = PERIOD.mul_f64(f64::from(frame) + phase);
             thread::sleep(due.saturating_sub(start.elapsed()));
-            // A pair without two free buffers is dropped.
-            if let (Some(left), Some(right)) = (session.buffer(0)?, session.buffer(1)?) {
-                session.push(0, left, due)?;
-                session.push(1, right, due)?;
+            for camera in 0..2 {
+                session.push(camera, pool.filled(|_| ()), due)?;
             }
         }
         session.close();

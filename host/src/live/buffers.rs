@@ -3,7 +3,6 @@
 
 use std::any::Any;
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use shared_types::stitch::MAX_CAMERAS;
@@ -16,59 +15,17 @@ use crate::io::video::{DecodedFrame, HostFrame};
 use crate::lock::lock;
 use crate::ops::frame_statistics::{FrameStatistics, StatisticsSampler};
 
-/// A buffer for one camera's frame, in page-locked host memory and on the device.
-#[derive(Debug)]
-pub(super) struct InputBuffer {
-    pub(super) host: Pinned<u8>,
-    device: DeviceFrame,
-}
-
-impl InputBuffer {
-    pub(super) fn new(device: &Device, format: FrameFormat) -> Result<Self, DeviceError> {
-        let host = Pinned::new(device, format.bytes())?;
-        Ok(Self { host, device: DeviceFrame::new(device, format)? })
-    }
-
-    /// Fills the buffer's host memory with black.
-    pub(super) fn fill_black(&mut self) {
-        self.device.format().fill_black(&mut self.host);
-    }
-
-    /// Copies a frame to the buffer's host memory. The frame must have the buffer's format.
-    pub(super) fn fill(&mut self, frame: &Frame<'_>) {
-        let planes = frame.format().split_mut(&mut self.host);
-        for (from, (to, extent)) in frame.planes().iter().zip(planes) {
-            if from.pitch == extent.row {
-                to.copy_from_slice(&from.bytes[..extent.bytes()]);
-                continue;
-            }
-            for (to, from) in to.chunks_exact_mut(extent.row).zip(from.bytes.chunks(from.pitch)) {
-                to.copy_from_slice(&from[..extent.row]);
-            }
+/// Copies a frame to memory for its planes, one after the other, without padding.
+pub(super) fn copy(frame: &Frame<'_>, memory: &mut [u8]) {
+    let planes = frame.format().split_mut(memory);
+    for (from, (to, extent)) in frame.planes().iter().zip(planes) {
+        if from.pitch == extent.row {
+            to.copy_from_slice(&from.bytes[..extent.bytes()]);
+            continue;
         }
-    }
-}
-
-/// A buffer in page-locked host memory that the caller fills with one frame: the planes in the camera's pixel format,
-/// one after the other, without padding.
-///
-/// Dropping the buffer returns it to the session.
-#[derive(Debug)]
-pub struct FrameBuffer {
-    pub(super) buffer: Pooled<InputBuffer>,
-}
-
-impl Deref for FrameBuffer {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.buffer.host
-    }
-}
-
-impl DerefMut for FrameBuffer {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer.host
+        for (to, from) in to.chunks_exact_mut(extent.row).zip(from.bytes.chunks(from.pitch)) {
+            to.copy_from_slice(&from[..extent.row]);
+        }
     }
 }
 
@@ -139,11 +96,9 @@ impl From<DecodedFrame> for ExternalFrame {
 /// [`Session::push`](super::Session::push).
 #[derive(Debug)]
 pub enum CameraFrame<'a> {
-    /// A frame in host memory, which is copied.
+    /// A frame in host memory, which is copied to page-locked memory.
     Host(Frame<'a>),
-    /// A buffer of [`Session::buffer`](super::Session::buffer), which is not copied in host memory.
-    Buffer(FrameBuffer),
-    /// A frame of a video in host memory, which is not copied there.
+    /// A frame of a video, or of a [`HostPool`](crate::io::video::HostPool), which is not copied in host memory.
     Shared(HostFrame),
     /// A frame in device memory, which is not copied.
     Device(ExternalFrame),
@@ -164,9 +119,9 @@ impl<'a> From<&Frame<'a>> for CameraFrame<'a> {
     }
 }
 
-impl From<FrameBuffer> for CameraFrame<'_> {
-    fn from(buffer: FrameBuffer) -> Self {
-        Self::Buffer(buffer)
+impl From<HostFrame> for CameraFrame<'_> {
+    fn from(frame: HostFrame) -> Self {
+        Self::Shared(frame)
     }
 }
 
@@ -196,8 +151,8 @@ pub(super) struct SubmittedOnce {
 
 #[derive(Debug)]
 pub(super) enum Memory {
-    /// A frame in the host memory of the buffer, or in that of a video.
-    Host(Pooled<InputBuffer>, Option<HostFrame>),
+    /// A frame in host memory, and the buffer in device memory to which it is uploaded.
+    Host(Pooled<DeviceFrame>, HostFrame),
     Device(ExternalFrame),
 }
 
@@ -213,14 +168,13 @@ impl SharedFrame {
     /// the frame must be submitted to the same stream.
     pub(super) unsafe fn submit_upload(&self, stream: &Stream) -> Result<(), DeviceError> {
         let SubmittedOnce { memory, submitted } = &mut *lock(&self.0);
-        if let Memory::Host(buffer, shared) = memory
+        if let Memory::Host(buffer, host) = memory
             && !*submitted
         {
-            let InputBuffer { host, device } = &mut **buffer;
-            let frame = Frame::of_tight(device.format(), shared.as_deref().unwrap_or(host));
+            let frame = Frame::of_tight(buffer.format(), host);
             // SAFETY: the caller guarantees that the host and device buffers stay valid and unchanged until the copy
-            // is done. A video does not change the memory of a frame before its last clone is dropped.
-            unsafe { device.submit_upload(stream, &frame)? };
+            // is done. The memory of a host frame does not change before its last clone is dropped.
+            unsafe { buffer.submit_upload(stream, &frame)? };
         }
         *submitted = true;
         Ok(())
@@ -260,7 +214,7 @@ impl FrameSet {
 /// Returns views of locked frames in device memory, in the order of the cameras.
 pub(super) fn views<'a>(frames: &'a [MutexGuard<'_, SubmittedOnce>]) -> Vec<FrameView<'a>> {
     let views = frames.iter().map(|frame| match &frame.memory {
-        Memory::Host(buffer, _) => buffer.device.view(),
+        Memory::Host(buffer, _) => buffer.view(),
         Memory::Device(frame) => frame.view,
     });
     views.collect()

@@ -30,7 +30,7 @@ pub struct OverlapSums {
 pub struct ColourState {
     /// Whether colour correction tracks changes in lighting.
     pub following: bool,
-    /// Whether the seam search is switched on.
+    /// Whether the seam search is switched on. It needs a blend with a seam.
     pub seeking: bool,
     /// The number of consecutive failures of the analysis that serves both the colour correction and the seam search.
     /// The third failure switches off both.
@@ -42,13 +42,12 @@ pub struct ColourState {
 }
 
 impl ColourState {
-    pub(super) fn new(following: bool, seeking: bool, colours: Colours) -> Self {
-        Self { following, seeking, strikes: 0, colours, analysis: None }
+    pub(super) fn new(following: bool, colours: Colours) -> Self {
+        Self { following, seeking: true, strikes: 0, colours, analysis: None }
     }
 
-    /// Switches the colour correction (`following`) and the seam search (`seeking`) on or off, and resets the count of
-    /// consecutive failures (`strikes`).
-    pub(super) fn switch(&mut self, following: bool, seeking: bool) {
-        (self.following, self.seeking, self.strikes) = (following, seeking, 0);
+    /// Switches the colour correction on or off and the seam search on, and resets the count of consecutive failures.
+    pub(super) fn switch(&mut self, following: bool) {
+        (self.following, self.seeking, self.strikes) = (following, true, 0);
     }
 }

@@ -16,7 +16,7 @@
 //! it is switched off, they change to the manual colours, which the user sets in the stitch options.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shared_types::colour::ColourSums;
 use shared_types::stitch::MAX_CAMERAS;
@@ -53,7 +53,7 @@ struct Running {
     /// Whether the analysis includes the seam search.
     seam: bool,
     /// The time at which the deadline starts to run: the launch of the analysis, or the latest missed deadline.
-    since: Instant,
+    since: Duration,
     stage: Stage,
 }
 
@@ -74,6 +74,8 @@ pub(super) struct Follower {
     /// The manual colour corrections, which the user set in the stitch options, at the time of the newest frame.
     manual: Colours,
     running: Option<Running>,
+    /// The timestamp of the newest set.
+    time: Duration,
     /// The number of frames since the last analysis was started.
     frames: u32,
     /// The cameras of the latest set that are compared.
@@ -95,6 +97,7 @@ impl Follower {
             tracker,
             manual,
             running: None,
+            time: Duration::ZERO,
             frames: 0,
             compared: [false; MAX_CAMERAS],
         })
@@ -121,12 +124,14 @@ impl Follower {
         compared
     }
 
-    /// Returns the colours of the next frame. Fails only if the device is lost.
+    /// Returns the colours of the set at `time`. Fails only if the device is lost.
     pub(super) fn next(
         &mut self,
         shared: &Shared,
         current: &FrameSettings,
+        time: Duration,
     ) -> Result<Colours, DeviceError> {
+        self.time = time;
         self.collect(shared)?;
         let mut state = shared.colour();
         let manual = current.stitch.colours;
@@ -163,12 +168,15 @@ impl Follower {
                 self.running = None;
                 Ok(())
             }
-            (Ok(false), _) if running.since.elapsed() >= self.options.deadline => {
-                running.since = Instant::now();
-                self.strike(shared, &"no result before the deadline");
+            (Ok(false), _) => {
+                // The cameras' clock may have been set back.
+                running.since = running.since.min(self.time);
+                if self.time - running.since >= self.options.deadline {
+                    running.since = self.time;
+                    self.strike(shared, &"no result before the deadline");
+                }
                 Ok(())
             }
-            (Ok(false), _) => Ok(()),
             (Err(error), _) => self.failed(shared, error.into()),
         }
     }
@@ -246,9 +254,17 @@ impl Follower {
         self.frames = 0;
         let stage = Stage::Held(self.options.delay);
         let (set, warp) = (Arc::clone(set), Arc::clone(warp));
-        let since = Instant::now();
-        self.running =
-            Some(Running { compared, vignettes, set, warp, timestamp, colour, seam, since, stage });
+        self.running = Some(Running {
+            compared,
+            vignettes,
+            set,
+            warp,
+            timestamp,
+            colour,
+            seam,
+            since: timestamp,
+            stage,
+        });
         // The analysis must start after all frames are uploaded. The `stitched` event follows all uploads, because
         // the stitch reads the frames.
         if let Err(error) = self.stream.wait(stitched) {
@@ -260,7 +276,7 @@ impl Follower {
     fn launch(&mut self, shared: &Shared) -> Result<(), DeviceError> {
         let colours = shared.colour().colours;
         if let Some(running) = &mut self.running {
-            (running.since, running.stage) = (Instant::now(), Stage::Launched);
+            (running.since, running.stage) = (self.time, Stage::Launched);
         }
         self.submit(colours).or_else(|error| self.failed(shared, error))
     }

@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use super::Session;
-use super::buffers::{CameraFrame, FrameBuffer, Memory, SharedFrame};
+use super::buffers::{CameraFrame, Memory, SharedFrame, copy};
 use super::counters::{CameraCounters, LiveCounters};
 use super::error::LiveError;
 use super::options::{LOOK_AGAIN, LiveOptions, Pace};
@@ -71,8 +71,8 @@ fn unlock(mut intake: MutexGuard<'_, Intake>) {
 
 impl Session {
     /// Submits one frame of each camera as a set: any [`CameraFrame`], such as a [`Frame`](crate::frame::Frame) in host
-    /// memory, which is copied, a filled [`buffer`](Self::buffer), or an [`ExternalFrame`](super::ExternalFrame) in
-    /// device memory.
+    /// memory, which is copied, a frame of a [`HostPool`](crate::io::video::HostPool), or an
+    /// [`ExternalFrame`](super::ExternalFrame) in device memory.
     ///
     /// In [`Pace::Wait`], blocks until buffers are free. In [`Pace::Live`], never blocks: if no buffer is free, the set
     /// is dropped.
@@ -120,15 +120,11 @@ impl Session {
         Submitted::Dropped
     }
 
-    /// Returns a buffer in page-locked memory for a frame of `camera`. Fill the buffer and pass it to
-    /// [`submit`](Self::submit) or [`push`](Self::push). This avoids a copy of the frame in host memory.
-    ///
-    /// If all buffers are in use, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`]. The initial contents
-    /// of the buffer are unspecified.
-    pub fn buffer(&self, camera: usize) -> Result<Option<FrameBuffer>, LiveError> {
-        self.check_camera(camera)?;
-        let buffer = self.take(&self.shared.inputs[camera])?;
-        Ok(buffer.map(|buffer| FrameBuffer { buffer }))
+    /// Returns the number of free buffers of each camera.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn free_buffers(&self) -> Vec<usize> {
+        self.shared.inputs.iter().map(|(buffers, _)| buffers.free()).collect()
     }
 
     /// Takes an item from a pool. If no item is free, returns `None` in [`Pace::Live`] and blocks in [`Pace::Wait`].
@@ -295,10 +291,6 @@ impl Session {
                 let (found, bytes) = (frame.len(), expected.bytes());
                 invalid(format!("frame has {found} bytes; a frame in {expected} has {bytes}"))
             }
-            CameraFrame::Buffer(buffer) if self.shared.inputs[camera].owns(&buffer.buffer) => Ok(()),
-            CameraFrame::Buffer(_) => invalid(
-                "buffer belongs to another camera or to another session; get a buffer with `Session::buffer`".into(),
-            ),
             CameraFrame::Device(frame) => {
                 format(frame.format(), expected.stored())?;
                 if !frame.is_whole() {
@@ -327,19 +319,16 @@ impl Session {
         camera: usize,
         frame: CameraFrame<'_>,
     ) -> Result<Option<SharedFrame>, LiveError> {
-        Ok(match frame {
-            CameraFrame::Host(frame) => self.buffer(camera)?.map(|FrameBuffer { mut buffer }| {
-                buffer.fill(&frame);
-                SharedFrame::new(Memory::Host(buffer, None))
+        let buffer = || self.take(&self.shared.inputs[camera].0);
+        let memory = match frame {
+            CameraFrame::Missing => return Ok(None),
+            CameraFrame::Device(frame) => Some(Memory::Device(frame)),
+            CameraFrame::Shared(frame) => buffer()?.map(|buffer| Memory::Host(buffer, frame)),
+            CameraFrame::Host(frame) => buffer()?.map(|buffer| {
+                let host = self.shared.inputs[camera].1.filled(|memory| copy(&frame, memory));
+                Memory::Host(buffer, host)
             }),
-            CameraFrame::Buffer(FrameBuffer { buffer }) => {
-                Some(SharedFrame::new(Memory::Host(buffer, None)))
-            }
-            CameraFrame::Shared(frame) => self
-                .buffer(camera)?
-                .map(|FrameBuffer { buffer }| SharedFrame::new(Memory::Host(buffer, Some(frame)))),
-            CameraFrame::Device(frame) => Some(SharedFrame::new(Memory::Device(frame))),
-            CameraFrame::Missing => None,
-        })
+        };
+        Ok(memory.map(SharedFrame::new))
     }
 }

@@ -2,13 +2,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use glam::UVec2;
+
 use super::error::LiveError;
 use super::options::LiveOptions;
 use super::outputs::{Formats, OutputKind};
 use super::weights::LiveWeights;
 use crate::device::{DeviceError, Stream};
+use crate::io::picture::Mask;
 use crate::lock::lock;
-use crate::ops::blend::Blending;
+use crate::ops::blend::{Blend, Blending};
 use crate::ops::colour::{Overlaps, Summing};
 use crate::ops::stitch::StitchOptions;
 use crate::ops::view::Viewer;
@@ -36,17 +39,93 @@ impl From<(DeviceWarp, Viewer)> for LiveRig {
     }
 }
 
+impl LiveRig {
+    /// Checks that the rig fits the formats, and scales its warp to the size of the panoramas.
+    fn fitted(
+        self,
+        stream: &Stream,
+        formats: &Formats,
+    ) -> Result<(Arc<DeviceWarp>, Option<Arc<Viewer>>), LiveError> {
+        let Self { warp, viewer } = self;
+        let expected: Vec<_> = formats.inputs.iter().map(|format| format.size).collect();
+        if warp.sources() != expected {
+            let [found, expected] = [warp.sources(), &expected].map(sizes);
+            return Err(LiveError::Invalid(format!(
+                "the warp is for pictures of {found} pixels, but the session is for pictures of {expected}; create a session for this warp"
+            )));
+        }
+        if formats.has_views && viewer.is_none() {
+            return Err(LiveError::invalid(
+                "a view needs a viewer; make it from the geometry of the warp",
+            ));
+        }
+        viewer.as_ref().map_or(Ok(()), |viewer| viewer.check_warp(&warp))?;
+        let warp = match formats.panoramas.first() {
+            Some(panorama) if panorama.size != warp.size() => {
+                warp.resized(stream, panorama.size)?
+            }
+            _ => warp,
+        };
+        Ok((Arc::new(warp), viewer.map(Arc::new)))
+    }
+}
+
+/// Returns the sizes as a text, such as `3840×2160 and 1920×1080`.
+fn sizes(sizes: &[UVec2]) -> String {
+    let texts: Vec<_> = sizes.iter().map(|size| format!("{}×{}", size.x, size.y)).collect();
+    texts.join(" and ")
+}
+
+/// What a [`LiveWarp`] is made from.
+#[derive(Clone, Debug)]
+pub(super) struct Recipe {
+    warp: Arc<DeviceWarp>,
+    pub(super) viewer: Option<Arc<Viewer>>,
+    pub(super) blend: Blend,
+    /// The mask of each camera of whose picture only a part is used. Empty if there are none.
+    pub(super) masks: Arc<[Option<Mask>]>,
+}
+
+impl Recipe {
+    pub(super) fn new(
+        stream: &Stream,
+        rig: LiveRig,
+        blend: Blend,
+        formats: &Formats,
+    ) -> Result<Self, LiveError> {
+        let (warp, viewer) = rig.fitted(stream, formats)?;
+        Ok(Self { warp, viewer, blend, masks: Arc::default() })
+    }
+
+    /// Replaces the rig.
+    pub(super) fn swap(
+        &mut self,
+        stream: &Stream,
+        rig: LiveRig,
+        formats: &Formats,
+    ) -> Result<(), LiveError> {
+        (self.warp, self.viewer) = rig.fitted(stream, formats)?;
+        Ok(())
+    }
+
+    /// Returns whether a camera has a mask.
+    pub(super) fn is_masked(&self) -> bool {
+        self.masks.iter().any(Option::is_some)
+    }
+}
+
 /// A warp and the data derived from it.
 #[derive(Debug)]
 pub(super) struct LiveWarp {
-    pub(super) warp: DeviceWarp,
+    pub(super) recipe: Recipe,
+    /// The warp of the recipe, with its masks.
+    pub(super) warp: Arc<DeviceWarp>,
     /// The overlaps, and the memory to analyse them. `None` if no cameras overlap.
     pub(super) overlaps: Option<(Overlaps, Mutex<Summing>)>,
     /// The weights of the seams and of cameras that fail, if there are seams or such cameras are detected.
     pub(super) weights: Option<Mutex<LiveWeights>>,
     /// The mode of blending, prepared for the warp.
     pub(super) blend: Mutex<Box<dyn Blending>>,
-    pub(super) viewer: Option<Viewer>,
     /// The reasons why pairs of cameras have no seam beside others that have one.
     reasons: Vec<String>,
 }
@@ -54,7 +133,7 @@ pub(super) struct LiveWarp {
 impl LiveWarp {
     pub(super) fn new(
         stream: &Stream,
-        LiveRig { warp, viewer }: LiveRig,
+        recipe: Recipe,
         options: &LiveOptions,
         formats: &Formats,
         former: Option<&Self>,
@@ -62,13 +141,10 @@ impl LiveWarp {
         // Kernels see these formats.
         let inputs: Vec<_> = formats.inputs.iter().map(|format| format.stored()).collect();
         let failures = options.failure.is_some();
-        options.blend.check(warp.sources().len(), formats.has_views)?;
-        viewer.as_ref().map_or(Ok(()), |viewer| viewer.check_warp(&warp))?;
-        let warp = match formats.panoramas.first() {
-            Some(panorama) if panorama.size != warp.size() => {
-                warp.resized(stream, panorama.size)?
-            }
-            _ => warp,
+        recipe.blend.check(inputs.len(), formats.has_views)?;
+        let warp = match recipe.is_masked() {
+            true => Arc::new(recipe.warp.masked(stream, &recipe.masks)?),
+            false => Arc::clone(&recipe.warp),
         };
         let alike = inputs.iter().all(|format| format.pixels == inputs[0].pixels);
         let deep = inputs.iter().any(|format| format.pixels.bits() > 8);
@@ -87,15 +163,15 @@ impl LiveWarp {
             [] => None,
             _ => Some((overlaps, Mutex::new(Summing::new(stream.device())?))),
         };
-        let mut blend = options.blend.mode();
+        let mut blend = recipe.blend.mode();
         blend.prepare(stream, &warp)?;
-        let (weights, reasons) = LiveWeights::new(stream, &warp, options.blend, failures, &inputs)?;
+        let (weights, reasons) = LiveWeights::new(stream, &warp, recipe.blend, failures, &inputs)?;
         // A replaced warp repeats no warning.
         let is_new =
             |reason: &&String| former.is_none_or(|former| !former.reasons.contains(reason));
         reasons.iter().filter(is_new).for_each(|reason| tracing::warn!("{reason}"));
         let weights = weights.map(Mutex::new);
-        Ok(Self { warp, overlaps, weights, blend: Mutex::new(blend), viewer, reasons })
+        Ok(Self { recipe, warp, overlaps, weights, blend: Mutex::new(blend), reasons })
     }
 
     /// Takes over the seams of the warp that this one replaces. Waits for the device.

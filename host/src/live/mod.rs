@@ -1,17 +1,50 @@
 //! Live stitching: stitches the frames of 1 to 16 cameras to panoramas at the frame rate of the cameras.
 //!
 //! A [`Session`] accepts sets with one frame of each camera ([`submit`](Session::submit)), or single frames that it
-//! combines to sets by timestamp ([`push`](Session::push)). It stitches on its own threads.
-//! [`panoramas`](Session::panoramas) delivers the panoramas in order to a loop or an `async` task. The
-//! caller can change the warp and the options between any two frames.
+//! combines to sets by timestamp ([`push`](Session::push)). It stitches on its own threads, and makes one or more
+//! [`Output`]s from each set. [`panoramas`](Session::panoramas) delivers them in order to a loop or an `async` task.
+//! If frames arrive faster than the device can stitch them or the caller reads the panoramas, the session either drops
+//! and counts frames, or blocks the caller ([`Pace`]). Colour correction tracks changes in lighting unless it is
+//! switched off. With [`LiveOptions::failure`], the panorama goes on if a camera fails.
 //!
-//! All buffers are allocated at the start and reused. The exceptions are allocated when they are first used: the table
-//! of [`GammaTable`](crate::ops::stitch::Lookup::GammaTable), the sums if
+//! Any thread may change these settings at any time. They apply from the next set on:
+//!
+//! | control | changes | prepared |
+//! |---|---|---|
+//! | [`steer`](Session::steer) | the pose of a view | |
+//! | [`set_options`](Session::set_options) | flip, manual colours, lookup | |
+//! | [`follow_colour`](Session::follow_colour) | whether colours are tracked | |
+//! | [`swap`](Session::swap) | the warp and the viewer | in parallel with the stitch |
+//! | [`set_blend`](Session::set_blend) | the blending | in parallel with the stitch |
+//! | [`set_masks`](Session::set_masks) | the parts of the cameras' pictures that are used | in parallel with the stitch |
+//!
+//! All buffers are allocated at the start and reused. The exceptions are allocated when they are first used: the
+//! page-locked memory for frames that are copied, the table of
+//! [`GammaTable`](crate::ops::stitch::Lookup::GammaTable), the sums if
 //! [`Auto`](crate::ops::stitch::Lookup::Auto) changes from a mesh to planes, and the mesh or the sums for a lookup that
-//! [`set_options`](Session::set_options) selects later. If frames arrive faster than the device can stitch them or the
-//! caller reads the panoramas, the session either drops and counts frames, or blocks the caller ([`Pace`]). Colour
-//! correction tracks changes in lighting unless it is switched off. With [`LiveOptions::failure`], the panorama goes on
-//! if a camera fails.
+//! [`set_options`](Session::set_options) selects later.
+//!
+//! # States
+//!
+//! | state | `submit`, `push` | `close` | fatal error, panic of a thread | last reader dropped | drop |
+//! |---|---|---|---|---|---|
+//! | open | stitch | closed | failed | abandoned | closed, ended |
+//! | abandoned | stitch; unread panoramas are discarded | closed | failed | | closed, ended |
+//! | closed | [`LiveError::Closed`]; sets in flight are finished, then the readers end | | failed | | ended |
+//! | failed | the first error; sets in flight are counted as lost, and the readers end | | | | ended |
+//! | ended | | | | | |
+//!
+//! A new reader returns an abandoned session to open. A session is closed if `Intake::jobs` is `None`, failed if
+//! `Shared::failure` is set (`Shared::fail`, which [`health`](Session::health) calls for a device that other code has
+//! lost), abandoned by `Shared::is_abandoned`, and ended after its `Drop`. What ends a set without a panorama is counted
+//! in [`Dropped`].
+//!
+//! # Time
+//!
+//! Frames are combined, cameras fail and analyses time out by the timestamps of the frames or by numbers of sets. So a
+//! session stitches files as fast as they are read, cameras by their clock, and tests by hand. The clock is read only to
+//! measure latencies (`intake`, `worker`), to limit how long a call blocks (`readers`, `pool`, `Session::replace`), and
+//! for a log message (`prepare`).
 //!
 //! | file | contents |
 //! |---|---|
@@ -19,7 +52,7 @@
 //! | `pairing` | combines frames by timestamp |
 //! | `worker` | the two threads: submits sets, repeats failed submissions, collects panoramas |
 //! | `follow`, `colour_state` | colour analysis and seam search, and their failures |
-//! | `live_warp`, `weights` | the warp in use; its weights with seams and without absent cameras |
+//! | `live_warp`, `weights` | the warp in use, with its masks; its weights with seams and without absent cameras |
 //! | `cameras`, `failure` | cameras that fail: states, fades, options, events and figures |
 //! | `options`, `input_formats`, `outputs` | options, the pixel formats of the cameras, and what is made from a set |
 //! | `buffers`, `pool` | buffers and their reuse |
@@ -55,9 +88,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use glam::UVec2;
+use shared_types::Rgba8;
 
-pub use buffers::{CameraFrame, ExternalFrame, FrameBuffer};
+pub use buffers::{CameraFrame, ExternalFrame};
 pub use colour_state::{Analysis, ColourState, OverlapSums};
 pub use counters::{CameraCounters, Dropped, LiveCounters};
 pub use error::LiveError;
@@ -72,13 +105,15 @@ pub use readers::StitchedFrames;
 
 use crate::device::{Device, DeviceError, Stream};
 use crate::frame::FrameFormat;
+use crate::io::picture::{Mask, Picture};
 use crate::lock::lock;
+use crate::ops::blend::Blend;
 use crate::ops::stitch::StitchOptions;
 use crate::ops::view::ViewPath;
 use crate::warp::Plane;
 
 use intake::Intake;
-use live_warp::{FrameSettings, LiveWarp};
+use live_warp::{FrameSettings, LiveWarp, Recipe};
 use outputs::Formats;
 use shared::Shared;
 use worker::Worker;
@@ -126,15 +161,10 @@ fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<
     })
 }
 
-/// Returns the sizes as a text, such as `3840×2160 and 1920×1080`.
-fn sizes(sizes: &[UVec2]) -> String {
-    let texts: Vec<_> = sizes.iter().map(|size| format!("{}×{}", size.x, size.y)).collect();
-    texts.join(" and ")
-}
-
 impl Session {
     /// Creates a session for frames of the warp's source sizes, which makes `outputs` from each set in this order.
-    /// Allocates its buffers. `rig` is a [`DeviceWarp`], or a warp with a [`Viewer`](crate::ops::view::Viewer) for views.
+    /// Allocates its buffers. `rig` is a [`DeviceWarp`](crate::warp::DeviceWarp), or a
+    /// warp with a [`Viewer`](crate::ops::view::Viewer) for views.
     pub fn new(
         device: &Device,
         rig: impl Into<LiveRig>,
@@ -144,10 +174,11 @@ impl Session {
         let rig = rig.into();
         let cameras = rig.warp.sources().len();
         options.check(cameras)?;
-        let formats = Formats::new(options.input.of(cameras)?, outputs, &rig)?;
+        let formats = Formats::new(options.input.of(cameras)?, outputs, &rig.warp)?;
         prepare(device, &options, &formats)?;
         let stream = device.stream()?;
-        let warp = Arc::new(LiveWarp::new(&stream, rig, &options, &formats, None)?);
+        let recipe = Recipe::new(&stream, rig, options.blend, &formats)?;
+        let warp = Arc::new(LiveWarp::new(&stream, recipe, &options, &formats, None)?);
         stream.synchronize()?;
         // Sending to one of these channels never blocks: each item in a channel holds a token or an output buffer, and
         // the channel has room for as many items as there are tokens or output buffers.
@@ -218,28 +249,55 @@ impl Session {
     /// frame uses the old warp, and frees it. If the old warp is still in use, a later call or the drop of the session
     /// frees it.
     pub fn swap(&self, rig: impl Into<LiveRig>) -> Result<(), LiveError> {
-        let rig = rig.into();
+        self.replace(|stream, recipe| recipe.swap(stream, rig.into(), &self.shared.formats))
+    }
+
+    /// Replaces the blending from the next frame on. It is prepared like a new warp by [`swap`](Self::swap), and
+    /// resumes the seam search if failures have switched it off.
+    pub fn set_blend(&self, blend: Blend) -> Result<(), LiveError> {
+        self.replace(|_, recipe| {
+            recipe.blend = blend;
+            Ok(())
+        })?;
+        self.follow_colour(self.colour().following);
+        Ok(())
+    }
+
+    /// Replaces the masks of the cameras from the next frame on. A camera is not used where its mask is darker than
+    /// half. There is one element per camera, `None` for a camera that is used everywhere. The masks are prepared like
+    /// a new warp by [`swap`](Self::swap), and stay if the warp is swapped.
+    pub fn set_masks(&self, masks: &[Option<&Picture>]) -> Result<(), LiveError> {
+        let inputs = &self.shared.formats.inputs;
+        let of = |(mask, input): (&Option<&Picture>, &FrameFormat)| {
+            let Some(mask) = mask else { return Some(None) };
+            let mut used = Picture::filled(input.size.x, input.size.y, Rgba8::opaque(0, 0, 0));
+            used.mask(mask).then(|| Mask::of(&used))
+        };
+        let made: Option<Vec<_>> = masks.iter().zip(inputs).map(of).collect();
+        let made = made.filter(|_| masks.len() == inputs.len()).ok_or_else(|| {
+            LiveError::invalid("pass one mask per camera, each in the size of the camera's frames")
+        })?;
+        self.replace(|_, recipe| {
+            recipe.masks = made.into();
+            Ok(())
+        })
+    }
+
+    /// Prepares a warp from a changed recipe while the stitch goes on, and replaces the current one by it.
+    fn replace(
+        &self,
+        change: impl FnOnce(&Stream, &mut Recipe) -> Result<(), LiveError>,
+    ) -> Result<(), LiveError> {
         self.check_open()?;
-        if rig.viewer.is_some() != self.shared.current().warp.viewer.is_some() {
-            return Err(LiveError::invalid(match rig.viewer {
-                Some(_) => "this session outputs panoramas; swap the warp without a viewer",
-                None => "this session renders views; swap the warp with a viewer",
-            }));
-        }
-        let inputs = self.shared.formats.inputs.iter();
-        let expected: Vec<_> = inputs.map(|format| format.size).collect();
-        if rig.warp.sources() != expected {
-            let [found, expected] = [rig.warp.sources(), &expected].map(sizes);
-            return Err(LiveError::Invalid(format!(
-                "the warp is for pictures of {found} pixels, but the session is for pictures of {expected}; create a session for this warp"
-            )));
-        }
         let mut swap = lock(&self.swap);
         let (stream, retired) = &mut *swap;
-        let options = LiveOptions { stitch: self.shared.current().stitch, ..self.shared.options };
-        let former = Arc::clone(&self.shared.current().warp);
-        let formats = &self.shared.formats;
-        let mut warp = LiveWarp::new(stream, rig, &options, formats, Some(&former))?;
+        let FrameSettings { warp: former, stitch, .. } = self.shared.current();
+        let mut recipe = former.recipe.clone();
+        change(stream, &mut recipe)?;
+        let Shared { device, formats, options, .. } = &*self.shared;
+        let options = LiveOptions { stitch, blend: recipe.blend, ..*options };
+        prepare(device, &options, formats)?;
+        let mut warp = LiveWarp::new(stream, recipe, &options, formats, Some(&former))?;
         stream.synchronize()?;
         warp.take_over(stream, &former)?;
         drop(former);
@@ -271,7 +329,7 @@ impl Session {
     ///
     /// The call also resets [`ColourState::strikes`], and resumes the seam search if failures have switched it off.
     pub fn follow_colour(&self, follow: bool) {
-        self.shared.colour().switch(follow, self.shared.options.blend.mode().seam().is_some());
+        self.shared.colour().switch(follow);
     }
 
     /// Returns the state of the colour correction and of the seam search.
@@ -289,7 +347,7 @@ impl Session {
     pub fn weights(&self) -> Result<Vec<Vec<f32>>, LiveError> {
         let (current, stream) = (self.shared.current(), &self.shared.streams.compute);
         let weights = current.warp.weights.as_ref().map(lock);
-        let warp = weights.as_ref().map_or(&current.warp.warp, |weights| weights.warp());
+        let warp = weights.as_ref().map_or(&*current.warp.warp, |weights| weights.warp());
         warp.await_ready(stream)?;
         let weights = (0..warp.sources().len()).map(Plane::Weight);
         Ok(weights.map(|plane| warp.plane(plane).download(stream)).collect::<Result<_, _>>()?)

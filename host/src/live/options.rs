@@ -40,7 +40,8 @@ pub struct ColourOptions {
     /// The number of frames per second, to which [`ColourTracker`](crate::ops::colour::ColourTracker) adapts the change
     /// of the colours from frame to frame.
     pub frame_rate: f64,
-    /// The time limit for an analysis. An analysis that exceeds it counts as failed.
+    /// The time limit for an analysis, in the time of the sets' timestamps. An analysis that exceeds it counts as
+    /// failed.
     pub deadline: Duration,
     /// The camera that keeps its colours. The other cameras are matched to it. If `None`, all cameras share the
     /// changes.

@@ -4,12 +4,12 @@ use glam::{UVec2, Vec3};
 use shared_types::stitch::{Colour, MAX_CAMERAS};
 
 use super::error::LiveError;
-use super::live_warp::LiveRig;
 use super::options::LiveOptions;
 use crate::frame::{FrameFormat, PixelFormat};
 use crate::geometry::MAX_CANVAS_AREA;
 use crate::ops::stitch::{Colours, Lookup, LookupCase, LookupError, StitchOptions, check_depths};
 use crate::ops::view::{DEFAULT_SIZE, ViewPath};
+use crate::warp::DeviceWarp;
 
 /// A picture that a session makes from each set of frames.
 #[derive(Clone, Debug)]
@@ -78,36 +78,31 @@ impl Formats {
     /// Returns the formats of the cameras' frames and of the outputs.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if there is no output, if an output is too large, if there is a view without a viewer, if
-    /// panoramas have another size than each other or, beside views, than the warp (all of them use the weights of one
-    /// warp), or if the depths of the formats differ.
+    /// Returns [`LiveError`] if there is no output, if an output is too large, if panoramas have another size than each
+    /// other or, beside views, than the warp (all of them use the weights of one warp), or if the depths of the formats
+    /// differ.
     pub(super) fn new(
         inputs: &[PixelFormat],
         outputs: &[Output],
-        rig: &LiveRig,
+        warp: &DeviceWarp,
     ) -> Result<Self, LiveError> {
         let format = |output: &Output| {
-            let default = if output.is_view() { DEFAULT_SIZE } else { rig.warp.size() };
+            let default = if output.is_view() { DEFAULT_SIZE } else { warp.size() };
             FrameFormat { size: output.size.unwrap_or(default), pixels: output.pixels }
         };
         let input = |(&size, &pixels)| FrameFormat { size, pixels };
-        let inputs: Vec<_> = rig.warp.sources().iter().zip(inputs).map(input).collect();
+        let inputs: Vec<_> = warp.sources().iter().zip(inputs).map(input).collect();
         let formats: Vec<_> = outputs.iter().map(format).collect();
         let sized = outputs.iter().zip(&formats).filter(|(output, _)| !output.is_view());
         let panoramas: Vec<_> = sized.map(|(_, format)| *format).collect();
         let has_views = outputs.iter().any(Output::is_view);
-        let size =
-            if has_views { Some(rig.warp.size()) } else { panoramas.first().map(|it| it.size) };
+        let size = if has_views { Some(warp.size()) } else { panoramas.first().map(|it| it.size) };
         let is_large = |FrameFormat { size, .. }: &FrameFormat| {
             u64::from(size.x) * u64::from(size.y) > MAX_CANVAS_AREA
         };
         let checks = [
             (outputs.is_empty(), "a session needs at least one output"),
             (formats.iter().any(is_large), "`size` of an output must have at most 2²⁶ pixels"),
-            (
-                has_views && rig.viewer.is_none(),
-                "a view needs a viewer; make it from the geometry of the warp",
-            ),
             (
                 panoramas.iter().any(|panorama| Some(panorama.size) != size),
                 "all panoramas must have the same size, and beside views that of the warp; render the warp in this size",

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use async_channel::Receiver;
 
-use super::buffers::{InputBuffer, OutputBuffer};
+use super::buffers::OutputBuffer;
 use super::cameras::CameraStates;
 use super::colour_state::ColourState;
 use super::counters::Tally;
@@ -18,7 +18,8 @@ use super::outputs::Formats;
 use super::panorama::StitchedFrame;
 use super::pool::Pool;
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
-use crate::frame::FrameFormat;
+use crate::frame::{DeviceFrame, FrameFormat};
+use crate::io::video::HostPool;
 use crate::lock::lock;
 
 /// The streams for upload, stitch and download. All frames use the same three streams.
@@ -49,7 +50,8 @@ pub(super) struct Shared {
     pub(super) formats: Formats,
     pub(super) options: LiveOptions,
     pub(super) streams: Streams,
-    pub(super) inputs: Vec<Pool<InputBuffer>>,
+    /// The device memory for the frames of each camera, and the host memory for those that are copied.
+    pub(super) inputs: Vec<(Pool<DeviceFrame>, HostPool)>,
     pub(super) outputs: Pool<OutputBuffer>,
     /// The pool of tokens. Each set in flight holds one token.
     pub(super) tokens: Pool<()>,
@@ -76,14 +78,15 @@ impl Shared {
         finished: Receiver<StitchedFrame>,
     ) -> Result<Self, DeviceError> {
         let inputs = |&format: &FrameFormat| -> Result<_, DeviceError> {
-            let buffer = |_| InputBuffer::new(device, format);
-            (0..options.input_buffers()).map(buffer).collect::<Result<_, _>>().map(Pool::new)
+            let buffers = (0..options.input_buffers()).map(|_| DeviceFrame::new(device, format));
+            let host = HostPool::new(format.bytes(), Some(device.clone()));
+            Ok((Pool::new(buffers.collect::<Result<_, _>>()?), host))
         };
         let cameras = formats.inputs.len();
         let (samples, downloads) = (options.failure.is_some(), options.download);
         let output = |_| OutputBuffer::new(device, &formats.outputs, samples, downloads);
         let buffers = (0..options.slots).map(output).collect::<Result<_, _>>().map(Pool::new)?;
-        let (follow, seek) = (options.colour.follow, options.blend.mode().seam().is_some());
+        let colour = ColourState::new(options.colour.follow, current.stitch.colours);
         Ok(Self {
             device: device.clone(),
             options: *options,
@@ -91,7 +94,7 @@ impl Shared {
             inputs: formats.inputs.iter().map(inputs).collect::<Result<_, _>>()?,
             outputs: buffers,
             tokens: Pool::new(vec![(); options.sets()]),
-            colour: Mutex::new(ColourState::new(follow, seek, current.stitch.colours)),
+            colour: Mutex::new(colour),
             current: Mutex::new(current),
             tally: Mutex::new(Tally::new()),
             cameras: options.failure.map(|failure| Mutex::new(CameraStates::new(cameras, failure))),
@@ -170,7 +173,7 @@ impl Shared {
     pub(super) fn close_pools(&self) {
         self.outputs.close();
         self.tokens.close();
-        self.inputs.iter().for_each(Pool::close);
+        self.inputs.iter().for_each(|(buffers, _)| buffers.close());
     }
 }
 

@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 use glam::Vec3;
 use shared_types::Rgba8;
 
-use super::buffers::{FrameSet, InputBuffer, Memory, OutputBuffer, SharedFrame, views};
+use super::buffers::{FrameSet, Memory, OutputBuffer, SharedFrame, views};
 use super::cameras::Shares;
 use super::error::LiveError;
-use super::follow::Follower;
+use super::follow::{Compared, Follower};
 use super::live_warp::{FrameSettings, LiveWarp};
 use super::options::{LOOK_AGAIN, Pace};
 use super::outputs::OutputKind;
@@ -31,6 +31,8 @@ use super::pool::{Pool, Pooled};
 use super::shared::{Shared, Streams};
 use super::weights::any_absent;
 use crate::device::{DeviceError, insist};
+use crate::frame::DeviceFrame;
+use crate::io::video::HostPool;
 use crate::lock::lock;
 use crate::ops::colour::Colours;
 use crate::ops::stitch::{Covers, StitchOptions, StitchSet};
@@ -93,10 +95,10 @@ impl Worker {
         flights: SyncSender<Flight>,
     ) -> Result<Self, DeviceError> {
         let lacks = shared.options.failure.is_some();
-        let black = |pool: &Pool<InputBuffer>| {
-            let mut buffer = pool.try_take().filter(|_| lacks)?;
-            buffer.fill_black();
-            Some(SharedFrame::new(Memory::Host(buffer, None)))
+        let black = |(pool, host): &(Pool<DeviceFrame>, HostPool)| {
+            let buffer = pool.try_take().filter(|_| lacks)?;
+            let host = host.filled(|bytes| buffer.format().fill_black(bytes));
+            Some(SharedFrame::new(Memory::Host(buffer, host)))
         };
         Ok(Self {
             last: shared.inputs.iter().filter_map(black).collect(),
@@ -139,50 +141,21 @@ impl Worker {
         let Some(output) = self.output() else { return };
         let begin = Instant::now();
         let current = shared.current();
-        let colours = match self.follower.next(&shared, &current) {
-            Ok(colours) => colours,
+        let (flight, compared) = match self.flight(job, output, &current) {
+            Ok(flight) => flight,
             Err(error) => return shared.fail_with_set(error.into()),
         };
-        let cameras = shared.with_cameras(|cameras| (cameras.next(), cameras.suspects()));
-        if let Some(weights) = &current.warp.weights {
-            lock(weights).advance();
+        *held = Some(flight);
+        if !self.insist(held, &current) {
+            return;
         }
-        self.steer(&current, job.timestamp);
-        let Job { frames, token, timestamp, complete } = job;
-        let set = Arc::new(FrameSet { frames: self.frames(frames), _token: token });
-        let (analysed, warp) = (self.analysed(&set), Arc::clone(&current.warp));
-        let compared = self.follower.compared(&shared, cameras.as_ref());
-        let shares = cameras.map(|(shares, _)| shares);
-        let flight = Flight { set, analysed, warp, output, colours, shares, timestamp, complete };
-        let flight = held.insert(flight);
-        let mut attempt = 1;
-        while let Err(error) = self.submit(flight, &current) {
-            // The device may still use the buffers, because a part of the set's work was already submitted. Wait until
-            // this work is done. If the wait fails, leak the buffers.
-            if let Err(error) = shared.streams.drain() {
-                if let Some(flight) = held.take() {
-                    flight.abandon();
-                }
-                return shared.fail_with_set(error.into());
-            }
-            let may_pass = matches!(&error, LiveError::Device(error) if error.may_pass());
-            if attempt == ATTEMPTS || !may_pass {
-                tracing::error!("dropped a set of frames; attempt {attempt} failed: {error}");
-                *held = None;
-                shared.tally().counters.dropped.failed += 1;
-                return;
-            }
-            tracing::warn!("submitting a set of frames again after an error: {error}");
-            shared.tally().counters.retries += 1;
-            attempt += 1;
-        }
-        let Flight { set, warp, output, .. } = &*flight;
+        let Some(Flight { set, warp, output, timestamp, .. }) = &*held else { return };
         if let Some(weights) = &warp.weights {
             lock(weights).submitted();
         }
         shared.tally().counters.submitting += begin.elapsed().as_secs_f64();
         let stitched = &output.stitched;
-        let offered = self.follower.offer(&shared, &current, set, compared, stitched, timestamp);
+        let offered = self.follower.offer(&shared, &current, set, compared, stitched, *timestamp);
         if let Err(error) = offered {
             shared.fail(error.into());
         }
@@ -193,6 +166,59 @@ impl Worker {
             flight.abandon();
             shared.fail_with_set(LiveError::Panicked);
         }
+    }
+
+    /// Returns what a set is stitched from and to, with the colours, shares and poses at its time, and the cameras that
+    /// are compared. Fails only if the device is lost.
+    fn flight(
+        &mut self,
+        job: Job,
+        output: Pooled<OutputBuffer>,
+        current: &FrameSettings,
+    ) -> Result<(Flight, Compared), DeviceError> {
+        let Job { frames, token, timestamp, complete } = job;
+        let shared = Arc::clone(&self.shared);
+        let colours = self.follower.next(&shared, current, timestamp)?;
+        let cameras = shared.with_cameras(|cameras| (cameras.next(), cameras.suspects()));
+        if let Some(weights) = &current.warp.weights {
+            lock(weights).advance();
+        }
+        self.steer(current, timestamp);
+        let set = Arc::new(FrameSet { frames: self.frames(frames), _token: token });
+        let (analysed, warp) = (self.analysed(&set), Arc::clone(&current.warp));
+        let compared = self.follower.compared(&shared, cameras.as_ref());
+        let shares = cameras.map(|(shares, _)| shares);
+        let flight = Flight { set, analysed, warp, output, colours, shares, timestamp, complete };
+        Ok((flight, compared))
+    }
+
+    /// Submits a set, again if the device has rejected it. If it is not submitted, drops and counts it, and returns
+    /// false.
+    fn insist(&mut self, held: &mut Option<Flight>, current: &FrameSettings) -> bool {
+        let shared = Arc::clone(&self.shared);
+        for attempt in 1.. {
+            let Some(flight) = held else { return false };
+            let Err(error) = self.submit(flight, current) else { return true };
+            // The device may still use the buffers, because a part of the set's work was already submitted. Wait until
+            // this work is done. If the wait fails, leak the buffers.
+            if let Err(error) = shared.streams.drain() {
+                if let Some(flight) = held.take() {
+                    flight.abandon();
+                }
+                shared.fail_with_set(error.into());
+                return false;
+            }
+            let may_pass = matches!(&error, LiveError::Device(error) if error.may_pass());
+            if attempt == ATTEMPTS || !may_pass {
+                tracing::error!("dropped a set of frames; attempt {attempt} failed: {error}");
+                *held = None;
+                shared.tally().counters.dropped.failed += 1;
+                return false;
+            }
+            tracing::warn!("submitting a set of frames again after an error: {error}");
+            shared.tally().counters.retries += 1;
+        }
+        false
     }
 
     /// Moves the views to their poses at `timestamp`.
@@ -230,9 +256,15 @@ impl Worker {
     }
 
     /// Submits the upload, the stitch and the download of a set to their streams.
-    fn submit(&mut self, flight: &mut Flight, current: &FrameSettings) -> Result<(), LiveError> {
-        let Streams { upload, compute, download } = &self.shared.streams;
-        let Flight { set, analysed, warp, output, colours, shares, .. } = flight;
+    fn submit(&self, flight: &mut Flight, current: &FrameSettings) -> Result<(), LiveError> {
+        self.upload(flight)?;
+        self.render(flight, current)?;
+        self.download(flight)
+    }
+
+    /// Submits the upload of the frames. Later work on the compute stream follows it.
+    fn upload(&self, Flight { set, output, .. }: &Flight) -> Result<(), LiveError> {
+        let Streams { upload, compute, .. } = &self.shared.streams;
         for input in &set.frames {
             // SAFETY: the buffers of `input` are not changed during the upload. They are dropped only after the
             // panorama of this set is done or the streams are drained.
@@ -243,6 +275,13 @@ impl Worker {
         for input in &set.frames {
             input.await_ready(compute)?;
         }
+        Ok(())
+    }
+
+    /// Submits the analysis of the frames and the rendering of the outputs.
+    fn render(&self, flight: &mut Flight, current: &FrameSettings) -> Result<(), LiveError> {
+        let compute = &self.shared.streams.compute;
+        let Flight { set, analysed, warp, output, colours, shares, .. } = flight;
         let covers = match (shares.as_ref(), self.shared.options.failure) {
             (Some(Shares { cover, .. }), Some(failure)) => {
                 let Rgba8 { r, g, b, .. } = failure.colour;
@@ -261,16 +300,17 @@ impl Worker {
         }
         let presences = shares.as_ref().unwrap_or(&Shares::FULL).presence;
         let mut weights = warp.weights.as_ref().map(lock);
-        let (viewer, blend) = (warp.viewer.as_ref(), &warp.blend);
+        let (viewer, blend) = (warp.recipe.viewer.as_ref(), &warp.blend);
+        // A view of present cameras without seams and masks is feathered without the weights of the warp.
+        let is_changed = warp.recipe.is_masked() || any_absent(&presences);
         let (warp, weights) = match &mut weights {
             Some(weights) => {
-                // A view of present cameras without seams is feathered without the weights of the warp.
-                let is_used = weights.has_seams() || any_absent(&presences);
+                let is_used = is_changed || weights.has_seams();
                 let by_mesh = self.shared.formats.uses_mesh(&self.shared.options, options)?;
                 let warp = weights.write(compute, &warp.warp, &presences, by_mesh)?;
                 (warp, is_used.then_some(warp))
             }
-            None => (&warp.warp, None),
+            None => (&*warp.warp, is_changed.then_some(&*warp.warp)),
         };
         let panorama = StitchSet::new(frames.iter().copied(), warp, &options)?;
         let kinds = current.outputs.iter().zip(&self.poses);
@@ -281,9 +321,14 @@ impl Worker {
             }
             lock(blend).submit(compute, &panorama, out)?;
         }
-        output.stitched.record(compute)?;
-        download.wait(&output.stitched)?;
-        let OutputBuffer { frames, done, statistics, .. } = &mut **output;
+        Ok(output.stitched.record(compute)?)
+    }
+
+    /// Submits the download of the results.
+    fn download(&self, Flight { analysed, output, .. }: &mut Flight) -> Result<(), LiveError> {
+        let download = &self.shared.streams.download;
+        let OutputBuffer { frames, stitched, done, statistics, .. } = &mut **output;
+        download.wait(stitched)?;
         if let Some((sampler, results)) = statistics.as_mut().filter(|_| !analysed.is_empty()) {
             // SAFETY: the results are read, and `output` is dropped, only after the panorama is done or the streams are
             // drained.

@@ -47,7 +47,7 @@ impl Stitched<'_> {
 }
 
 /// Stitches the videos of the cameras and passes each panorama to `each`. Returns the number of panoramas.
-/// [`VideoOptions::camera`] has no effect.
+/// [`VideoOptions::view`] has no effect.
 ///
 /// # Errors
 /// Returns the error of `each`, or [`VideoStitchError`].

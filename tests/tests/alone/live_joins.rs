@@ -58,17 +58,11 @@ fn session(device: &Device) -> Session {
 
 /// Returns the number of free input buffers of each camera after the sets in flight have returned theirs. Counts until
 /// 20 results in a row are equal.
-fn free_buffers(session: &Session) -> [usize; CAMERAS] {
-    let count = |camera| {
-        let buffers = std::iter::from_fn(|| session.buffer(camera).unwrap());
-        // All buffers are held until the last one is counted.
-        buffers.collect::<Vec<_>>().len()
-    };
-    let count_all = || std::array::from_fn(count);
-    let (mut counts, mut equal) = (count_all(), 0);
+fn free_buffers(session: &Session) -> Vec<usize> {
+    let (mut counts, mut equal) = (session.free_buffers(), 0);
     while equal < 20 {
         thread::sleep(Duration::from_millis(5));
-        let now = count_all();
+        let now = session.free_buffers();
         equal = if now == counts { equal + 1 } else { 0 };
         counts = now;
     }

@@ -96,8 +96,8 @@ impl<T> Pool<T> {
     }
 }
 
-/// The memory of frames that are read to host memory.
-pub(super) struct HostPool {
+/// The memory of frames in host memory, which are filled in place and reused. A session uploads them without a copy.
+pub struct HostPool {
     bytes: usize,
     /// The device that copies the frames. Their memory is page-locked for it, if it is given.
     device: Option<Device>,
@@ -105,22 +105,29 @@ pub(super) struct HostPool {
 }
 
 impl HostPool {
-    pub(super) fn new(bytes: usize, device: Option<Device>) -> Self {
+    /// Creates an empty pool for frames of `bytes` bytes. Their memory is page-locked for `device`, if it is given.
+    #[must_use]
+    pub fn new(bytes: usize, device: Option<Device>) -> Self {
         Self { bytes, device, free: Pool(Arc::default()) }
+    }
+
+    /// Returns a frame that `fill` has filled. Its contents before are unspecified. Allocates memory only if that of all
+    /// frames so far is in use.
+    pub fn filled(&self, fill: impl FnOnce(&mut [u8])) -> HostFrame {
+        let mut memory = self.free.take().unwrap_or_else(|| self.allocated(true));
+        fill(&mut memory);
+        HostFrame(self.free.lend(memory))
     }
 
     /// Returns a frame that `fill` has filled, or `None` if it returns false. The memory of the `first` frame is not
     /// page-locked and not reused. Page-locked memory takes space even if nothing is written to it, so a file whose
     /// header claims large frames, but which contains little data, uses little memory.
-    pub(super) fn filled<E>(
+    pub(super) fn read<E>(
         &self,
         first: bool,
         fill: impl FnOnce(&mut [u8]) -> Result<bool, E>,
     ) -> Result<Option<HostFrame>, E> {
-        let mut memory = match self.free.take() {
-            Some(memory) => memory,
-            None => self.allocated(!first),
-        };
+        let mut memory = self.free.take().unwrap_or_else(|| self.allocated(!first));
         let is_filled = fill(&mut memory)?;
         let lent = match first {
             true => Arc::new(Lent { memory: Some(memory), home: Weak::new() }),

@@ -28,7 +28,7 @@ mod y4m;
 
 pub use error::{FfmpegTask, VideoError};
 pub use ffmpeg::{Crf, Sound, TenBit, VideoEncoder};
-pub use frame::{DecodedFrame, HostFrame, VideoFrame};
+pub use frame::{DecodedFrame, HostFrame, HostPool, VideoFrame};
 pub use limits::{VideoLimitError, VideoLimits};
 pub use medium::{Medium, STANDARD, StreamFormat};
 pub use nvdec::{NoNvdec, NvdecError, VideoDecoder};

@@ -358,7 +358,7 @@ struct Buffered<R> {
 impl<R: ReadFrame> NextFrame for Buffered<R> {
     fn next_frame(&mut self) -> Result<Option<VideoFrame>, VideoError> {
         let first = !std::mem::replace(&mut self.any, true);
-        let frame = self.pool.filled(first, |bytes| self.reader.read_frame(bytes))?;
+        let frame = self.pool.read(first, |bytes| self.reader.read_frame(bytes))?;
         Ok(frame.map(VideoFrame::Host))
     }
 }

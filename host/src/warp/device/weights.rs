@@ -10,7 +10,8 @@ use thiserror::Error;
 
 use super::{DeviceWarp, UnlikePlanes};
 use crate::device::{DeviceError, Event, Image, LaunchConfig, Stream};
-use crate::warp::{DeviceMesh, RenderError};
+use crate::io::picture::Mask;
+use crate::warp::{DeviceMesh, Plane, RenderError};
 
 /// Two warps differ in the size of the panorama or of the pictures, or in the number of cameras.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -41,6 +42,33 @@ impl DeviceWarp {
         }
         copy.written(stream)?;
         Ok(copy)
+    }
+
+    /// Returns a copy of the warp in which masked pixels have no weight and the cameras that see them share it. There is
+    /// one mask per camera. Waits for the device.
+    #[track_caller]
+    pub(crate) fn masked(
+        &self,
+        stream: &Stream,
+        masks: &[Option<Mask>],
+    ) -> Result<Self, DeviceError> {
+        let mut out = self.reweighted(stream)?;
+        // A mesh that follows new weights expects a camera at each pixel at which the warp has one.
+        out.discard_mesh();
+        for (camera, mask) in masks.iter().enumerate() {
+            let Some(mask) = mask else { continue };
+            let plane = |plane| self.plane(plane).download(stream);
+            let (x, y) = (plane(Plane::X(camera))?, plane(Plane::Y(camera))?);
+            let mut weights = plane(Plane::Weight(camera))?;
+            for (weight, (x, y)) in weights.iter_mut().zip(x.into_iter().zip(y)) {
+                if mask.distance(x, y) == 0.0 {
+                    *weight = 0.0;
+                }
+            }
+            out.weights_mut()[camera].upload(stream, &weights)?;
+        }
+        out.feather(stream)?;
+        Ok(out)
     }
 
     /// Sets how much each camera is present, as a number from 0 to 1, and submits the update of the weights and of the

@@ -11,8 +11,9 @@ use cuda_std::launch::Place;
 use glam::UVec2;
 use panoweave::device::{Device, Image};
 use panoweave::frame::{DeviceNv12, FrameView, PixelFormat, YuvEncoding};
+use panoweave::io::video::HostPool;
 use panoweave::live::{
-    CameraFrame, ColourOptions, Dropped, ExternalFrame, LiveError, LiveOptions, Session, Submitted,
+    CameraFrame, ColourOptions, Dropped, ExternalFrame, LiveError, LiveOptions, Submitted,
 };
 use panoweave_tests::live::{FRAME, SOURCE, STILL, frame, session, stamp, waiting};
 use panoweave_tests::panoweave_devices;
@@ -227,28 +228,22 @@ fn sets_may_have_frames_in_host_and_in_device_memory() {
     }
 }
 
+/// Checks that a frame of another camera's size is refused, and that refused frames keep no buffer.
 #[test]
-fn buffers_of_another_camera_or_session_are_refused() {
+fn frames_of_a_pool_are_checked() {
     let device = Device::cpu();
-    let (session, other) = (session(&device, waiting()), self::session(&device, waiting()));
-    let buffer = |of: &Session, camera| of.buffer(camera).unwrap().unwrap();
-    let wrong = |error: LiveError| {
-        let text = error.to_string();
-        assert!(text.contains("buffer"), "{text}");
-    };
-    wrong(session.push(0, buffer(&session, 1), FRAME).unwrap_err());
-    wrong(session.push(0, buffer(&other, 0), FRAME).unwrap_err());
-    let (a, b) = (buffer(&session, 1), buffer(&session, 0));
-    wrong(session.submit([a, b], FRAME).unwrap_err());
-    let (a, b) = (buffer(&session, 0), buffer(&other, 1));
-    wrong(session.submit([a, b], FRAME).unwrap_err());
-    for session in [session, other] {
-        assert_eq!((session.counters().frames_in(), session.counters().sets), (0, 0));
-        // The buffers of the rejected frames must be available again. Each session has five buffers for the left
-        // camera.
-        let all: Vec<_> = (0..5).map(|_| buffer(&session, 0)).collect();
-        drop(all);
+    let session = session(&device, waiting());
+    let bytes = session.input_formats()[0].bytes();
+    let frame = |bytes| HostPool::new(bytes, None).filled(|memory| memory.fill(7));
+    let free = session.free_buffers();
+    for refused in [
+        session.push(0, frame(bytes + 1), FRAME).unwrap_err(),
+        session.submit([frame(bytes), frame(bytes - 1)], FRAME).unwrap_err(),
+    ] {
+        assert!(refused.to_string().contains(&format!("has {bytes}")), "{refused}");
     }
+    assert_eq!((session.counters().frames_in(), session.counters().sets), (0, 0));
+    assert_eq!(session.free_buffers(), free);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod absent;
 mod compared;
+mod controls;
 mod failing;
 mod input;
 mod many;

@@ -223,7 +223,7 @@ fn viewers_are_swapped_between_frames() {
         let warp = device_warp(&device, 0.0);
         let said = session.swap(warp).unwrap_err();
         assert!(matches!(said, LiveError::Invalid(_)), "{said}");
-        assert!(said.to_string().contains("with a viewer"), "{said}");
+        assert!(said.to_string().contains("needs a viewer"), "{said}");
         let mut other = rig(20.0, 101);
         other.cameras[0].size[0] -= 1;
         let (other, warp) = viewer(&device, &other);
@@ -237,14 +237,25 @@ fn viewers_are_swapped_between_frames() {
 }
 
 #[test]
-fn a_session_of_panoramas_takes_no_viewer() {
+fn a_session_of_panoramas_does_not_need_its_viewer() {
+    let bytes = [stamp(50), stamp(200)];
     for device in panoweave_devices() {
         let session = session(&device, waiting());
+        let mut panoramas = session.panoramas();
+        let mut shown = || {
+            session.submit(bytes.each_ref().map(|bytes| frame(bytes)), FRAME).unwrap();
+            panoramas.next().unwrap().bytes().to_vec()
+        };
         let (viewer, warp) = viewer(&device, &rig(15.0, 101));
-        let refused = session.swap((warp, viewer)).unwrap_err();
-        assert!(matches!(refused, LiveError::Invalid(_)), "{refused}");
-        assert!(refused.to_string().contains("without a viewer"), "{refused}");
+        session.swap((warp, viewer.clone())).unwrap();
+        let with = shown();
         session.swap(device_warp(&device, 1.0)).unwrap();
+        let other = shown();
+        session.swap(self::viewer(&device, &rig(15.0, 101)).1).unwrap();
+        assert!(shown() == with && with != other, "{device}");
+        // A viewer of another geometry is refused though no view uses it.
+        let (_, warp) = self::viewer(&device, &rig(15.0, 102));
+        assert!(session.swap((warp, viewer)).is_err());
     }
 }
 

@@ -11,8 +11,8 @@ struct Endless(Arc<AtomicBool>);
 
 impl NextFrame for Endless {
     fn next_frame(&mut self) -> Result<Option<VideoFrame>, VideoError> {
-        let frame = HostPool::new(1, None).filled(true, |_| Ok::<_, VideoError>(true))?;
-        Ok(frame.map(VideoFrame::Host))
+        let frame = HostPool::new(1, None).filled(|_| ());
+        Ok(Some(VideoFrame::Host(frame)))
     }
 }
 
