@@ -317,7 +317,7 @@ fn a_stitch_by_mesh_is_blended_like_one_by_planes() {
         for (seed, formats) in [(20, [RGBA, RGBA]), (21, [NV12, NV12])] {
             let scene = |lookup| {
                 let mut scene = Scene::random(seed, 3, formats);
-                scene.options.lookup = lookup;
+                (scene.options.lookup, scene.options.flip) = (lookup, false);
                 (0..3).for_each(|camera| scene.options.colours[camera].shoulder = 0.0);
                 scene
             };
