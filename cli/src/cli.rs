@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use crate::commands::{
-    calibrate, compare, completions, features, info, man, quality, rig, stitch, trajectory, video,
-    warp,
+    calibrate, compare, completions, features, info, man, quality, rig, run, stitch, trajectory,
+    video, warp,
 };
 use crate::output::interrupt::{self, Interrupt};
 use crate::output::{log, report};
@@ -54,6 +54,7 @@ struct Cli {
 enum Command {
     Stitch(stitch::Args),
     Video(video::Args),
+    Run(run::Args),
     Warp(warp::Args),
     Calibrate(calibrate::Args),
     Rig(rig::Args),
@@ -77,13 +78,14 @@ pub(crate) fn main() -> ExitCode {
     if let Err(failure) = interrupt::fail_large_writes() {
         return report::failure(&failure, cli.json);
     }
-    if !matches!(cli.command, Command::Video(_))
+    if !matches!(cli.command, Command::Video(_) | Command::Run(_))
         && let Err(failure) = Interrupt::end_at_once(cli.json)
     {
         return report::failure(&failure, cli.json);
     }
     let done = match &cli.command {
         Command::Video(args) => video::run(args, cli.json),
+        Command::Run(args) => run::run(args, cli.json),
         Command::Stitch(args) => stitch::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Warp(args) => warp::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Calibrate(args) => calibrate::run(args, cli.json),

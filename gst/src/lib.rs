@@ -1,4 +1,4 @@
-//! GStreamer elements that stitch the videos of 2 to 16 cameras into a panorama, on an NVIDIA GPU or the CPU.
+//! GStreamer elements that stitch the videos of 1 to 16 cameras into a panorama, on an NVIDIA GPU or the CPU.
 //!
 //! `stitch` is the element `panoweavestitch`. `doc/gstreamer.md` has pipelines.
 //!

@@ -22,6 +22,7 @@
 //! 7. `panorama`, `live`: stitching of pictures and of live frames
 //! 8. `video`: stitching of video files
 //! 9. `quality`: quality measures of panoramas
+//! 10. `job`: jobs: inputs, options and outputs in one description
 
 pub mod device;
 pub mod error;
@@ -29,6 +30,7 @@ mod fourier;
 pub mod frame;
 pub mod geometry;
 pub mod io;
+pub mod job;
 pub mod kernels;
 pub mod live;
 mod lock;

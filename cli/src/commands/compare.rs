@@ -7,15 +7,18 @@ use std::process::ExitCode;
 use panoweave::device::DeviceName;
 use panoweave::io::picture::Picture;
 use panoweave::io::text::replace_text;
-use panoweave::io::video::{Medium, STANDARD, Stop, VideoInput, VideoSource};
+use panoweave::io::video::{Medium, STANDARD, Stop, VideoDecoder, VideoInput, VideoSource};
+use panoweave::job::InputOptions;
+use panoweave::job::files::{check_output, check_pipes, input_files, would_be_same};
 use panoweave::ops::ssim::MARGIN;
 use panoweave::ops::ssim::compare_pictures;
 use panoweave::video::{AtFrame, Comparison, FrameSimilarity, compare_videos};
 use serde_json::{Value, json};
 
+use crate::commands::video::describe_offset;
 use crate::options::fail_below::FailBelow;
-use crate::options::inputs::{Clips, check_pipes, files};
-use crate::options::sync::Synchronising;
+use crate::options::inputs::are_pictures;
+use crate::options::job::Options;
 use crate::output;
 use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
@@ -71,9 +74,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     fail_below: FailBelow,
     #[command(flatten)]
-    clips: Clips,
-    #[command(flatten)]
-    sync: Synchronising,
+    clips: Options<InputOptions>,
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
     /// (the CPU, with the checks for authors of kernels).
     #[arg(long, default_value = "auto")]
@@ -87,7 +88,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("--map, --csv and --plot need a file name; - is not supported"));
     }
     args.fail_below.check(&["ssim"])?;
-    if args.clips.are_pictures(&args.files())? {
+    if are_pictures(&args.clips, &args.files())? {
         pictures(args, as_json)
     } else {
         videos(args, as_json)
@@ -98,18 +99,15 @@ fn pictures(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     if args.csv.is_some() || args.plot.is_some() {
         return Err(Failure::usage("--csv and --plot require videos, but these are pictures"));
     }
-    if args.sync.is_given() {
-        return Err(Failure::usage("--sync requires videos, but these are pictures"));
-    }
     let both = args.files();
     if let Some(map) = &args.map {
-        output::check(map, &both)?;
+        check_output(map, &both)?;
         let png = map.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
         if !png {
             return Err(Failure::output(map, "the name of an SSIM map must end in .png"));
         }
     }
-    let mut stages = Stages::new();
+    let mut stages = Stages::new()?;
     let [a, b] = stages.run("load", "reading", || {
         Ok([Picture::open(&args.reference)?, Picture::open(&args.distorted)?])
     })?;
@@ -161,18 +159,18 @@ fn pictures(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
 fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let both = args.files();
     let inputs = args.video_inputs(both)?;
-    args.sync.check(inputs.len())?;
-    let mut stages = Stages::new();
+    args.clips.check(inputs.len())?;
+    let mut stages = Stages::new()?;
     let stop = Stop::default();
     let sources = stages.run("open", "opening", || open(&inputs, &stop))?;
     let synced =
-        stages.run("sync", "comparing the sound", || args.sync.offsets(&sources, &stop))?;
+        stages.run("sync", "comparing the sound", || Ok(args.clips.offsets(&sources, &stop)?))?;
     let offset = synced.as_ref().and_then(|synced| synced.offsets.last().copied());
     let mut conversions = Conversions::default();
     conversions.add_videos(&sources);
     let device = args.device.open()?;
     let rates = sources.each_ref().map(VideoSource::rate);
-    let rate = args.clips.rate();
+    let rate = args.clips.fps;
     if rates[0] != rates[1] && offset.is_none() && rate.is_none() {
         tracing::warn!(
             "{} has {} frames per second but {} has {}; frames are compared by number",
@@ -218,7 +216,7 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     json["distorted_expected"] = json!(expected[1]);
     json["csv"] = json!(args.csv.as_ref().map(|file| file.to_string_lossy()));
     json["plot"] = json!(args.plot.as_ref().map(|file| file.to_string_lossy()));
-    json["sync"] = json!(synced.map(|synced| [0, 1].map(|video| synced.json(video))));
+    json["sync"] = json!(synced.map(|synced| [0, 1].map(|video| describe_offset(&synced, video))));
     json["warnings"] = log::warnings().into();
     json["conversions"] = conversions.json();
     json["failed"] = judged.json();
@@ -268,14 +266,16 @@ impl Args {
             return Err(Failure::usage("--map requires pictures, but these are videos"));
         }
         check_pipes(&both)?;
-        let inputs = [self.clips.input(both[0])?, self.clips.input(both[1])?];
+        let input = |file| self.clips.input(file, true, VideoDecoder::Ffmpeg, None);
+        let inputs = [input(both[0])?, input(both[1])?];
+        let files = |input: &VideoInput| input_files(&input.path, &input.medium);
         let read = [files(&inputs[0])?, files(&inputs[1])?].concat();
         let read: Vec<&Path> = read.iter().map(PathBuf::as_path).collect();
         for file in self.csv.iter().chain(&self.plot) {
-            output::check(file, &read)?;
+            check_output(file, &read)?;
         }
         if let (Some(csv), Some(plot)) = (&self.csv, &self.plot)
-            && output::would_be_same(csv, plot)
+            && would_be_same(csv, plot)
         {
             return Err(Failure::output_twice(plot));
         }

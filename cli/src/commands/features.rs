@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use panoweave::device::{DeviceName, Image};
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
+use panoweave::job::files::check_output;
 use panoweave::ops::features::{Feature, FeatureOptions, good_features};
 use serde_json::json;
 
@@ -74,10 +75,10 @@ pub(crate) struct Args {
 /// Runs `panoweave features` and prints the features.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     if let Some(preview) = &args.preview {
-        output::check(preview, &[&args.image])?;
+        check_output(preview, &[&args.image])?;
         Picture::check_name(preview)?;
     }
-    let mut stages = Stages::new();
+    let mut stages = Stages::new()?;
     let mut picture = stages.run("load", "reading", || Ok(Picture::open(&args.image)?))?;
     let mut conversions = Conversions::default();
     conversions.add_opaque(&args.image, &picture);

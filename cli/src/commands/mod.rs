@@ -10,6 +10,7 @@ pub(crate) mod info;
 pub(crate) mod man;
 pub(crate) mod quality;
 pub(crate) mod rig;
+pub(crate) mod run;
 pub(crate) mod stitch;
 pub(crate) mod trajectory;
 pub(crate) mod video;

@@ -7,13 +7,13 @@ use glam::UVec2;
 use panoweave::geometry::rig::Rig;
 use panoweave::geometry::{CanvasBox, Geometry, Overlaps};
 use panoweave::io::picture::Picture;
+use panoweave::job::files::{check_output, same};
 use serde_json::{Value, json};
 
-use crate::options::values::canvas_size;
-use crate::options::warp::check_pictures;
 use crate::output;
 use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
+use panoweave::job::{JobError, Size, check_pictures};
 
 /// Maximum side of the preview, in pixels.
 const PREVIEW_SIDE: u32 = 1600;
@@ -41,8 +41,8 @@ pub(crate) struct Args {
     /// Rig file (TOML) to measure.
     file: PathBuf,
     /// Replaces the size of the panorama in the rig file, in pixels, and keeps the field of view.
-    #[arg(long, value_name = "WxH", value_parser = canvas_size)]
-    size: Option<UVec2>,
+    #[arg(long, value_name = "WxH")]
+    size: Option<Size>,
     /// Writes a picture of the panorama's canvas, at most 1600 pixels wide and high. It shows the area of each camera
     /// in its own colour, paler where cameras overlap, with the outline of its picture and its number.
     #[arg(long, value_name = "OUT.png")]
@@ -57,16 +57,16 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     if let Some(preview) = &args.preview {
         let inputs: Vec<&Path> =
             [&args.file].into_iter().chain(&args.pictures).map(PathBuf::as_path).collect();
-        output::check(preview, &inputs)?;
+        check_output(preview, &inputs)?;
         Picture::check_name(preview)?;
     }
     let mut rig = Rig::open(&args.file)?;
     if let Some(preview) = &args.preview
-        && rig.calibrations.iter().any(|file| output::same(preview, file))
+        && rig.calibrations.iter().any(|file| same(preview, file))
     {
-        return Err(Failure::output_is_input(preview));
+        return Err(JobError::output_is_input(preview).into());
     }
-    if let Some(size) = args.size {
+    if let Some(Size(size)) = args.size {
         rig.panorama = rig.panorama.resized(size);
     }
     let geometry = rig.geometry()?;

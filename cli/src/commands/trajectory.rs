@@ -8,6 +8,7 @@ use panoweave::device::DeviceName;
 use panoweave::frame::Rate;
 use panoweave::io::text::read_text_from;
 use panoweave::io::video::STANDARD;
+use panoweave::job::files::{check_output, input_file};
 use panoweave::ops::trajectory::{
     FILE_LIMIT, Trajectory, TrajectoryError, open_times, parse_times,
 };
@@ -102,11 +103,11 @@ impl Resample {
             let inputs: Vec<&Path> = [&self.input]
                 .into_iter()
                 .chain(&self.targets.times)
-                .map(|path| output::input_file(path))
+                .map(|path| input_file(path))
                 .collect();
-            output::check(&self.output, &inputs)?;
+            check_output(&self.output, &inputs)?;
         }
-        let mut stages = Stages::new();
+        let mut stages = Stages::new()?;
         let (trajectory, times) = stages.run("load", "reading", || {
             let trajectory = opened(
                 &self.input,

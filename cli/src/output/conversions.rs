@@ -36,7 +36,8 @@ impl Conversions {
         }
     }
 
-    fn add(&mut self, file: &Path, conversions: impl Iterator<Item = Conversion>) {
+    /// Adds the conversions of an input, and logs a warning for each.
+    pub(crate) fn add(&mut self, file: &Path, conversions: impl Iterator<Item = Conversion>) {
         for conversion in conversions {
             tracing::warn!("{}: {conversion}", file.display());
             self.0.push((file.to_owned(), conversion));

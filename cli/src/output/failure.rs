@@ -4,10 +4,9 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use glam::UVec2;
 use panoweave::error::Classify;
 pub(crate) use panoweave::error::Kind;
-use panoweave::geometry::calibrate::Refusal;
+use panoweave::job::listed;
 use panoweave::video::CompareError;
 
 /// The exit code if `calibrate --check` finds that a rig has drifted, or if a score is below `--fail-below`.
@@ -79,10 +78,6 @@ impl Failure {
         Self::new(Kind::Output, format!("{}: cannot be written: {reason}", file.display()))
     }
 
-    pub(crate) fn output_is_input(file: &Path) -> Self {
-        Self::output(file, "it is an input too; choose another name")
-    }
-
     pub(crate) fn output_twice(file: &Path) -> Self {
         Self::output(file, "two outputs have this name; choose different names")
     }
@@ -103,44 +98,6 @@ impl Failure {
         ))
     }
 
-    /// Creates the failure of raw planes in `folder` without `--size`.
-    pub(crate) fn raw_size(folder: &Path) -> Self {
-        let folder = folder.display();
-        Self::usage(format!("{folder}: raw planes do not store their size; give --size WxH"))
-    }
-
-    /// Creates the failure of a picture whose size does not fit `map`, which is for `which` of another size.
-    pub(crate) fn picture_size(
-        file: &Path,
-        found: UVec2,
-        map: &Path,
-        which: &str,
-        expected: UVec2,
-    ) -> Self {
-        Self::input(format!(
-            "{}: {}×{} pixels, but {} is for {which} of {}×{} pixels; give files of matching sizes",
-            file.display(),
-            found.x,
-            found.y,
-            map.display(),
-            expected.x,
-            expected.y
-        ))
-    }
-
-    /// Creates the failure of `found` pictures for a `map` that is for `expected`.
-    pub(crate) fn picture_count(map: &Path, found: usize, expected: usize) -> Self {
-        Self::input(format!(
-            "{} is for {expected} pictures, but {found} are given; give one input per camera, or a file for {found} pictures",
-            map.display()
-        ))
-    }
-
-    /// Creates the failure that reports why the pictures in `files` could not be calibrated.
-    pub(crate) fn refused(files: &[&Path], refusal: Refusal) -> Self {
-        Self::input(format!("{}: {refusal}", listed(files)))
-    }
-
     /// Creates the failure that reports why the pictures or videos in `files` could not be compared.
     pub(crate) fn compare(files: &[&Path], error: impl Into<CompareError>) -> Self {
         match error.into() {
@@ -155,19 +112,6 @@ impl Failure {
 
     pub(crate) fn place(&self) -> Option<&TextPlace> {
         self.place.as_ref()
-    }
-}
-
-/// Joins file names with commas and "and". If there are more than four files, names only the first and the last, and
-/// counts the others.
-fn listed(files: &[&Path]) -> String {
-    let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-    match &names[..] {
-        [first, rest @ .., last] if rest.len() > 2 => {
-            format!("{first}, {} more and {last}", rest.len())
-        }
-        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-        names => names.concat(),
     }
 }
 

@@ -14,7 +14,7 @@ use tracing_subscriber::{fmt, registry};
 
 /// The modules whose warnings have a key of their own in the JSON, or do not concern the job.
 const REPORTED: [&str; 3] =
-    ["panoweave::output::conversions", "panoweave::commands::calibrated", module_path!()];
+    ["panoweave::output::conversions", "panoweave::output::progress", module_path!()];
 
 /// The warnings and logged errors of the job so far, each text once.
 static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());

@@ -1,8 +1,8 @@
 //! Runs the stages of a command, such as reading and stitching. Shows a spinner during a stage, and records its time.
 
 use std::sync::OnceLock;
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -16,11 +16,23 @@ const TICK: Duration = Duration::from_millis(120);
 /// The total time of each stage that has run so far, in the order in which the stages first ran.
 pub(crate) struct Stages {
     times: Vec<(&'static str, Duration)>,
+    current: Option<Stage>,
+}
+
+/// A running stage.
+struct Stage {
+    name: &'static str,
+    start: Instant,
+    spinner: ProgressBar,
+    /// The thread that turns the spinner, and the sender whose drop ends it.
+    ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Stages {
-    pub(crate) fn new() -> Self {
-        Self { times: Vec::new() }
+    /// Creates the record of a command's stages, and starts the threads that compute.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        Self::start_threads()?;
+        Ok(Self { times: Vec::new(), current: None })
     }
 
     /// Starts the threads of rayon's global pool before the first stage. rayon would start them when they are needed,
@@ -34,15 +46,9 @@ impl Stages {
         })
     }
 
-    /// Runs `body` as a stage of the command. Adds the elapsed time to the total of all stages named `name`. If stderr
-    /// is a terminal, shows a spinner with `message` meanwhile.
-    pub(crate) fn run<T>(
-        &mut self,
-        name: &'static str,
-        message: &'static str,
-        body: impl FnOnce() -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        Self::start_threads()?;
+    /// Begins a stage, and ends the one before it. If stderr is a terminal, shows a spinner with `message` meanwhile.
+    pub(crate) fn begin(&mut self, name: &'static str, message: &'static str) {
+        self.end();
         let spinner = ProgressBar::new_spinner().with_message(message);
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
             spinner.set_style(style);
@@ -56,19 +62,37 @@ impl Stages {
             }
         };
         let spawn = || thread::Builder::new().name("spinner".into()).spawn(turn).ok();
-        let ticker = (!spinner.is_hidden()).then(spawn).flatten();
-        let start = Instant::now();
-        let result = body();
+        let ticker = (!spinner.is_hidden()).then(spawn).flatten().map(|thread| (end, thread));
+        self.current = Some(Stage { name, start: Instant::now(), spinner, ticker });
+    }
+
+    /// Ends the current stage, if any. Adds its time to the total of all stages with its name.
+    pub(crate) fn end(&mut self) {
+        let Some(Stage { name, start, spinner, ticker }) = self.current.take() else { return };
         let took = start.elapsed();
-        drop(end);
-        // The ticker does not panic, and the command does not depend on it.
-        let _ = ticker.map(thread::JoinHandle::join);
+        if let Some((end, thread)) = ticker {
+            drop(end);
+            // The ticker does not panic, and the command does not depend on it.
+            let _ = thread.join();
+        }
         spinner.finish_and_clear();
         tracing::debug!("{name}: {:.1} ms", milliseconds(took));
         match self.times.iter_mut().find(|(before, _)| *before == name) {
             Some((_, time)) => *time += took,
             None => self.times.push((name, took)),
         }
+    }
+
+    /// Runs `body` as a stage of the command.
+    pub(crate) fn run<T>(
+        &mut self,
+        name: &'static str,
+        message: &'static str,
+        body: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.begin(name, message);
+        let result = body();
+        self.end();
         result
     }
 

@@ -184,15 +184,21 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
             .unwrap();
     }
     for (line, said) in [
-        ("stitch a.png b.png --rig made.toml", "made.toml is for 3 pictures, but 2 are given"),
+        ("stitch a.png b.png --rig made.toml", "made.toml: it is for 3 pictures, but 2 are given"),
         ("stitch a.png", "cannot calibrate 1 pictures; 2 to 64 are allowed"),
         ("stitch a.png b.png c.png --gain 2", "given 1 time for 3 cameras"),
         (
             "stitch a.png b.png c.png --rig made.toml --lookup gamma-table",
             "the lookup `gamma-table` does not support frames and panoramas other than two RGBA",
         ),
-        ("calibrate a.png b.png --check made.toml", "made.toml is for 3 pictures, but 2 are given"),
-        ("video a%d.png b%d.png --rig made.toml", "made.toml is for 3 pictures, but 2 are given"),
+        (
+            "calibrate a.png b.png --check made.toml",
+            "made.toml: it is for 3 pictures, but 2 are given",
+        ),
+        (
+            "video a%d.png b%d.png --rig made.toml",
+            "made.toml: it is for 3 pictures, but 2 are given",
+        ),
     ] {
         let out = if line.contains("--check") { "" } else { "-o p.png" };
         let out = if line.starts_with("video") { "-o p_%d.png --fps 25" } else { out };
@@ -213,7 +219,7 @@ fn outputs_do_not_overwrite_each_other() {
     }
     let done = folder.words("stitch left.png right.png --size 10x10 -o p.png --device cpu");
     assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.stderr.contains("give their folder with --warp"), "{done:?}");
+    assert!(done.stderr.contains("give their folder as `warp`"), "{done:?}");
 }
 
 /// Returns two views of a panoramic scene from the same position. Both lenses have a focal length of `focal` pixels and
@@ -266,7 +272,7 @@ fn lenses_that_are_known_stay_as_they_are() {
     assert!((found - yaw).abs() < 0.2, "turned by {found}°");
     let done = folder.words(&format!("{line} -o flat.toml --lens lens.yaml --model homography"));
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.stderr.contains("the lenses of --lens are not used"), "{done:?}");
+    assert!(done.stderr.contains("the lenses are not used"), "{done:?}");
     // The file of a stereo calibration has the lens of each picture.
     let right = 340.0;
     views(right, k1, yaw)[1].save(folder.path("right.png")).unwrap();
@@ -289,7 +295,7 @@ fn lenses_that_are_known_stay_as_they_are() {
         ),
         ("--lens none.yaml", "none.yaml"),
         ("--lens lens.yaml -o lens.yaml", "it is an input too"),
-        ("--fisheye", "--lens <FILE.yaml>"),
+        ("--fisheye", "`fisheye` requires `lens`"),
     ] {
         let output = if options.contains("-o") { "" } else { "-o made.toml" };
         let done = folder.words(&format!("{line} {options} {output}"));
@@ -348,5 +354,5 @@ fn a_foreign_picture_is_left_out_by_name() {
     let stitch = format!("{stitch} --json --anchor");
     let done = folder.words(&format!("{stitch} 2"));
     assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.stderr.contains("--anchor names a picture that was left out"), "{done:?}");
+    assert!(done.stderr.contains("`anchor` names a picture that was left out"), "{done:?}");
 }

@@ -344,7 +344,7 @@ fn what_cannot_be_compared() {
         ("a.y4m none.y4m", "input", "none.y4m: no frames"),
         ("a.y4m missing.y4m", "input", "missing.y4m: cannot be read"),
         ("a.y4m a.rgba --input-size 40x30 --fps 3", "input", "; convert one of them"),
-        ("a.y4m a%d.png", "input", "give --fps"),
+        ("a.y4m a%d.png", "input", "set `fps`"),
         ("- -", "usage", "only one of the videos"),
         ("- /dev/stdin --input-format y4m", "usage", "two of the videos are the same pipe"),
         ("left.png right.png --csv f.csv", "usage", "--csv and --plot require videos"),
@@ -404,7 +404,7 @@ fn an_input_video_has_limits() {
     for (limit, part) in [
         ("--max-input-streams 0", "streams, but at most 0 are allowed; raise"),
         ("--max-input-seconds 1", "s, but at most 1 s are allowed; raise"),
-        ("--max-input-pixels 10", "(--max-input-pixels)"),
+        ("--max-input-pixels 10", "raise `max-input-pixels`"),
     ] {
         let done = folder.words(&format!("compare left.mp4 left.mp4 --device cpu {limit}"));
         assert_eq!(done.code, Some(2), "{done:?}");

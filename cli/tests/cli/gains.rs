@@ -191,12 +191,12 @@ fn gains_for_another_number_of_cameras_are_rejected() {
     let video = format!("{VIDEO} -o p.rgba");
     for line in [STITCH, &video, quality] {
         for (options, said) in [
-            ("--gain 2", "--gain: given 1 time for 3 cameras; give the option once per camera"),
-            ("--gain 1 --gain 1 --gain 1 --gain 1", "--gain: given 4 times for 3 cameras"),
-            ("--gamma 2 --gamma 1", "--gamma: given 2 times for 3 cameras"),
+            ("--gain 2", "`gain`: given 1 time for 3 cameras; give one per camera"),
+            ("--gain 1 --gain 1 --gain 1 --gain 1", "`gain`: given 4 times for 3 cameras"),
+            ("--gamma 2 --gamma 1", "`gamma`: given 2 times for 3 cameras"),
             ("--gain 1,2 --gain 1 --gain 1", "three numbers as R,G,B"),
             ("--gain 1 --gain 1 --gain 1001", "from 0 to 1000"),
-            ("--gamma 1 --gamma 0 --gamma 1", "greater than 0 and at most 100"),
+            ("--gamma 1 --gamma 0 --gamma 1", "a number from 0.000001 to 100"),
         ] {
             let done = folder.words(&format!("{line} {options}"));
             assert_eq!(done.code, Some(2), "{line} {options}: {done:?}");

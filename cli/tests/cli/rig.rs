@@ -221,13 +221,13 @@ fn a_large_panorama_needs_a_higher_limit() {
     ] {
         let done = folder.words(&format!("{line} --device cpu"));
         assert_eq!(done.code, Some(2), "{done:?}");
-        assert!(done.stderr.contains("but --max-pixels is 33554432"), "{done:?}");
+        assert!(done.stderr.contains("but `max-pixels` is 33554432"), "{done:?}");
     }
     let small = rig(&[-25.0, 25.0]);
     folder.write("small.toml", &small);
     let line = "stitch a.png a.png --rig small.toml --device cpu -o p.png --max-pixels";
     let done = folder.words(&format!("{line} 179999"));
-    assert!(done.stderr.contains("1200×150 pixels, but --max-pixels is 179999"), "{done:?}");
+    assert!(done.stderr.contains("1200×150 pixels, but `max-pixels` is 179999"), "{done:?}");
     folder.quiet(&format!("{line} 180000"));
 }
 

@@ -228,7 +228,7 @@ fn refusals() {
     let folder = folder();
     let done = folder.words("stitch left.png right.png -o out.jpg --rig rig.toml --depth 16");
     assert_eq!(done.code, Some(2));
-    insta::assert_snapshot!(done.stderr, @"error: --depth 16 requires a .png output, because JPEG has 8 bits; remove --depth, or change the output");
+    insta::assert_snapshot!(done.stderr, @"error: `depth` 16 requires a .png output, because JPEG has 8 bits; remove it, or change the output");
     let done = folder.words(&format!("{BASE} --rig rig.toml --depth 10"));
     assert_eq!(done.code, Some(2));
     assert!(done.stderr.contains("[possible values: 8, 16]"), "{}", done.stderr);

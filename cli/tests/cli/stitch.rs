@@ -206,10 +206,10 @@ fn a_picture_inside_another_one_needs_no_warning() {
         assert_eq!(done.code, Some(2), "{options}: {done:?}");
         assert!(done.stderr.contains(says), "{options}: {done:?}");
     };
-    usage("--blend feather --feather 9", "give --blend seam too");
+    usage("--blend feather --feather 9", "set `blend` to seam, too");
     usage("--blend seam --feather 0", "from 1 to 1000");
-    usage("--blend seam --levels 3", "give --blend multiband too");
-    usage("--blend multiband --levels 7", "7 is not in 1..=6");
+    usage("--blend seam --levels 3", "set `blend` to multiband, too");
+    usage("--blend multiband --levels 7", "a whole number from 1 to 6");
     usage("--match-colour --gain 1.2", "cannot be used with");
 }
 
@@ -291,7 +291,7 @@ fn colours_are_matched() {
         assert!(found.abs_diff(level) <= 1, "{anchor}: {found}, {level}");
     }
     let done = folder.words(&format!("{BASE} --homography shift.txt -o out.png --anchor 1"));
-    assert!(done.code == Some(2) && done.stderr.contains("remove --anchor"), "{done:?}");
+    assert!(done.code == Some(2) && done.stderr.contains("remove `anchor`"), "{done:?}");
 }
 
 #[test]
@@ -339,6 +339,18 @@ fn names_need_not_be_utf8() {
             .unwrap(),
     );
     assert_eq!(done.code, Some(2), "{done:?}");
+}
+
+#[test]
+fn a_printed_job_makes_the_same_panorama() {
+    let folder = Folder::new();
+    let line = format!("{BASE} --homography shift.txt --gain 1,1.1,0.9 --gain 1 --crop -o out.png");
+    let job = folder.quiet(&format!("{line} --print-job"));
+    folder.quiet(&line);
+    let expected = folder.read("out.png");
+    folder.write("job.toml", job.replace("out.png", "again.png"));
+    folder.quiet("run job.toml");
+    assert_eq!(folder.read("again.png"), expected);
 }
 
 #[test]
@@ -421,7 +433,7 @@ fn black_parts_of_a_mask_are_ignored() {
     assert_eq!(done.code, Some(2), "{done:?}");
     insta::assert_snapshot!(done.stderr, @"error: small.png: the mask is 20×30 pixels, but the picture left.png is 40×30 pixels; give a mask of the size of the picture");
     let done = folder.words("stitch left.png right.png left.png --homography shift.txt -o out.png");
-    insta::assert_snapshot!(done.stderr, @"error: shift.txt: a homography is for exactly two pictures or videos, but 3 are given; give two, or a rig with --rig");
+    insta::assert_snapshot!(done.stderr, @"error: shift.txt: a homography is for exactly two pictures or videos, but 3 are given; give two, or a rig");
     let done = folder.words(&format!("{line} --mask none.png --mask none.png --mask none.png"));
     assert!(done.stderr.contains("once for each picture"), "{done:?}");
     mask("all.png", [40, 30], |_| true);
@@ -490,8 +502,8 @@ fn a_given_rig_and_a_homography_can_be_cropped() {
     }
     folder.quiet("warp --device cpu --rig rig.toml -o rig.safetensors");
     for (options, said) in [
-        ("--warp rig.safetensors --crop", "--crop cannot change the panorama of a warp file"),
-        ("--rig rig.toml --model rotation", "--model and --projection are for a calibration"),
+        ("--warp rig.safetensors --crop", "`crop` cannot change the panorama of a warp file"),
+        ("--rig rig.toml --model rotation", "`model` and `projection` are for a calibration"),
     ] {
         let done = folder.words(&format!("{BASE} {options} -o crop.png"));
         assert_eq!(done.code, Some(2), "{done:?}");

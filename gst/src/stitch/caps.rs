@@ -67,11 +67,7 @@ pub(super) fn error(
     let text = || {
         format!(
             "{pad} gets pictures of {}×{} pixels, but camera {camera} of {} has {}×{}; scale the video, or calibrate with pictures of this size",
-            found.x,
-            found.y,
-            map.name(),
-            expected.x,
-            expected.y
+            found.x, found.y, map.name, expected.x, expected.y
         )
     };
     (found != expected).then(text)

@@ -6,20 +6,19 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
-use gst::glib::{self, Properties};
+use gst::glib;
 use gst_base::subclass::prelude::*;
 use gst_video::prelude::*;
 use gst_video::subclass::AggregateFramesToken;
 use gst_video::subclass::prelude::*;
 use gst_video::{VideoFormat, VideoInfo};
 use panoweave::device::DeviceName;
-use panoweave::frame::MAX_CANVAS_SIDE;
 
 use super::error::StitchFailure;
 use super::map::{Map, no_map};
 use super::pad::{can_seek, has_ended, has_running_time};
 use super::running::{HELD, Opened, Running, Selected};
-use super::settings::{Settings, lock};
+use super::settings::{self, Properties, Settings, lock};
 use super::{PanoweaveStitchPad, caps, cuda, formats};
 
 /// The debug category, for `GST_DEBUG=panoweavestitch:6`.
@@ -32,72 +31,9 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 });
 
 /// The implementation of the element.
-#[derive(Debug, Default, Properties)]
-#[properties(wrapper_type = super::PanoweaveStitch)]
+#[derive(Debug, Default)]
 pub(crate) struct Element {
-    #[property(name = "rig", get, set, type = Option<String>, member = rig, nick = "Rig",
-        blurb = "Path of the rig file (TOML) that `panoweave calibrate` writes", construct, mutable_ready)]
-    #[property(name = "warp", get, set, type = Option<String>, member = warp, nick = "Warp",
-        blurb = "Path of a warp file that `panoweave warp` writes; instead of `rig`", construct, mutable_ready)]
-    #[property(name = "device", get, set, type = String, member = device, nick = "Device",
-        blurb = "Device that stitches: cpu, cuda:N, or auto (the first GPU, otherwise the CPU)",
-        default = Some("auto"), construct, mutable_ready)]
-    #[property(name = "blend", get, set, type = String, member = blend, nick = "Blend",
-        blurb = "Blending where the pictures overlap: feather, seam (along a line on which they \
-            agree), or multiband (a seam; brightness fades over a longer distance than detail)",
-        default = Some("feather"), construct, mutable_ready)]
-    #[property(name = "feather", get, set, type = f32, member = feather, nick = "Feather",
-        blurb = "Width in pixels of the fade across a seam (0 = 16, or 4 for `multiband`)",
-        minimum = 0.0, maximum = 1000.0, default = 0.0, construct, mutable_ready)]
-    #[property(name = "levels", get, set, type = u32, member = levels, nick = "Levels",
-        blurb = "Levels of multiband blending; each one doubles the distance of fades",
-        minimum = 1, maximum = 6, default = 5, construct, mutable_ready)]
-    #[property(name = "lookup", get, set, type = String, member = lookup, nick = "Lookup",
-        blurb = "Method to find the source coordinates of a pixel: auto (mesh, or planes where it \
-            supports no mesh), mesh (within 1/32 pixel), planes or cubic", default = Some("auto"),
-        construct, mutable_ready)]
-    #[property(name = "match-colours", get, set, type = bool, member = match_colours,
-        nick = "Match colours",
-        blurb = "Match the colours of the cameras, unless a pad has a gain or gamma other than 1",
-        default = true, construct, mutable_ready)]
-    #[property(name = "anchor", get, set, type = i32, member = anchor, nick = "Anchor",
-        blurb = "Index of the camera that keeps its colours (-1 = all cameras share the changes)",
-        minimum = -1, maximum = 15, default = -1, construct, mutable_ready)]
-    #[property(name = "keep-highlights", get, set, type = bool, member = keep_highlights,
-        nick = "Keep highlights",
-        blurb = "Compress levels above 90 % of white where a gain would clip them; slower",
-        default = false, construct, mutable_ready)]
-    #[property(name = "flip", get, set, type = bool, member = flip, nick = "Flip",
-        blurb = "Rotate the panorama by 180°", default = false, construct, mutable_ready)]
-    #[property(name = "edge-boost", get, set, type = bool, member = edge_boost,
-        nick = "Edge boost", blurb = "Brighten the left and the right tenth of the panorama",
-        default = false, construct, mutable_ready)]
-    #[property(name = "view", get, set, type = Option<String>, member = view, nick = "View",
-        blurb = "Path of a track (CSV) of a virtual camera, whose view replaces the panorama; \
-            requires `rig`", construct, mutable_ready)]
-    #[property(name = "view-width", get, set, type = u32, member = view_width,
-        nick = "View width", blurb = "Width of the view in pixels",
-        minimum = 1, maximum = MAX_CANVAS_SIDE, default = 1920, construct, mutable_ready)]
-    #[property(name = "view-height", get, set, type = u32, member = view_height,
-        nick = "View height", blurb = "Height of the view in pixels",
-        minimum = 1, maximum = MAX_CANVAS_SIDE, default = 1080, construct, mutable_ready)]
-    #[property(name = "view-smooth", get, set, type = f64, member = view_smooth,
-        nick = "View smoothing",
-        blurb = "Standard deviation in seconds of the Gaussian that smooths the track",
-        minimum = 0.0, maximum = 60.0, default = 0.2, construct, mutable_ready)]
-    #[property(name = "view-free", get, set, type = bool, member = view_free,
-        nick = "View free",
-        blurb = "Allow the view to leave the area that the cameras cover", default = false,
-        construct, mutable_ready)]
-    #[property(name = "camera-timeout", get, set, type = u64, member = camera_timeout,
-        nick = "Camera timeout",
-        blurb = "Time in ns without a frame after which a camera of a live pipeline leaves the \
-            panorama", maximum = u64::MAX - 1, default = 1_000_000_000, construct, mutable_ready)]
-    #[property(name = "report-interval", get, set, type = u64, member = report_interval,
-        nick = "Report interval",
-        blurb = "Time in ns between messages about health and colours (0 = none)",
-        maximum = u64::MAX - 1, default = 1_000_000_000, construct)]
-    settings: Mutex<Settings>,
+    properties: Mutex<Properties>,
     state: Mutex<State>,
     /// The stitcher, which is locked while it stitches.
     running: Mutex<Running>,
@@ -122,8 +58,19 @@ impl ObjectSubclass for Element {
     type Interfaces = (gst::ChildProxy,);
 }
 
-#[glib::derived_properties]
-impl ObjectImpl for Element {}
+impl ObjectImpl for Element {
+    fn properties() -> &'static [glib::ParamSpec] {
+        settings::properties()
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, spec: &glib::ParamSpec) {
+        lock(&self.properties).set(spec.name(), value);
+    }
+
+    fn property(&self, _id: usize, spec: &glib::ParamSpec) -> glib::Value {
+        lock(&self.properties).get(spec)
+    }
+}
 impl GstObjectImpl for Element {}
 
 impl ElementImpl for Element {
@@ -132,7 +79,7 @@ impl ElementImpl for Element {
             gst::subclass::ElementMetadata::new(
                 "Panorama stitcher",
                 "Filter/Editor/Video/Compositor",
-                "Stitches the videos of 2 to 16 cameras into a panorama, on a GPU or the CPU",
+                "Stitches the videos of 1 to 16 cameras into a panorama, on a GPU or the CPU",
                 "The panoweave authors",
             )
         });
@@ -211,7 +158,7 @@ impl ChildProxyImpl for Element {
 
 impl AggregatorImpl for Element {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let map = self.open().and_then(|()| Map::open(&lock(&self.settings)));
+        let map = self.open().and_then(|()| Map::open(&self.settings()?));
         lock(&self.state).map = Some(Arc::new(map.map_err(|error| error.message())?));
         if self.cameras().is_empty() {
             gst::element_imp_warning!(self, gst::StreamError::Failed, ("no camera is linked yet"));
@@ -349,7 +296,8 @@ impl VideoAggregatorImpl for Element {
         let Some(map) = &state.map else {
             return Err(gst::loggable_error!(CAT, "the element has not started"));
         };
-        let size = lock(&self.settings).view_size().unwrap_or_else(|| map.size());
+        let settings = self.settings().map_err(|error| gst::loggable_error!(CAT, "{error}"))?;
+        let size = settings.view_size().unwrap_or_else(|| map.size());
         let with_cuda = state.opened.as_ref().is_some_and(|opened| opened.context.is_some());
         let wanted = caps::of_panorama(&first, size, with_cuda);
         Ok(wanted.intersect_with_mode(downstream, gst::CapsIntersectMode::First))
@@ -383,6 +331,10 @@ impl VideoAggregatorImpl for Element {
 }
 
 impl Element {
+    fn settings(&self) -> Result<Settings, StitchFailure> {
+        lock(&self.properties).settings()
+    }
+
     /// Returns the pads in the order of their cameras.
     fn cameras(&self) -> Vec<PanoweaveStitchPad> {
         let mut pads = Vec::new();
@@ -401,7 +353,7 @@ impl Element {
         info: &VideoInfo,
         output: &mut gst::BufferRef,
     ) -> Result<(), StitchFailure> {
-        let settings = lock(&self.settings).clone();
+        let settings = self.settings()?;
         let (opened, map) = {
             let state = lock(&self.state);
             (state.opened.clone(), state.map.clone())
@@ -422,7 +374,7 @@ impl Element {
 
     /// Posts the messages that are due at the time of a panorama.
     fn report(&self, time: gst::ClockTime) {
-        let settings = lock(&self.settings).clone();
+        let Ok(settings) = self.settings() else { return };
         let messages = lock(&self.running).messages(time, &settings);
         for structure in messages {
             let message = gst::message::Element::builder(structure).src(&*self.obj()).build();
@@ -433,11 +385,11 @@ impl Element {
 
     /// Opens the device, and shares its context with the other elements.
     fn open(&self) -> Result<(), StitchFailure> {
-        let name = lock(&self.settings).device.clone();
+        let name = self.settings()?.device;
         if lock(&self.state).opened.as_ref().is_some_and(|opened| opened.name == name) {
             return Ok(());
         }
-        let device = name.parse::<DeviceName>()?.open()?;
+        let device = name.parse::<DeviceName>().map_err(StitchFailure::settings)?.open()?;
         let context = cuda::Context::of(&device);
         if let Some(context) = &context {
             context.share(self.obj().upcast_ref());
@@ -474,7 +426,7 @@ impl Element {
         let index = pad.downcast_ref::<PanoweaveStitchPad>().map(PanoweaveStitchPad::index);
         let state = lock(&self.state);
         let with_cuda = state.opened.as_ref().is_some_and(|opened| opened.context.is_some());
-        let sources = state.map.as_deref().map(Map::sources).unwrap_or_default();
+        let sources = state.map.as_ref().map(|map| map.sources()).unwrap_or_default();
         let size = index.and_then(|index| sources.get(index)).copied();
         caps::of_camera(size, self.other_format(pad), with_cuda)
     }

@@ -3,13 +3,11 @@
 use std::fmt;
 
 use gst::ErrorMessage;
-use panoweave::device::{DeviceError, DeviceNameError};
-use panoweave::frame::FrameError;
-use panoweave::geometry::rig::RigError;
+use panoweave::device::DeviceError;
+use panoweave::error::{Classify, Kind};
+use panoweave::job::JobError;
 use panoweave::live::LiveError;
 use panoweave::ops::stitch::StitchError;
-use panoweave::ops::view::{TrackError, ViewError};
-use panoweave::warp::{RenderError, WarpError};
 
 /// The domain of an error's message.
 #[derive(Clone, Copy, Debug)]
@@ -60,20 +58,26 @@ impl fmt::Display for StitchFailure {
     }
 }
 
-/// Implements the conversions of the library's errors.
-macro_rules! from {
-    ($($domain:ident: $($error:ty),+;)*) => {$($(
-        impl From<$error> for StitchFailure {
-            fn from(error: $error) -> Self {
-                Self { domain: Domain::$domain, text: error.to_string() }
-            }
-        }
-    )+)*};
+impl From<JobError> for StitchFailure {
+    fn from(error: JobError) -> Self {
+        let domain = match error.kind() {
+            Kind::Usage => Domain::Settings,
+            Kind::Input => Domain::OpenRead,
+            _ => Domain::Failed,
+        };
+        Self { domain, text: error.to_string() }
+    }
 }
 
-from! {
-    Settings: DeviceNameError;
-    OpenRead: RigError, WarpError, TrackError;
-    Format: FrameError;
-    Failed: RenderError, ViewError, LiveError, StitchError, DeviceError;
+/// Implements the conversions of errors while the element runs.
+macro_rules! failed {
+    ($($error:ty),+) => {$(
+        impl From<$error> for StitchFailure {
+            fn from(error: $error) -> Self {
+                Self::failed(error)
+            }
+        }
+    )+};
 }
+
+failed!(DeviceError, LiveError, StitchError);

@@ -77,7 +77,9 @@ pub(super) fn submit(
     for (input, black) in inputs.iter().zip(&black) {
         frames.push(match &input.mapped {
             None if live => CameraFrame::Missing,
-            None => CameraFrame::Host(Frame::tight(input.format, black)?),
+            None => {
+                CameraFrame::Host(Frame::tight(input.format, black).map_err(StitchFailure::format)?)
+            }
             Some(_) if live && started && !input.is_new => CameraFrame::Missing,
             Some((frame, None)) => frame.host().map_or(CameraFrame::Missing, CameraFrame::Host),
             Some((frame, Some(place))) => {

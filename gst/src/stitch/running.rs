@@ -159,7 +159,7 @@ fn check_cameras(map: &Map, found: &[usize]) -> Result<(), StitchFailure> {
     let found = found.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     Err(StitchFailure::settings(format!(
         "{} has {expected} cameras, but the pads select cameras {found}; link one pad per camera, sink_0 to sink_{}, and select each camera once",
-        map.name(),
+        map.name,
         expected - 1
     )))
 }

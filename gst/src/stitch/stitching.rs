@@ -14,8 +14,7 @@ use panoweave::live::{
     StitchedFrame, StitchedFrames, Submitted,
 };
 use panoweave::ops::colour::{Colour, matched};
-use panoweave::ops::stitch::{Colours, StitchOptions};
-use panoweave::ops::view::{Track, ViewPath, Viewer};
+use panoweave::ops::stitch::{Colours, Lookup, StitchOptions};
 
 use super::error::StitchFailure;
 use super::input::{self, Input};
@@ -69,26 +68,19 @@ impl Stitching {
         inputs: &[Input],
         first: ClockTime,
     ) -> Result<Self, StitchFailure> {
-        if let Some(anchor) = settings.anchor().filter(|anchor| *anchor >= colours.len()) {
-            return Err(StitchFailure::settings(format!(
-                "`anchor` is {anchor}, but the last camera is {}; set it to a camera, counted from 0, or to -1",
-                colours.len() - 1
-            )));
-        }
+        settings.look.check(colours.len())?;
         let stream = device.stream()?;
         let warp = map.prepare(&stream)?;
         let colours = Colours::of(colours);
         let follow = settings.match_colours && colours == Colours::IDENTITY;
+        let keep_highlights = settings.look.keep_highlights;
+        let anchor = settings.look.anchor(settings.match_colours)?;
         let mut stitch = StitchOptions {
-            colours: if settings.keep_highlights { colours.with_shoulders() } else { colours },
-            flip: settings.flip,
-            edge_boost: settings.edge_boost,
-            lookup: settings.lookup()?,
+            colours: if keep_highlights { colours.with_shoulders() } else { colours },
             vignettes: map.vignettes(),
-            ..StitchOptions::default()
+            ..settings.look.stitch(Lookup::Auto)
         };
         if let (true, Some(frames)) = (follow, input::frames(inputs)) {
-            let anchor = settings.anchor();
             let matched = matched(&stream, &frames, &warp, &stitch.vignettes, anchor)?;
             stitch.colours = matched.unwrap_or(stitch.colours);
         }
@@ -98,8 +90,8 @@ impl Stitching {
             stitch,
             colour: ColourOptions {
                 follow,
-                anchor: settings.anchor(),
-                keep_highlights: settings.keep_highlights,
+                anchor,
+                keep_highlights,
                 ..ColourOptions::at_rate(per_second)
             },
             blend: settings.blend()?,
@@ -109,8 +101,16 @@ impl Stitching {
             ..LiveOptions::default()
         };
         let FrameFormat { size, pixels } = formats.output;
-        let (viewer, output) = match virtual_camera(&stream, map, settings, &formats)? {
-            Some((viewer, path)) => (Some(viewer), Output::view(pixels, size, path)),
+        let rate = formats.rate.filter(|_| settings.view.view.is_some());
+        let view = match rate {
+            Some(rate) => settings.view.open(&stream, map.rig(), &stitch, rate)?,
+            None if settings.view.view.is_some() => {
+                return Err(StitchFailure::settings("`view` requires a constant frame rate"));
+            }
+            None => None,
+        };
+        let (viewer, output) = match view {
+            Some(view) => (Some(view.viewer), Output::view(pixels, size, view.path)),
             None => (None, Output::panorama(pixels).sized(size)),
         };
         let session = Session::new(device, LiveRig { warp, viewer }, &[output], live)?;
@@ -157,34 +157,4 @@ fn failure(settings: &Settings, per_second: f64) -> FailureOptions {
     let timeout = Duration::from_nanos(settings.camera_timeout).as_secs_f64();
     let gone = (timeout * per_second).round().clamp(1.0, 10_000.0) as u32;
     FailureOptions { gone, ..FailureOptions::at_rate(per_second) }
-}
-
-/// Opens the track of the virtual camera. Returns `None` if `view` is not set.
-fn virtual_camera(
-    stream: &Stream,
-    map: &Map,
-    settings: &Settings,
-    formats: &Formats,
-) -> Result<Option<(Viewer, ViewPath)>, StitchFailure> {
-    let Some(file) = &settings.view else { return Ok(None) };
-    let needs = |needed| StitchFailure::settings(format!("`view` requires `{needed}`"));
-    let geometry = map.geometry().ok_or_else(|| needs("rig"))?;
-    if settings.edge_boost {
-        return Err(needs("edge-boost=false"));
-    }
-    let rate = formats.rate.ok_or_else(|| needs("a constant frame rate"))?;
-    let viewer = Viewer::new(geometry, settings.flip)?;
-    let track = Track::open(stream, file, rate, settings.view_smooth)?;
-    let limits = if settings.view_free { None } else { viewer.limits() };
-    if limits.is_none() && !settings.view_free {
-        return Err(StitchFailure::settings(
-            "`view` cannot be kept inside the area that this rig's cameras cover; set `view-free`",
-        ));
-    }
-    let size = formats.output.size;
-    let path = move |time| {
-        let wanted = track.at(time);
-        limits.as_ref().map_or(wanted, |limits| limits.keep(&wanted, size))
-    };
-    Ok(Some((viewer, ViewPath::new(path))))
 }

@@ -32,7 +32,10 @@ fn a_rig_or_a_warp_is_required() {
     let scene = Scene::new(2);
     let element = scene.element();
     element.set_property("warp", scene.rig());
-    assert_eq!(error_at_start(&element), "both `rig` and `warp` are set; set only one of them");
+    assert_eq!(
+        error_at_start(&element),
+        "`warp`, `rig` and `homography` exclude each other; give one of them"
+    );
 }
 
 #[test]
@@ -129,11 +132,8 @@ fn wrong_properties_are_named() {
     element.set_property("device", "gpu");
     let message = error_at_start(&element);
     assert!(message.contains("cuda:N"), "{message}");
-    let message = set("anchor", "2");
-    assert_eq!(
-        message,
-        "`anchor` is 2, but the last camera is 1; set it to a camera, counted from 0, or to -1"
-    );
+    let message = set("anchor", "3");
+    assert_eq!(message, "`anchor` is 3, but there are only 2 cameras; give a number from 1 to 2");
     let track = scene.path("track.csv");
     std::fs::write(&track, "t,pan\n0,1\n").unwrap();
     let message = set("view", &text(&track));
@@ -145,8 +145,7 @@ fn a_view_with_too_many_pixels_is_refused() {
     let scene = Scene::new(2);
     let element = scene.element();
     element.set_property("view", text(&scene.path("track.csv")));
-    element.set_property("view-width", 32_768_u32);
-    element.set_property("view-height", 32_768_u32);
+    element.set_property("view-size", "32768x32768");
     let message = error_at_start(&element);
     assert!(message.contains("the view is 32768×32768 pixels"), "{message}");
 }

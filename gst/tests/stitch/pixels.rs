@@ -9,7 +9,7 @@ use panoweave::geometry::rig::Rig;
 use panoweave::io::video::{
     Crf, Medium, Stop, TenBit, VideoInput, VideoOutput, VideoSink, VideoSource,
 };
-use panoweave::live::ColourOptions;
+use panoweave::live::{ColourOptions, LiveRig};
 use panoweave::ops::blend::Blend;
 use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::view::{Track, ViewPath, Viewer};
@@ -28,6 +28,17 @@ pub(crate) fn expected(
     format: VideoFormat,
     size: (u32, u32),
     options: VideoOptions,
+) -> Vec<u8> {
+    expected_of(scene, format, size, options, None)
+}
+
+/// Like [`expected`], for a view if it is given.
+fn expected_of(
+    scene: &Scene,
+    format: VideoFormat,
+    size: (u32, u32),
+    options: VideoOptions,
+    view: Option<(Viewer, ViewPath)>,
 ) -> Vec<u8> {
     let extension = match format {
         VideoFormat::P01010le => "p010".to_owned(),
@@ -56,7 +67,9 @@ pub(crate) fn expected(
     let output =
         VideoOutput { crf: Crf::new(20).unwrap(), ten_bit, ..VideoOutput::new(&path, medium) };
     let sink = VideoSink::create(&output, size.into(), rate, &stop).unwrap();
-    let summary = stitch_video(&device, warp, sources, sink, &options, |_| ()).unwrap();
+    let (viewer, path_of_view) = view.unzip();
+    let (rig, sinks) = (LiveRig { warp, viewer }, vec![(sink, path_of_view)]);
+    let summary = stitch_video(&device, rig, sources, sinks, &options, |_| ()).unwrap();
     assert_eq!((summary.written, summary.filled), (FRAMES as u64, 0));
     std::fs::read(path).unwrap()
 }
@@ -104,7 +117,7 @@ fn three_cameras_with_a_seam_equal_the_library() {
     let expected = expected(&scene, format, PANORAMA, options(seam));
     let element = scene.element();
     element.set_property_from_str("blend", "seam");
-    element.set_property("feather", 6.0f32);
+    element.set_property("feather", 6.0);
     assert!(stitched(&element, &scene, format) == expected);
 }
 
@@ -145,12 +158,10 @@ fn the_view_of_a_virtual_camera_equals_the_library() {
         let path = move |time| limits.keep(&track.at(time), size.into());
         (viewer, ViewPath::new(path))
     };
-    let options = VideoOptions { view: Some(camera), ..options(Blend::Feather) };
-    let expected = expected(&scene, format, size, options);
+    let expected = expected_of(&scene, format, size, options(Blend::Feather), Some(camera));
     let element = scene.element();
     element.set_property("view", text(&track));
-    element.set_property("view-width", size.0);
-    element.set_property("view-height", size.1);
+    element.set_property("view-size", format!("{}x{}", size.0, size.1));
     element.set_property("view-smooth", 0.1);
     assert!(stitched(&element, &scene, format) == expected);
 }

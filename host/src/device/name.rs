@@ -1,5 +1,6 @@
 //! Names of devices: `auto`, `cpu`, `simulator` and `cuda:N`.
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::{Device, DeviceError};
@@ -12,9 +13,10 @@ use super::{Device, DeviceError};
 pub struct DeviceNameError;
 
 /// The name of a device. It parses from the texts `auto`, `cpu`, `simulator` and `cuda:N`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceName {
     /// The first GPU if it is usable, otherwise the CPU.
+    #[default]
     Auto,
     /// The CPU.
     Cpu,
@@ -36,6 +38,17 @@ impl DeviceName {
             Self::Cpu => Ok(Device::cpu()),
             Self::Simulator => Ok(Device::simulator()),
             Self::Cuda(ordinal) => Device::cuda(ordinal),
+        }
+    }
+}
+
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Simulator => f.write_str("simulator"),
+            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
         }
     }
 }

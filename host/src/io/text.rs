@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use crate::error::Classify;
 use crate::io::replace;
 
 /// The default maximum size of a text file, in bytes.
@@ -29,6 +30,8 @@ pub enum TextError {
     #[error("{}: not UTF-8 text: the byte at offset {offset} is invalid; check that it is the right file", file.display())]
     NotText { file: PathBuf, offset: usize },
 }
+
+impl Classify for TextError {}
 
 /// Replaces a text file atomically.
 ///

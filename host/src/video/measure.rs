@@ -16,9 +16,9 @@ use super::feeds::Feeds;
 use super::run::start;
 use super::{VideoOptions, VideoStitchError};
 use crate::device::Device;
-use crate::frame::{Frame, FrameFormat, Rate};
+use crate::frame::{Frame, Rate};
 use crate::io::video::{VideoError, VideoSource};
-use crate::live::{LiveError, Session, StitchedFrame, StitchedFrames};
+use crate::live::{LiveError, Output, Session, StitchedFrame, StitchedFrames};
 use crate::warp::DeviceWarp;
 
 /// The time between two polls for a finished panorama.
@@ -47,7 +47,6 @@ impl Stitched<'_> {
 }
 
 /// Stitches the videos of the cameras and passes each panorama to `each`. Returns the number of panoramas.
-/// [`VideoOptions::view`] has no effect.
 ///
 /// # Errors
 /// Returns the error of `each`, or [`VideoStitchError`].
@@ -59,9 +58,9 @@ pub fn stitch_each<E: From<VideoStitchError>>(
     mut each: impl FnMut(&Stitched<'_>) -> Result<(), E>,
 ) -> Result<u64, E> {
     let Some(first) = sources.first() else { return Ok(0) };
-    let output = FrameFormat { size: warp.size(), pixels: first.format().pixels };
+    let output = Output::panorama(first.format().pixels);
     let rate = options.rate.unwrap_or(first.rate());
-    let Some(stitcher) = start(device, warp, &mut sources, options, output, None)? else {
+    let Some(stitcher) = start(device, warp.into(), &mut sources, options, &[output])? else {
         return Ok(0);
     };
     let mut panoramas = stitcher.panoramas();

@@ -16,13 +16,13 @@ use crate::frame::{Frame, FrameFormat, FrameRef, Rate};
 use crate::io::video::{Stop, VideoError, VideoFrame, VideoSink, VideoSource};
 use crate::live::{
     ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, LiveRig, Output, Pace,
-    Session,
+    Session, StitchedFrame,
 };
 use crate::ops::blend::Blend;
 use crate::ops::colour::{Colours, matched};
 use crate::ops::refine::{RefineOptions, WarpRefiner};
 use crate::ops::stitch::{StitchOptions, Vignettes};
-use crate::ops::view::{ViewPath, Viewer};
+use crate::ops::view::ViewPath;
 use crate::warp::DeviceWarp;
 
 /// Options of stitching videos.
@@ -36,10 +36,8 @@ pub struct VideoOptions {
     pub colour: ColourOptions,
     /// The kind of blending in the overlaps.
     pub blend: Blend,
-    /// The virtual camera to render instead of the panorama, if any: its viewer and its poses.
-    pub view: Option<(Viewer, ViewPath)>,
     /// How to move the pictures in their overlaps once per second so that near objects fit together, or `None` to leave
-    /// them as the warp places them. Not allowed with a virtual camera, which does not use the warp.
+    /// them as the warp places them. Views do not use the warp, so they do not change.
     pub refine: Option<RefineOptions>,
     /// The number of panoramas per second, which must equal the sink's rate. `None` selects the first video's rate.
     pub rate: Option<Rate>,
@@ -118,111 +116,143 @@ impl StageTimes {
     }
 }
 
-/// Stitches one video per camera of the warp, and writes panoramas or the views of a virtual camera to `sink`, at the
-/// sink's picture size.
+/// Stitches one video per camera of the warp, and writes an output to each of the `sinks`, at the sink's picture size:
+/// the panorama, or the view along a path. Views need a rig with a viewer.
 ///
-/// Calls `progress` after every panorama. If a source fails, the panoramas so far are written and the output is closed
-/// before [`VideoStitchError::Incomplete`] is returned. So they replace an older file with the name of the output. If
-/// the sink or the stitcher fails, the sources' [`Stop`] is set, because a source may be blocked while it waits for
-/// data from a pipe.
+/// Calls `progress` after every panorama. If a source fails, the panoramas so far are written and the outputs are closed
+/// before [`VideoStitchError::Incomplete`] is returned. So they replace older files with the names of the outputs. If a
+/// sink or the session fails, the sources' [`Stop`] is set, because a source may be blocked while it waits for data from
+/// a pipe.
 ///
 /// # Errors
-/// Returns [`VideoStitchError`] if a source, the sink or the stitcher fails.
+/// Returns [`VideoStitchError`] if a source, a sink or the session fails.
 pub fn stitch_video(
     device: &Device,
-    warp: DeviceWarp,
+    rig: impl Into<LiveRig>,
     mut sources: Vec<VideoSource>,
-    mut sink: VideoSink,
+    sinks: Vec<(VideoSink, Option<ViewPath>)>,
     options: &VideoOptions,
     mut progress: impl FnMut(&Progress),
 ) -> Result<Summary, VideoStitchError> {
+    let rig = rig.into();
     let expected: Vec<_> = sources.iter().map(VideoSource::expected).collect();
-    let (output, view) = (sink.format(), options.view.clone());
     let Some(rate) = options.rate.or(sources.first().map(VideoSource::rate)) else {
-        return Err(LiveError::cameras(0, warp.sources().len()).into());
+        return Err(LiveError::cameras(0, rig.warp.sources().len()).into());
     };
     let refiner = |refine| {
         let stream = device.stream()?;
-        let refiner = WarpRefiner::new(&stream, &warp, refine)?;
+        let refiner = WarpRefiner::new(&stream, &rig.warp, refine)?;
         Ok::<_, LiveError>((stream, refiner))
     };
     let refiner = options.refine.map(refiner).transpose()?;
-    let Some(stitcher) = start(device, warp, &mut sources, options, output, view)? else {
+    let output = |(sink, path): &(VideoSink, Option<ViewPath>)| {
+        let FrameFormat { size, pixels } = sink.format();
+        match path {
+            Some(path) => Output::view(pixels, size, path.clone()),
+            None => Output::panorama(pixels).sized(size),
+        }
+    };
+    let outputs: Vec<_> = sinks.iter().map(output).collect();
+    let Some(session) = start(device, rig, &mut sources, options, &outputs)? else {
         return Ok(Summary { expected, stopped: true, ..Summary::default() });
     };
     let limit = options.limit.unwrap_or(u64::MAX);
     let stops: Vec<_> = sources.iter().map(|source| source.stop().clone()).collect();
+    let sinks = sinks.into_iter().map(|(sink, _)| sink).collect();
+    let mut writing = Writing { sinks, rate, summary: Summary { expected, ..Summary::default() } };
     let start = Instant::now();
     let (fed, written) = thread::scope(|scope| {
         let feed = || {
-            let _close = Close(&stitcher);
-            Feeds::new(sources, &options.offsets, rate).submit_all(&stitcher, limit, refiner)
+            let _close = Close(&session);
+            Feeds::new(sources, &options.offsets, rate).submit_all(&session, limit, refiner)
         };
         let feeder = thread::Builder::new().name("feed".into()).spawn_scoped(scope, feed);
         let feeder = feeder.map_err(VideoError::Thread)?;
-        let feeder_end = FeederEnd { stitcher: &stitcher, stops: &stops };
-        let mut summary = Summary { expected, ..Summary::default() };
-        let mut result = Ok(());
-        for panorama in stitcher.panoramas() {
-            if result.is_err() {
-                // Discard the remaining panoramas, so that the feeder is not blocked and ends.
-                continue;
-            }
-            let gap = gap(rate, summary.written, panorama.timestamp());
-            let begin = Instant::now();
-            let Some(frame) = panorama.frame() else { continue };
-            result = (0..=gap).try_for_each(|_| sink.write(&frame));
-            summary.stages.write += begin.elapsed();
-            if result.is_err() {
-                feeder_end.now();
-                continue;
-            }
-            summary.written += gap + 1;
-            summary.filled += gap;
-            let (latency, colours) = (panorama.latency(), panorama.colours());
-            summary.colours = Some(colours);
-            progress(&Progress { frames: summary.written, latency, colours });
-        }
-        if stitcher.health().is_err() {
+        let feeder_end = FeederEnd { session: &session, stops: &stops };
+        let written = session.panoramas().try_for_each(|set| writing.write(&set, &mut progress));
+        if written.is_err() || session.health().is_err() {
             feeder_end.now();
         }
+        // Discard the remaining panoramas, so that the feeder is not blocked and ends.
+        session.panoramas().for_each(drop);
         let fed = feeder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok::<_, VideoStitchError>((fed, result.map(|()| summary)))
+        Ok::<_, VideoStitchError>((fed, written))
     })?;
-    let (Counts { read, unpaired, repeated, ended_first, stopped, waited }, fed) = fed;
-    let mut summary = written?;
-    stitcher.health()?;
-    let (time, live) = (start.elapsed(), stitcher.counters());
-    let stitch = Duration::try_from_secs_f64(live.submitting).unwrap_or_default();
-    summary.stages = StageTimes { read: waited, stitch, ..summary.stages };
-    if summary.filled > 0 {
-        tracing::warn!(
-            "{} panoramas could not be made; each was replaced by the next one",
-            summary.filled
-        );
+    written?;
+    session.health()?;
+    writing.summary.time = start.elapsed();
+    writing.summary.live = session.counters();
+    writing.finish(fed)
+}
+
+/// The outputs that are being written.
+struct Writing {
+    sinks: Vec<VideoSink>,
+    rate: Rate,
+    summary: Summary,
+}
+
+impl Writing {
+    /// Writes the outputs of a set, also in the place of sets that are missing before it.
+    fn write(
+        &mut self,
+        set: &StitchedFrame,
+        progress: &mut impl FnMut(&Progress),
+    ) -> Result<(), VideoError> {
+        let summary = &mut self.summary;
+        let gap = gap(self.rate, summary.written, set.timestamp());
+        let begin = Instant::now();
+        for (sink, output) in self.sinks.iter_mut().zip(set.outputs()) {
+            let Some(frame) = output.frame() else { continue };
+            (0..=gap).try_for_each(|_| sink.write(&frame))?;
+        }
+        summary.stages.write += begin.elapsed();
+        summary.written += gap + 1;
+        summary.filled += gap;
+        let (latency, colours) = (set.latency(), set.colours());
+        summary.colours = Some(colours);
+        progress(&Progress { frames: summary.written, latency, colours });
+        Ok(())
     }
-    let (name, written) = (sink.name().to_owned(), summary.written);
-    if written > 0 {
-        sink.finish()?;
+
+    /// Completes the outputs. `counts` is what was read, and `fed` the result of reading.
+    fn finish(
+        self,
+        (counts, fed): (Counts, Result<(), VideoStitchError>),
+    ) -> Result<Summary, VideoStitchError> {
+        let Self { sinks, summary, .. } = self;
+        let Counts { read, unpaired, repeated, ended_first, stopped, waited } = counts;
+        let stitch = Duration::try_from_secs_f64(summary.live.submitting).unwrap_or_default();
+        let stages = StageTimes { read: waited, stitch, ..summary.stages };
+        let (written, filled) = (summary.written, summary.filled);
+        if filled > 0 {
+            tracing::warn!(
+                "{filled} panoramas could not be made; each was replaced by the next one"
+            );
+        }
+        let name = sinks.first().map(|sink| sink.name().to_owned()).unwrap_or_default();
+        if written > 0 {
+            sinks.into_iter().try_for_each(VideoSink::finish)?;
+        }
+        fed.map_err(|source| match written {
+            0 => source,
+            _ => VideoStitchError::Incomplete { output: name, written, source: source.into() },
+        })?;
+        tracing::debug!("{}", stages.per_panorama(written));
+        Ok(Summary { read, unpaired, repeated, ended_first, stopped, stages, ..summary })
     }
-    fed.map_err(|source| match written {
-        0 => source,
-        _ => VideoStitchError::Incomplete { output: name, written, source: source.into() },
-    })?;
-    tracing::debug!("{}", summary.stages.per_panorama(summary.written));
-    Ok(Summary { read, unpaired, repeated, ended_first, stopped, time, live, ..summary })
 }
 
 /// Ends the feeder after an error, or if the thread panics while it exists.
 struct FeederEnd<'a> {
-    stitcher: &'a Session,
+    session: &'a Session,
     stops: &'a [Stop],
 }
 
 impl FeederEnd<'_> {
     /// Closes the stitcher. Also stops the sources, because the feeder may be waiting for data from a pipe.
     fn now(&self) {
-        self.stitcher.close();
+        self.session.close();
         self.stops.iter().for_each(Stop::ask);
     }
 }
@@ -258,13 +288,12 @@ pub fn check_depths(sources: &[VideoSource]) -> Result<(), VideoError> {
 /// before all frames arrive.
 pub(super) fn start(
     device: &Device,
-    warp: DeviceWarp,
+    rig: LiveRig,
     sources: &mut [VideoSource],
     options: &VideoOptions,
-    output: FrameFormat,
-    view: Option<(Viewer, ViewPath)>,
+    outputs: &[Output],
 ) -> Result<Option<Session>, VideoStitchError> {
-    let (found, expected) = (sources.len(), warp.sources().len());
+    let (found, expected) = (sources.len(), rig.warp.sources().len());
     if found != expected {
         return Err(LiveError::cameras(found, expected).into());
     }
@@ -277,8 +306,13 @@ pub(super) fn start(
     }
     let mut stitch = options.stitch;
     if options.colour.follow
-        && let Some(colours) =
-            first_colours(device, &warp, sources, &options.stitch.vignettes, options.colour.anchor)?
+        && let Some(colours) = first_colours(
+            device,
+            &rig.warp,
+            sources,
+            &options.stitch.vignettes,
+            options.colour.anchor,
+        )?
     {
         stitch.colours = colours;
     }
@@ -290,12 +324,7 @@ pub(super) fn start(
         pace: Pace::Wait,
         ..LiveOptions::default()
     };
-    let FrameFormat { size, pixels } = output;
-    let (viewer, output) = match view {
-        Some((viewer, path)) => (Some(viewer), Output::view(pixels, size, path)),
-        None => (None, Output::panorama(pixels).sized(size)),
-    };
-    Ok(Some(Session::new(device, LiveRig { warp, viewer }, &[output], live)?))
+    Ok(Some(Session::new(device, rig, outputs, live)?))
 }
 
 /// Returns the colour corrections that match the first frames, so that the first panorama is already corrected. Returns

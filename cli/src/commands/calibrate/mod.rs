@@ -5,24 +5,22 @@ mod sketch;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use panoweave::device::DeviceName;
 use panoweave::geometry::calibrate::{
     CalibrateOptions, Drift, LEAST_OVERLAP, PhotoPair, Refusal, check,
 };
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::{Picture, PictureFormat};
-use panoweave::panorama::vignetting;
+use panoweave::job::files::{check_output, would_be_same};
+use panoweave::job::{CalibrateJob, Calibrated, Event, File, JobError, check_pictures};
+use panoweave::ops::matching::links;
 use serde_json::{Value, json};
 
-use crate::commands::calibrated::{Calibrated, Lenses, Pictures, matched, open};
-use crate::options::mask::Masks;
-use crate::options::shape::Shape;
-use crate::options::warp::check_pictures;
+use crate::commands::calibrated::{describe, summary};
+use crate::options::job::Options;
 use crate::output;
-use crate::output::conversions::Conversions;
 use crate::output::failure::{CHECK_FAILED, Failure};
 
-use crate::output::stages::Stages;
+use crate::output::progress::Progress;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -42,7 +40,7 @@ See panoweave --help for exit codes and errors as JSON.";
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pictures: Pictures,
+    job: Options<CalibrateJob>,
     /// Rig file to write. Required unless --check is given.
     #[arg(short, long, value_name = "RIG.toml", required_unless_present = "check")]
     output: Option<PathBuf>,
@@ -50,32 +48,22 @@ pub(crate) struct Args {
     /// for example because a camera was moved.
     #[arg(long, value_name = "RIG.toml", conflicts_with_all = ["output", "preview", "model", "crop", "projection"])]
     check: Option<PathBuf>,
-    #[command(flatten)]
-    shape: Shape,
-    #[command(flatten)]
-    masks: Masks,
-    #[command(flatten)]
-    lenses: Lenses,
     /// Writes a picture for checking the result by eye, with the extension .png, .jpg or .jpeg. The picture shows the
     /// matches, the overlap and the seam.
     #[arg(long, value_name = "OUT.png")]
     preview: Option<PathBuf>,
-    /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
-    /// (the CPU, with the checks for authors of kernels).
-    #[arg(long, default_value = "auto")]
-    device: DeviceName,
 }
 
 /// Runs `panoweave calibrate`: writes a rig, or checks one with `--check`. Returns exit code 5 if the rig has drifted.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
-    let files = args.pictures.files();
-    let inputs: Vec<&Path> =
-        files.iter().copied().chain(args.masks.files()).chain(args.lenses.files()).collect();
+    let (job, files) = (&args.job, &args.job.pictures);
+    let inputs = files.iter().chain(&job.mask.mask).chain(&job.lenses.lens);
+    let inputs: Vec<&Path> = inputs.map(|file| &**file).collect();
     for file in args.output.iter().chain(&args.preview) {
-        output::check(file, &inputs)?;
+        check_output(file, &inputs)?;
     }
     if let (Some(output), Some(preview)) = (&args.output, &args.preview)
-        && output::would_be_same(output, preview)
+        && would_be_same(output, preview)
     {
         return Err(Failure::output_twice(preview));
     }
@@ -87,63 +75,45 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
             "--output is a rig file (TOML), but its name is that of a picture; choose another name, or use --preview",
         ));
     }
-    let mut stages = Stages::new();
     let rig =
         args.check.as_ref().map(|file| Ok::<_, Failure>((file, Rig::open(file)?))).transpose()?;
-    let pictures = stages.run("load", "reading", || {
-        let mut pictures = open(&files)?;
-        args.masks.apply(&mut pictures, &files)?;
-        Ok(pictures)
-    })?;
-    let mut conversions = Conversions::default();
-    conversions.add_pictures(&files, &pictures);
-    let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
+    let mut progress = Progress::new()?;
+    let pictures = job.read(&mut |event| progress.show(event))?;
     if let Some((file, rig)) = &rig {
         let wanted: Vec<_> = rig.cameras.iter().map(|camera| camera.size.into()).collect();
+        let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
+        let files: Vec<&Path> = files.iter().map(|file| &**file).collect();
         check_pictures(file, &wanted, &sizes, &files)?;
     }
-    let device = args.device.open()?;
-    let stream = device.stream()?;
-    let options = args.shape.calibration();
+    let stream = job.device.open()?.stream()?;
     if let Some((file, rig)) = &rig {
-        let links = matched(&mut stages, &stream, &pictures)?;
-        let drift = stages.run("check", "checking", || worst(rig, &links, &options, &files))?;
-        tell_drift(file, &drift, &conversions, &stages, as_json)?;
+        progress.show(Event::Stage("match", "matching"));
+        let links = links(&stream, &pictures)?;
+        progress.show(Event::Stage("check", "checking"));
+        let drift = worst(rig, &links, &CalibrateOptions::default(), files)?;
+        progress.end();
+        tell_drift(file, &drift, &progress, as_json)?;
         return Ok(if drift.drifted { ExitCode::from(CHECK_FAILED) } else { ExitCode::SUCCESS });
     }
-    let mut found = Calibrated::new(
-        &mut stages,
-        &stream,
-        &files,
-        &pictures,
-        &args.lenses,
-        &options,
-        &args.shape.rig(),
-    )?;
-    found.warn();
-    let pictures = found.select(pictures);
-    let found_vignetting = stages.run("light", "comparing the exposures", || {
-        Ok(vignetting(&pictures, &found.rig.geometry()?)?)
-    })?;
-    for (camera, vignetting) in found.rig.cameras.iter_mut().zip(found_vignetting) {
-        camera.vignetting = vignetting;
-    }
+    let (found, pictures) = job.run(&stream, pictures, &mut |event| progress.show(event))?;
+    progress.show(Event::Calibrated(&found));
     if let Some(file) = &args.output {
-        stages.run("save", "writing", || Ok(found.rig.save(file)?))?;
+        progress.show(Event::Stage("save", "writing"));
+        found.rig.save(file)?;
     }
     if let Some(file) = &args.preview {
-        let sketch = sketch::calibration(&mut stages, &stream, &pictures, &found)?;
-        stages.run("preview", "writing", || Ok(sketch.save(file)?))?;
+        progress.show(Event::Stage("preview", "drawing"));
+        sketch::calibration(&stream, &pictures, &found)?.save(file)?;
     }
-    tell(&found, args, &conversions, &stages, as_json)?;
+    progress.end();
+    tell(&found, args, &progress, as_json)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn tell(
     found: &Calibrated,
     args: &Args,
-    conversions: &Conversions,
-    stages: &Stages,
+    Progress { stages, conversions, .. }: &Progress,
     as_json: bool,
 ) -> Result<(), Failure> {
     let file = args.output.as_deref().unwrap_or(Path::new("")).to_string_lossy();
@@ -151,7 +121,7 @@ fn tell(
     if !as_json {
         return output::print(&format!(
             "{file}: {}, {}×{} panorama, {:.0} ms\n",
-            found.summary(),
+            summary(found),
             panorama.width,
             panorama.height,
             stages.total().as_secs_f64() * 1e3,
@@ -165,7 +135,7 @@ fn tell(
         "conversions": conversions.json(),
         "times_ms": stages.json(),
     });
-    let (mut all, figures) = (common, found.json(&args.pictures.files()));
+    let (mut all, figures) = (common, describe(found, &args.job.pictures));
     if let (Value::Object(all), Value::Object(figures)) = (&mut all, figures) {
         all.extend(figures);
     }
@@ -182,7 +152,7 @@ fn worst(
     rig: &Rig,
     links: &[PhotoPair],
     options: &CalibrateOptions,
-    files: &[&Path],
+    files: &[File],
 ) -> Result<Drift, Failure> {
     let off = |drift: &Drift| drift.median_px / drift.allowed_px;
     let mut worst: Option<Drift> = None;
@@ -213,11 +183,13 @@ fn worst(
             |cameras: &[usize; 2]| pair.cameras.iter().all(|camera| cameras.contains(camera));
         let refusal = refused.into_iter().find(|(cameras, _)| is_pair(cameras));
         let refusal = refusal.map_or(Refusal::TooFew { found: 0 }, |(_, refusal)| refusal);
-        return Err(Failure::refused(&pair.cameras.map(|camera| files[camera]), refusal));
+        return Err(JobError::refused(&pair.cameras.map(|camera| &*files[camera]), refusal).into());
     }
     let reason = refused.into_iter().next();
     worst.ok_or_else(|| match reason {
-        Some((cameras, refusal)) => Failure::refused(&cameras.map(|camera| files[camera]), refusal),
+        Some((cameras, refusal)) => {
+            JobError::refused(&cameras.map(|camera| &*files[camera]), refusal).into()
+        }
         None => Failure::usage("--check needs a rig with two or more cameras"),
     })
 }
@@ -225,8 +197,7 @@ fn worst(
 fn tell_drift(
     rig: &Path,
     drift: &Drift,
-    conversions: &Conversions,
-    stages: &Stages,
+    Progress { stages, conversions, .. }: &Progress,
     as_json: bool,
 ) -> Result<(), Failure> {
     if as_json {

@@ -5,13 +5,12 @@ use glam::DVec2;
 use panoweave::device::Stream;
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
+use panoweave::job::Calibrated;
 use panoweave::ops::blend::Blend;
 use panoweave::ops::seam::SeamOptions;
 use panoweave::panorama::{Panorama, PanoramaOptions, stitch_geometry};
 
-use crate::commands::calibrated::Calibrated;
 use crate::output::failure::Failure;
-use crate::output::stages::Stages;
 
 /// Maximum width of the preview, in pixels.
 const WIDTH: f64 = 1920.0;
@@ -25,7 +24,6 @@ const OUTLINE: Rgba8 = Rgba8::opaque(255, 220, 0);
 
 /// Stitches the calibrated pictures and draws the preview.
 pub(crate) fn calibration(
-    stages: &mut Stages,
     stream: &Stream,
     pictures: &[Picture],
     found: &Calibrated,
@@ -36,11 +34,9 @@ pub(crate) fn calibration(
         owners: true,
         ..PanoramaOptions::default()
     };
-    stages.run("preview", "drawing", || {
-        let geometry = found.rig.geometry()?;
-        let (panorama, _) = stitch_geometry(stream, pictures, &geometry, &options)?;
-        Ok(draw(pictures, found, &panorama))
-    })
+    let geometry = found.rig.geometry()?;
+    let (panorama, _) = stitch_geometry(stream, pictures, &geometry, &options)?;
+    Ok(draw(pictures, found, &panorama))
 }
 
 fn draw(pictures: &[Picture], found: &Calibrated, panorama: &Panorama) -> Picture {
@@ -66,7 +62,7 @@ fn draw(pictures: &[Picture], found: &Calibrated, panorama: &Panorama) -> Pictur
 
     let on = |picture: usize, at: DVec2| places[picture] + (at + 0.5) * scale;
     let links = found.overlapping();
-    for pair in links.iter().map(|link| link.pair) {
+    for pair in links.iter().map(|(pair, _)| pair) {
         for (own, other) in [(pair.left, pair.right), (pair.right, pair.left)] {
             let edge = outline(sizes[other]).map(|at| {
                 let at = found.calibration.views.map(own, other, at)?;
@@ -76,19 +72,19 @@ fn draw(pictures: &[Picture], found: &Calibrated, panorama: &Panorama) -> Pictur
             edge.flatten().for_each(|at| sketch.dot(at, 1, OUTLINE));
         }
     }
-    for link in &links {
-        let (left, right) = (link.pair.left, link.pair.right);
-        let points = &link.pair.correspondences;
+    for (pair, inliers) in &links {
+        let (left, right) = (pair.left, pair.right);
+        let points = &pair.correspondences;
         let mut agree = vec![false; points.len()];
-        link.inliers.iter().for_each(|&i| agree[i] = true);
+        inliers.iter().for_each(|&i| agree[i] = true);
         for (which, colour) in [(false, DIFFERS), (true, AGREES)] {
             for (pair, _) in points.iter().zip(&agree).filter(|(_, agrees)| **agrees == which) {
                 sketch.dot(on(left, pair.left), 2, colour);
                 sketch.dot(on(right, pair.right), 2, colour);
             }
         }
-        let step = (link.inliers.len() * links.len() / LINES).max(1);
-        for &i in link.inliers.iter().step_by(step) {
+        let step = (inliers.len() * links.len() / LINES).max(1);
+        for &i in inliers.iter().step_by(step) {
             sketch.line(on(left, points[i].left), on(right, points[i].right), AGREES);
         }
     }

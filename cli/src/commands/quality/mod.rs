@@ -9,7 +9,9 @@ use glam::UVec2;
 use panoweave::device::{Device, DeviceName, Stream};
 use panoweave::frame::{Frame, FrameFormat};
 use panoweave::io::picture::Picture;
-use panoweave::io::video::{Stop, VideoError, VideoSource};
+use panoweave::io::video::{Stop, VideoDecoder, VideoError, VideoInput, VideoSource};
+use panoweave::job::files::check_pipes;
+use panoweave::job::{BlendOptions, InputOptions, LookOptions, Map, MapOptions};
 use panoweave::live::ColourOptions;
 use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::Colours;
@@ -23,11 +25,9 @@ use panoweave::video::{Stitched, VideoOptions, for_each_set, stitch_each};
 use panoweave::warp::{DeviceWarp, MAX_CAMERAS};
 
 use crate::commands::quality::figures::{Corrected, Figures, SCORES};
-use crate::options::blend::Blending;
 use crate::options::fail_below::FailBelow;
-use crate::options::inputs::{Clips, check_pipes};
-use crate::options::stitching::Stitching;
-use crate::options::warp::{Plan, WarpSource};
+use crate::options::inputs::are_pictures;
+use crate::options::job::Options;
 use crate::output;
 use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
@@ -78,7 +78,7 @@ pub(crate) struct Args {
     #[arg(required = true, num_args = 1..=MAX_CAMERAS, value_name = "PANORAMA | CAMERA CAMERA")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    map: WarpSource,
+    map: Options<MapOptions>,
     /// Pictures or videos of the cameras from which the finished panorama was stitched, in order to also measure the
     /// colour difference of the cameras.
     #[arg(long, num_args = 1..=MAX_CAMERAS, value_name = "CAMERA")]
@@ -101,11 +101,11 @@ pub(crate) struct Args {
     #[arg(long)]
     no_colour: bool,
     #[command(flatten)]
-    stitching: Stitching,
+    look: Options<LookOptions>,
     #[command(flatten)]
-    blending: Blending,
+    blending: Options<BlendOptions>,
     #[command(flatten)]
-    clips: Clips,
+    clips: Options<InputOptions>,
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
     /// (the CPU, with the checks for authors of kernels).
     #[arg(long, default_value = "auto")]
@@ -127,27 +127,26 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let files: Vec<&Path> = panorama.into_iter().chain(cameras.iter().copied()).collect();
     check_pipes(&files)?;
     let blend = args.blending.blend(Blend::Feather)?;
-    let of_stitching = !args.blending.is_default()
+    let of_stitching = args.blending.0 != BlendOptions::default()
         || args.no_colour
-        || args.stitching.options(Lookup::Planes).edge_boost
-        || args.stitching.says_lookup()
-        || !args.stitching.leaves_colours();
+        || args.look.0 != LookOptions { flip: args.look.flip, ..LookOptions::default() };
     if panorama.is_some() && of_stitching {
         return Err(Failure::usage(
             "options for blending and colours apply only if the panorama is stitched first; give the cameras' pictures or videos instead of a panorama",
         ));
     }
     if panorama.is_none() {
-        args.stitching.check(cameras.len())?;
+        args.look.check(cameras.len())?;
     }
-    let pictures = args.clips.are_pictures(&files)?;
+    let pictures = are_pictures(&args.clips, &files)?;
+    args.clips.check(cameras.len())?;
     if args.reference.is_some() && !pictures {
         return Err(Failure::usage(
             "--reference requires pictures; use `panoweave compare` for videos",
         ));
     }
     let (figures, conversions) = (Figures::default(), Conversions::default());
-    let mut job = Job { args, blend, stages: Stages::new(), conversions, figures };
+    let mut job = Job { args, blend, stages: Stages::new()?, conversions, figures };
     let device = match (pictures, panorama) {
         (true, _) => job.pictures(panorama, &cameras)?,
         (false, Some(panorama)) => job.panorama_video(panorama, &cameras)?,
@@ -209,17 +208,17 @@ impl Job<'_> {
         let device = args.device.open()?;
         let stream = device.stream()?;
         let vignettes = plan.vignettes();
-        let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
+        let warp = stages.run("warp", "preparing the warp", || Ok(plan.prepare(&stream)?))?;
         // The pictures that were corrected before the stitch, if any, and the corrections that the stitch applied.
         let mut stitched = None;
         let (panorama, owners) = match (panorama, &cameras[..]) {
             (None, [_, _, ..]) => stages.run("stitch", "stitching", || {
                 let options = PanoramaOptions {
-                    stitch: StitchOptions { vignettes, ..args.stitching.options(Lookup::Planes) },
+                    stitch: StitchOptions { vignettes, ..args.look.stitch(Lookup::Planes) },
                     match_colour: args.follows(),
-                    anchor: args.stitching.anchor(args.follows())?,
+                    anchor: args.look.anchor(args.follows())?,
                     blend: *blend,
-                    refine: args.blending.refine,
+                    refine: args.blending.refine(),
                     owners: true,
                 };
                 let pictures: Vec<_> = cameras.iter().collect();
@@ -276,9 +275,14 @@ impl Job<'_> {
     /// empty.
     fn panorama_video(&mut self, panorama: &Path, files: &[&Path]) -> Result<Device, Failure> {
         let Self { args, stages, conversions, figures, .. } = self;
+        if args.clips.sync.is_some() {
+            return Err(Failure::usage(
+                "--sync applies only to videos that are stitched first; remove it",
+            ));
+        }
         let stop = Stop::default();
         let (source, cameras, plan) = stages.run("open", "opening", || {
-            let source = VideoSource::open(&args.clips.input(panorama)?, None, &stop)?;
+            let source = VideoSource::open(&args.input(panorama)?, None, &stop)?;
             let cameras = args.open(files, &stop)?;
             let sizes: Vec<_> = cameras.iter().map(|source| source.format().size).collect();
             let plan = args.plan(&sizes, files)?;
@@ -287,9 +291,9 @@ impl Job<'_> {
         conversions.add_videos([&source].into_iter().chain(&cameras));
         let device = args.device.open()?;
         let stream = device.stream()?;
-        let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
+        let warp = stages.run("warp", "preparing the warp", || Ok(plan.prepare(&stream)?))?;
         let format = source.format();
-        let rate = args.clips.rate().unwrap_or(source.rate());
+        let rate = args.clips.fps.unwrap_or(source.rate());
         // The panorama may lack the warp's last column and row: H.264 needs even sizes, so an encoder may crop them.
         args.check_size(format.size, warp.size(), [1, 1])?;
         let owners = args.owners(&stream, &warp, format.size)?;
@@ -348,16 +352,19 @@ impl Job<'_> {
         let device = args.device.open()?;
         let stream = device.stream()?;
         let vignettes = plan.vignettes();
-        let warp = stages.run("warp", "preparing the warp", || plan.prepare(&stream))?;
+        let warp = stages.run("warp", "preparing the warp", || Ok(plan.prepare(&stream)?))?;
         let (size, meters) = (warp.size(), meters(&stream, &warp)?);
         let owners = args.owners(&stream, &warp, size)?;
-        let rate = args.clips.rate().unwrap_or(sources[0].rate());
+        let rate = args.clips.fps.unwrap_or(sources[0].rate());
+        let synced = stages
+            .run("sync", "comparing the sound", || Ok(args.clips.offsets(&sources, &stop)?))?;
         let options = VideoOptions {
-            stitch: StitchOptions { vignettes, ..args.stitching.options(Lookup::Auto) },
+            offsets: synced.map_or_else(Vec::new, |synced| synced.offsets),
+            stitch: StitchOptions { vignettes, ..args.look.stitch(Lookup::Auto) },
             colour: ColourOptions {
                 follow: args.follows(),
-                anchor: args.stitching.anchor(args.follows())?,
-                keep_highlights: args.stitching.keeps_highlights(),
+                anchor: args.look.anchor(args.follows())?,
+                keep_highlights: args.look.keep_highlights,
                 ..ColourOptions::at_rate(rate.per_second())
             },
             blend: *blend,
@@ -418,22 +425,26 @@ fn frames(pictures: &[Picture]) -> Result<Vec<Frame<'_>>, Failure> {
 impl Args {
     /// Reads the warp, rig or homography that the user gave. If `files`, the cameras' pictures or videos, is not empty,
     /// checks that it is for pictures with the sizes `sizes`.
-    fn plan(&self, sizes: &[UVec2], files: &[&Path]) -> Result<Plan, Failure> {
+    fn plan(&self, sizes: &[UVec2], files: &[&Path]) -> Result<Map, Failure> {
         if files.is_empty() {
-            return self.map.open_alone();
+            return Ok(self.map.open_alone()?);
         }
-        self.map.open(sizes, files, Path::new(""))
+        Ok(self.map.open(sizes, files, Path::new(""))?)
     }
 
     /// Returns whether the stitch measures the cameras' colours and corrects them until they match.
     fn follows(&self) -> bool {
-        !self.no_colour && self.stitching.leaves_colours()
+        !self.no_colour && self.look.leaves_colours()
+    }
+
+    fn input(&self, file: &Path) -> Result<VideoInput, Failure> {
+        Ok(self.clips.input(file, true, VideoDecoder::Ffmpeg, None)?)
     }
 
     /// Opens the cameras' videos. If ffmpeg decodes the second video, it converts the frames to the pixel format of the
     /// first video.
     fn open(&self, files: &[&Path], stop: &Stop) -> Result<Vec<VideoSource>, Failure> {
-        let inputs = files.iter().map(|file| self.clips.input(file));
+        let inputs = files.iter().map(|file| self.input(file));
         let inputs = inputs.collect::<Result<Vec<_>, Failure>>()?;
         Ok(VideoSource::open_all(&inputs, stop)?)
     }
@@ -441,7 +452,7 @@ impl Args {
     /// Rotates `owners` by 180° if `--flip` is given. `owners` contains, row by row, the index of the camera that each
     /// panorama pixel shows.
     fn turned(&self, mut owners: Vec<u8>) -> Vec<u8> {
-        if self.stitching.flips() {
+        if self.look.flip {
             owners.reverse();
         }
         owners

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use panoweave::geometry::rig::ProjectionName;
 use panoweave::io::picture::Picture;
+use panoweave::job::files::check_output;
 use panoweave::warp::{Warp, WarpStats};
 use serde_json::{Value, json};
 
@@ -32,7 +33,7 @@ pub(crate) struct Args {
 /// Runs `panoweave warp inspect`: prints the properties, and writes the preview if requested.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     if let Some(preview) = &args.preview {
-        output::check(preview, &[&args.file])?;
+        check_output(preview, &[&args.file])?;
         Picture::check_name(preview)?;
     }
     let warp = Warp::open(&args.file)?;

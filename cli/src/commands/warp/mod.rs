@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use glam::UVec2;
 use panoweave::device::DeviceName;
+use panoweave::geometry::MAX_CANVAS_AREA;
 use panoweave::io::picture::Picture;
+use panoweave::job::files::check_output;
 use panoweave::warp::{Plane, Warp};
 use serde_json::json;
 
-use crate::options::max_pixels::MaxPixels;
-use crate::options::recipe::Recipe;
-use crate::options::values::{canvas_size, picture_size};
 use crate::output;
 use crate::output::failure::Failure;
 use crate::output::stages::Stages;
+use panoweave::job::{Recipe, Size};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -49,16 +49,19 @@ struct Make {
     source: WarpInput,
     /// Size of the panorama in pixels, for --import, which requires it, and for --rig. With --rig, replaces the size in
     /// the rig file and keeps the field of view.
-    #[arg(long, value_name = "WxH", value_parser = canvas_size, conflicts_with = "homography")]
-    size: Option<UVec2>,
-    #[command(flatten)]
-    limit: MaxPixels,
+    #[arg(long, value_name = "WxH", conflicts_with = "homography")]
+    size: Option<Size>,
+    /// Maximum number of pixels of the panorama that a rig or a homography describes. The default is 8192×4096; the
+    /// highest value is twice as much.
+    #[arg(long, value_name = "N", default_value_t = 1 << 25,
+        value_parser = clap::value_parser!(u64).range(1..=MAX_CANVAS_AREA))]
+    max_pixels: u64,
     /// Size in pixels of the left camera's pictures, for --homography and --import.
-    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "left"])]
-    left_size: Option<UVec2>,
+    #[arg(long, value_name = "WxH", conflicts_with_all = ["rig", "left"])]
+    left_size: Option<Size>,
     /// Size in pixels of the right camera's pictures, for --homography and --import.
-    #[arg(long, value_name = "WxH", value_parser = picture_size, conflicts_with_all = ["rig", "right"])]
-    right_size: Option<UVec2>,
+    #[arg(long, value_name = "WxH", conflicts_with_all = ["rig", "right"])]
+    right_size: Option<Size>,
     /// Picture of the left camera, from which only the size is read. This is an alternative to --left-size.
     #[arg(long, value_name = "PICTURE", conflicts_with = "rig")]
     left: Option<PathBuf>,
@@ -103,7 +106,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 impl Make {
     fn run(&self, file: &Path, as_json: bool) -> Result<(), Failure> {
         self.check_output(file)?;
-        let mut stages = Stages::new();
+        let mut stages = Stages::new()?;
         let warp = self.make(file, &mut stages)?;
         stages.run("save", "writing", || Ok(warp.save(file)?))?;
         let stats = warp.stats();
@@ -137,33 +140,39 @@ impl Make {
             .chain(&planes)
             .map(PathBuf::as_path)
             .collect();
-        output::check(file, &inputs)
+        Ok(check_output(file, &inputs)?)
     }
 
     fn make(&self, file: &Path, stages: &mut Stages) -> Result<Warp, Failure> {
         if let Some(folder) = &self.source.import {
-            let Some(size) = self.size else {
-                return Err(Failure::raw_size(folder));
+            let Some(Size(size)) = self.size else {
+                return Err(Failure::usage(format!(
+                    "{}: raw planes do not store their size; give --size WxH",
+                    folder.display()
+                )));
             };
             return stages
                 .run("load", "reading", || Ok(Warp::import_raw(folder, size, self.sources()?)?));
         }
         let recipe = stages.run("load", "reading", || match &self.source {
-            WarpInput { rig: Some(rig), .. } => Recipe::from_rig(rig, self.size, self.limit, file),
+            WarpInput { rig: Some(rig), .. } => {
+                let size = self.size.map(|Size(size)| size);
+                Ok(Recipe::from_rig(rig, size, self.max_pixels, file)?)
+            }
             WarpInput { homography: Some(homography), .. } => {
-                Recipe::from_homography(homography, self.sources()?, self.limit)
+                Ok(Recipe::from_homography(homography, self.sources()?, self.max_pixels)?)
             }
             _ => Err(Failure::usage("there is no input; give --rig, --homography or --import")),
         })?;
         let stream = self.device.open()?.stream()?;
-        stages.run("warp", "computing the warp", || recipe.render(&stream))
+        stages.run("warp", "computing the warp", || Ok(recipe.render(&stream)?))
     }
 
     /// Returns the picture sizes of the left and the right camera, from the options `--left-size` and `--right-size` or
     /// from the pictures `--left` and `--right`.
     fn sources(&self) -> Result<[UVec2; 2], Failure> {
-        let size = |side, size: Option<UVec2>, picture: &Option<PathBuf>| match (size, picture) {
-            (Some(size), _) => Ok(size),
+        let size = |side, size: Option<Size>, picture: &Option<PathBuf>| match (size, picture) {
+            (Some(Size(size)), _) => Ok(size),
             (None, Some(file)) => {
                 let picture = Picture::open(file)?;
                 Ok(picture.size())

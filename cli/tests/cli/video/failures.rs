@@ -33,25 +33,25 @@ fn options_that_do_not_go_together() {
         ("a.y4m a.y4m -o -  --json", "both write to standard output"),
         ("a.y4m a.y4m -o p.webm", "the name must end in .mp4"),
         ("a.y4m a.y4m -o p.png", "a pattern such as frame_%04d.png"),
-        ("a.y4m a.y4m -o p.raw", "--output-format nv12 or rgba"),
-        ("a.raw a.y4m -o p.y4m", "--input-format"),
+        ("a.y4m a.y4m -o p.raw", "`output-format` of the output to nv12 or rgba"),
+        ("a.raw a.y4m -o p.y4m", "`input-format`"),
         ("a.y4m a.y4m -o a.y4m", "it is an input too"),
         ("a.y4m a.y4m -o shift.txt --output-format y4m", "it is an input too"),
         ("a.y4m a.y4m -o d --output-format y4m", "it is a folder"),
         ("a.y4m a.y4m -o p.mp4/", "p.mp4/: cannot be written: it is a folder"),
         ("a.y4m a.y4m -o p.mp4/.", "it is a folder"),
         ("a.y4m a.y4m -o none/p.mp4", "the folder none does not exist"),
-        ("a.rgba a.rgba -o p.y4m", "give --input-size"),
-        ("a.rgba a.rgba --input-size 40x30 -o p.y4m", "give --fps"),
-        ("a.rgba a.rgba --input-size 40x99999 --fps 30 -o p.y4m", "1 to 16384 pixels"),
-        ("norate.y4m norate.y4m -o p.y4m", "give --fps"),
-        ("l%d.png r%d.png -o p.y4m", "give --fps"),
+        ("a.rgba a.rgba -o p.y4m", "set `input-size`"),
+        ("a.rgba a.rgba --input-size 40x30 -o p.y4m", "set `fps`"),
+        ("a.rgba a.rgba --input-size 40x99999 --fps 30 -o p.y4m", "1 to 32768 pixels"),
+        ("norate.y4m norate.y4m -o p.y4m", "set `fps`"),
+        ("l%d.png r%d.png -o p.y4m", "set `fps`"),
         ("l%d.png r%d.png --fps 30 -o p.y4m", "l%d.png: no frames"),
         ("a.y4m a.y4m --fps 0 -o p.y4m", "from 1/1000 to 1000 frames per second"),
         ("a.y4m a.y4m --fps 1/86400 -o p.mp4", "from 1/1000 to 1000 frames per second"),
-        ("a.y4m a.y4m --crf 52 -o p.mp4", "from 0 (lossless) to 51"),
+        ("a.y4m a.y4m --crf 52 -o p.mp4", "a whole number from 0 to 51"),
         ("a.y4m a.y4m --encoder mpeg4 -o p.mp4", "[possible values: libx264, libx265, libsvtav1"),
-        ("a.y4m a.y4m --encoder libx264 -o p.y4m", "--encoder applies only to .mp4"),
+        ("a.y4m a.y4m --encoder libx264 -o p.y4m", "`encoder` applies only to .mp4"),
         ("a.y4m a.y4m --encoder libsvtav1 -o p.mov", "p.mov: cannot encode with libsvtav1: AV1"),
         ("a.y4m a.y4m --encoder h264_nvenc --depth 10 -o p.mp4", "p.mp4: cannot store 10 bits"),
         ("a.y4m a.y4m --frames 0 -o p.y4m", "--frames"),
@@ -280,8 +280,8 @@ fn depths_that_do_not_go_together() {
     insta::assert_snapshot!(said(&format!("a.y4m a.p010 {raw} -o p.y4m")), @"error: a.p010: the frames have 10 bits per sample, but those of a.y4m have 8; Y4M and raw videos are not converted, so convert one of them with ffmpeg");
     insta::assert_snapshot!(said("deep.y4m a.y4m -o p.y4m"), @"error: a.y4m: the frames have 8 bits per sample, but those of deep.y4m have 10; Y4M and raw videos are not converted, so convert one of them with ffmpeg");
     insta::assert_snapshot!(said("a.y4m a.y4m -o p.p010"), @"error: p.p010: the output has 10 bits per sample, but the frames of a.y4m have 8; write 8 bits (.mp4, .m4v, .mov, .mkv, .y4m, .nv12, .rgba or pictures), or convert the inputs to 10 bits with ffmpeg");
-    insta::assert_snapshot!(said("a.y4m a.y4m -o p.p010 --depth 8"), @"error: --depth 8 does not go with raw P010, which has 10 bits; remove --depth, or write .nv12 or .y4m");
-    insta::assert_snapshot!(said(&format!("a.p010 a.p010 {raw} -o p.nv12")), @"error: p.nv12: the output has 8 bits per sample, but the frames of a.p010 have 10; write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without --depth 8 or an --encoder of H.264), or convert the inputs to 8 bits with ffmpeg");
+    insta::assert_snapshot!(said("a.y4m a.y4m -o p.p010 --depth 8"), @"error: `depth` 8 does not go with raw P010, which has 10 bits; remove it, or write .nv12 or .y4m");
+    insta::assert_snapshot!(said(&format!("a.p010 a.p010 {raw} -o p.nv12")), @"error: p.nv12: the output has 8 bits per sample, but the frames of a.p010 have 10; write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without `depth` 8 or an `encoder` of H.264), or convert the inputs to 8 bits with ffmpeg");
     let deep = said("deep.y4m deep.y4m --depth 8 -o p.y4m");
     assert!(
         deep.contains(
@@ -350,7 +350,7 @@ fn an_encoder_that_does_not_work_is_an_error() {
     let line = "--encoder h264_v4l2m2m -o p.mp4";
     let lacks = "echo \"[fatal] Unknown encoder 'h264_v4l2m2m'\" >&2; exit 1";
     let said = failed(&instead(&folder, &ffmpeg, "pipe:0", lacks, line), line);
-    insta::assert_snapshot!(said, @"error: p.mp4: cannot encode with h264_v4l2m2m: Unknown encoder 'h264_v4l2m2m'; install an ffmpeg that has this encoder and the hardware or driver that it needs, select another one with --encoder, or write a .y4m file");
+    insta::assert_snapshot!(said, @"error: p.mp4: cannot encode with h264_v4l2m2m: Unknown encoder 'h264_v4l2m2m'; install an ffmpeg that has this encoder and the hardware or driver that it needs, select another `encoder`, or write a .y4m file");
     // No computer of the project has the device of this encoder.
     let said = refused(&folder, &format!("video left.mp4 right.mp4 {MAP} {line}"));
     assert!(said.starts_with("error: p.mp4: cannot encode with h264_v4l2m2m: "), "{said}");
@@ -451,7 +451,7 @@ fn nvdec_needs_a_gpu() {
     let line = format!("video left.mp4 right.mp4 {MAP} --decoder nvdec -o p.mp4");
     let said = refused(&folder, &line);
     assert!(said.contains("left.mp4: NVDEC does not decode this video"), "{said}");
-    assert!(said.contains("the device is the CPU; select a GPU with --device"), "{said}");
+    assert!(said.contains("the device is the CPU; select a GPU as `device`"), "{said}");
     assert!(!folder.path("p.mp4").exists());
     let done = folder.words(&line.replace("nvdec", "auto --json"));
     assert_eq!(done.code, Some(0), "{done:?}");

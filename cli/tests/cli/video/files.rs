@@ -399,7 +399,7 @@ fn a_ramp_of_ten_bits_survives() {
     ffmpeg.pair(&folder, 0.2);
     insta::assert_snapshot!(
         folder.words("video left.mp4 right.mp4 --rig rig.toml --device cpu --depth 10 -o q.mkv").stderr,
-        @"error: --depth 10 requires a first video with more than 8 bits per sample; remove --depth"
+        @"error: `depth` 10 requires a first video with more than 8 bits per sample; remove it"
     );
     // Streams are not converted, so frames of different depths are not combined.
     let done = folder.words(&format!("{line} --depth 8 -o shallow.y4m"));

@@ -44,7 +44,14 @@ fn stitch(
     let output = VideoOutput::new(path, medium);
     let rate = sources[0].rate();
     let sink = VideoSink::create(&output, size, rate, &stop).unwrap();
-    stitch_video(&device, warp, sources.into(), sink, &VideoOptions::default(), |_| {})
+    stitch_video(
+        &device,
+        warp,
+        sources.into(),
+        vec![(sink, None)],
+        &VideoOptions::default(),
+        |_| {},
+    )
 }
 
 #[test]
@@ -108,7 +115,14 @@ fn a_panic_while_reporting_progress_ends_the_stitch() {
         let sink = VideoSink::create(&output, size, sources[0].rate(), &stop).unwrap();
         let stitch = AssertUnwindSafe(|| {
             let progress = |done: &Progress| assert!(done.frames < 3);
-            stitch_video(&device, warp, sources.into(), sink, &VideoOptions::default(), progress)
+            stitch_video(
+                &device,
+                warp,
+                sources.into(),
+                vec![(sink, None)],
+                &VideoOptions::default(),
+                progress,
+            )
         });
         sent.send(catch_unwind(stitch).is_err())
     });

@@ -418,3 +418,52 @@ fn colours_follow_the_light_unless_told_not_to() {
     assert_eq!(gains("--no-colour"), [1.0, 1.0]);
     assert_eq!(gains("--gain 0.5 --gain 1"), [0.5, 1.0]);
 }
+
+#[test]
+fn a_printed_job_makes_the_same_video() {
+    let folder = Folder::new();
+    for (name, level) in [("left.y4m", 90), ("right.y4m", 140)] {
+        folder.write(name, flat("25:1", [level, level + 20, level - 20]));
+    }
+    let line = format!(
+        "video left.y4m right.y4m {MAP} --gain 0.5 --gain 1,0.9,1.1 --blend seam --feather 8 \
+         --sync -0.04 --fps 50 --frames 4 --refine -o p.y4m"
+    );
+    let job = folder.quiet(&format!("{line} --print-job"));
+    insta::assert_snapshot!(job, @r#"
+    [video]
+    device = "cpu"
+    frames = 4
+    videos = ["left.y4m", "right.y4m"]
+
+    [video.blend]
+    blend = "seam"
+    feather = 8.0
+    refine = 24.0
+
+    [video.input]
+    fps = "50"
+    sync = "-0.04"
+
+    [video.look]
+    gain = ["0.5", "1,0.9,1.1"]
+
+    [video.map]
+    homography = "shift.txt"
+
+    [[video.outputs]]
+    output = "p.y4m"
+    "#);
+    assert!(!folder.path("p.y4m").exists());
+    folder.quiet(&line);
+    let expected = std::fs::read(folder.path("p.y4m")).unwrap();
+    std::fs::remove_file(folder.path("p.y4m")).unwrap();
+    folder.write("job.toml", &job);
+    folder.quiet("run job.toml");
+    assert_eq!(std::fs::read(folder.path("p.y4m")).unwrap(), expected);
+    folder.write("job.toml", job + "feather = 8\n");
+    let done = folder.words("run job.toml");
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("job.toml:23:1: unknown field `feather`"), "{done:?}");
+    assert!(done.stderr.contains("23 | feather = 8"), "{done:?}");
+}

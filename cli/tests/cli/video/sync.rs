@@ -151,10 +151,10 @@ fn unusable_offsets_are_refused() {
     let line = |sync: &str| format!("video l.y4m l.y4m --sync {sync} {MAP} -o p.mkv");
     refused(&folder, &line("0,0.2"), &["2 offsets", "but 1 are needed"]);
     refused(&folder, &line("soon"), &["audio", "seconds"]);
-    refused(&folder, &line("audio"), &["l.y4m: no sound track", "--sync 0.25"]);
-    refused(&folder, &line("0.2"), &["l.y4m: ends after 3 frames", "--sync"]);
+    refused(&folder, &line("audio"), &["l.y4m: no sound track", "`sync`, for example 0.25"]);
+    refused(&folder, &line("0.2"), &["l.y4m: ends after 3 frames", "`sync`"]);
     refused(&folder, "compare l.y4m l.y4m --device cpu --sync -1", &["l.y4m: ends after 3 frames"]);
-    refused(&folder, "compare left.png right.png --sync 1", &["--sync requires videos"]);
+    refused(&folder, "compare left.png right.png --sync 1", &["options for videos"]);
 }
 
 /// Makes three recordings of one scene, which are heard by different microphones: `first.mp4`, `late.mp4`, which starts
@@ -242,6 +242,6 @@ fn sound_that_does_not_match_is_refused() {
         ("tone", "tone", ""),
     ] {
         let line = format!("video {first}.mp4 {other}.mp4 --sync audio {MAP} -o p.mkv");
-        refused(&folder, &line, &[&format!("{other}.mp4: "), text, "--sync 0.25"]);
+        refused(&folder, &line, &[&format!("{other}.mp4: "), text, "`sync`, for example 0.25"]);
     }
 }

@@ -202,14 +202,14 @@ fn views_that_are_refused() {
     folder.quiet("warp --rig rig.toml --device cpu -o rig.safetensors");
     let with_rig = "--rig rig.toml";
     for (line, kind, part) in [
-        ("--homography shift.txt --view track.csv -o v.rgba", "usage", "give --rig"),
+        ("--homography shift.txt --view track.csv -o v.rgba", "usage", "give `rig`"),
         (
             "--warp rig.safetensors --view track.csv -o v.rgba",
             "usage",
             "which only a rig describes",
         ),
-        ("--rig up.toml --view track.csv -o v.rgba", "usage", "give --view-free"),
-        ("@ --view track.csv --edge-boost -o v.rgba", "usage", "does not apply to --view"),
+        ("--rig up.toml --view track.csv -o v.rgba", "usage", "set `view-free`"),
+        ("@ --view track.csv --edge-boost -o v.rgba", "usage", "does not apply to a view"),
         ("@ --view missing.csv -o v.rgba", "input", "missing.csv: cannot be read"),
         (
             "@ --view nofov.csv -o v.rgba",
@@ -236,19 +236,19 @@ fn views_that_are_refused() {
             "track.y4m: cannot be written: it is an input too",
         ),
         ("@ --view track.csv --output-format y4m -o track.csv", "output", "it is an input too"),
-        ("@ --view-size 32x18 -o v.rgba", "usage", "--view"),
-        ("@ --view-free -o v.rgba", "usage", "--view"),
-        ("@ --view-smooth 1 -o v.rgba", "usage", "--view"),
-        ("@ --view track.csv --view-size 0x18 -o v.rgba", "usage", "1 to 16384 pixels"),
+        ("@ --view-size 32x18 -o v.rgba", "usage", "require `view`"),
+        ("@ --view-free -o v.rgba", "usage", "require `view`"),
+        ("@ --view-smooth 1 -o v.rgba", "usage", "require `view`"),
+        ("@ --view track.csv --view-size 0x18 -o v.rgba", "usage", "1 to 32768 pixels"),
         ("@ --view track.csv --view-size 32 -o v.rgba", "usage", "--view-size"),
         (
             "@ --view track.csv --view-size 16384x16384 -o v.mp4",
             "output",
             "v.mp4: the panorama is 16384×16384 pixels, which ffmpeg does not encode; give a smaller size",
         ),
-        ("@ --view track.csv --view-smooth 61 -o v.rgba", "usage", "seconds from 0 to 60"),
-        ("@ --view track.csv --view-smooth=-1 -o v.rgba", "usage", "seconds from 0 to 60"),
-        ("@ --view track.csv --view-smooth nan -o v.rgba", "usage", "seconds from 0 to 60"),
+        ("@ --view track.csv --view-smooth 61 -o v.rgba", "usage", "a number from 0 to 60"),
+        ("@ --view track.csv --view-smooth=-1 -o v.rgba", "usage", "a number from 0 to 60"),
+        ("@ --view track.csv --view-smooth nan -o v.rgba", "usage", "a number from 0 to 60"),
     ] {
         let line = line.replace('@', with_rig);
         let done = folder.words(&format!("--json video a.y4m a.y4m --device cpu {line}"));
@@ -276,4 +276,27 @@ fn after_its_last_keyframe_a_view_stays() {
     assert_eq!(frames.len(), 30);
     assert!(frames[3..].iter().all(|frame| *frame == frames[3]));
     assert!(frames[..4].windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+/// A job may have several outputs, which are made from the same sets.
+#[test]
+fn a_panorama_and_views_come_from_one_job() {
+    let folder = Folder::new();
+    folder.write("a.y4m", flat("25:1", [90, 110, 130]));
+    folder.write("track.csv", "t,pan,tilt,fov\n0,0,0,20\n");
+    let line = "video a.y4m a.y4m --rig rig.toml --device cpu -o";
+    let view = "--view track.csv --view-size 32x18 --view-free";
+    folder.quiet(&format!("{line} p.rgba"));
+    folder.quiet(&format!("{line} v.rgba {view}"));
+    let job = folder.quiet(&format!("{line} v2.rgba {view} --print-job"));
+    folder.write("job.toml", job + "\n[[video.outputs]]\noutput = \"p2.rgba\"\n");
+    let done = folder.words("--json run job.toml").json();
+    assert_eq!(done["outputs"][0]["size"], json!([32, 18]), "{done}");
+    assert_eq!(done["outputs"][1]["output"], "p2.rgba", "{done}");
+    for name in ["p", "v"] {
+        assert!(
+            folder.read(&format!("{name}.rgba")) == folder.read(&format!("{name}2.rgba")),
+            "{name}"
+        );
+    }
 }

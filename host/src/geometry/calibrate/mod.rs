@@ -43,6 +43,8 @@ mod select;
 mod tree;
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use shared_types::warp::Camera;
 
 pub use bundle::calibrate;
@@ -101,7 +103,8 @@ pub struct KnownLens {
 }
 
 /// The kind of model that the calibration searches for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum ModelChoice {
     /// Rotating cameras if they explain the correspondences better than a homography, otherwise a homography.
     #[default]

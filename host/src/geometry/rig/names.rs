@@ -1,11 +1,12 @@
 //! The names of projections, lens models and geometric models in rig files, and the kernels' constants for the
 //! projections and lens models.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shared_types::warp::{Lens, Projection};
 
 /// The projection of a panorama, by its name in rig files. [`Projection`] is the kernels' constant for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProjectionName {
     /// Perspective projection onto a flat plane. All straight lines stay straight.

@@ -1,9 +1,11 @@
 //! Pictures with the bits per channel of their files. `decode` reads them.
 
+use std::path::Path;
+
 use glam::UVec2;
 use shared_types::Rgba16;
 
-use super::Picture;
+use super::{Picture, PictureError};
 
 /// A picture with the bits per channel of its file. A picture with 16 bits keeps all its levels.
 ///
@@ -23,7 +25,30 @@ pub enum StoredPicture {
     Rgba16(Picture<Rgba16>),
 }
 
+impl From<Picture> for StoredPicture {
+    fn from(picture: Picture) -> Self {
+        Self::Rgba8(picture)
+    }
+}
+
+impl From<Picture<Rgba16>> for StoredPicture {
+    fn from(picture: Picture<Rgba16>) -> Self {
+        Self::Rgba16(picture)
+    }
+}
+
 impl StoredPicture {
+    /// Writes the picture; see [`Picture::save`].
+    ///
+    /// # Errors
+    /// Returns [`PictureError`] if the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), PictureError> {
+        match self {
+            Self::Rgba8(picture) => picture.save(path),
+            Self::Rgba16(picture) => picture.save(path),
+        }
+    }
+
     /// Returns the number of bits per channel: 8 or 16.
     #[must_use]
     pub fn bits(&self) -> u8 {

@@ -25,10 +25,10 @@ pub enum VideoError {
     )]
     NoFfmpeg { file: PathBuf, program: String, variable: &'static str },
     /// The video has no sound that could be read.
-    #[error("{}: no sound track; only files that ffmpeg reads have one; give the offset of the recordings in seconds with --sync, for example --sync 0.25", file.display())]
+    #[error("{}: no sound track; only files that ffmpeg reads have one; give the offset of the recordings in seconds as `sync`, for example 0.25", file.display())]
     NoSound { file: PathBuf },
     /// The video ends before all videos have begun.
-    #[error("{}: ends after {frames} frames, before all videos have begun; check the offsets of --sync", file.display())]
+    #[error("{}: ends after {frames} frames, before all videos have begun; check the offsets in `sync`", file.display())]
     EndsBeforeStart { file: PathBuf, frames: u64 },
     /// The program `ffmpeg` or `ffprobe` cannot be started, or its state cannot be queried.
     #[error("{}: the program {program} cannot be started: {source}; check the program, or set {variable} to the path of another one", file.display())]
@@ -45,7 +45,7 @@ pub enum VideoError {
     TimedOut { file: PathBuf, work: FfmpegTask, limit: Duration, said: String },
     /// ffmpeg was built without the encoder for the output, or the encoder does not start.
     #[error(
-        "{}: cannot encode with {encoder}: {reason}; install an ffmpeg that has this encoder and the hardware or driver that it needs, select another one with --encoder, or write a .y4m file", file.display()
+        "{}: cannot encode with {encoder}: {reason}; install an ffmpeg that has this encoder and the hardware or driver that it needs, select another `encoder`, or write a .y4m file", file.display()
     )]
     NoEncoder { file: PathBuf, encoder: &'static str, reason: String },
     /// The medium of the output, or its encoder, stores only 8 bits per sample.
@@ -64,13 +64,13 @@ pub enum VideoError {
     #[error("{}: the thread that reads the video panicked; report this with the video", file.display())]
     Panicked { file: PathBuf },
     /// The timestamps go backwards.
-    #[error("{}: the timestamps of many frames go backwards; repair them, or let ffmpeg decode the video (--decoder ffmpeg)", file.display())]
+    #[error("{}: the timestamps of many frames go backwards; repair them, or let ffmpeg decode the video (`decoder` ffmpeg)", file.display())]
     Backwards { file: PathBuf },
     /// NVDEC was requested, but does not decode the video.
-    #[error("{}: NVDEC does not decode this video: {reason}; use --decoder auto to let ffmpeg decode it", file.display())]
+    #[error("{}: NVDEC does not decode this video: {reason}; set `decoder` to auto to let ffmpeg decode it", file.display())]
     NoNvdec { file: PathBuf, reason: Box<NoNvdec> },
     /// NVDEC failed.
-    #[error("{}: NVDEC failed: {source}; let ffmpeg decode the video (--decoder ffmpeg)", file.display())]
+    #[error("{}: NVDEC failed: {source}; let ffmpeg decode the video (`decoder` ffmpeg)", file.display())]
     Nvdec { file: PathBuf, source: Box<NvdecError> },
     /// A frame could not be copied from the device.
     #[error("{}: cannot copy a frame from the device: {source}", file.display())]
@@ -83,7 +83,7 @@ pub enum VideoError {
     Unreadable { file: PathBuf, source: io::Error },
     /// The path is not a regular file, for instance a pipe or a folder, but ffmpeg reads only regular files.
     #[error(
-        "{}: not a regular file; to read frames from a pipe, give --input-format y4m, nv12 or rgba", file.display()
+        "{}: not a regular file; to read frames from a pipe, set `input-format` to y4m, nv12 or rgba", file.display()
     )]
     NotRegular { file: PathBuf },
     /// The video cannot be written.
@@ -129,17 +129,17 @@ pub enum VideoError {
     #[error("{}: the output has {bits} bits per sample, but the frames of {} have {found}; {}", file.display(), input.display(), other_output(*bits))]
     OutputDepth { file: PathBuf, bits: u8, input: PathBuf, found: u8 },
     /// The frame size of a raw stream is unknown.
-    #[error("{}: the size of raw frames is unknown; give --input-size WxH", file.display())]
+    #[error("{}: the size of raw frames is unknown; set `input-size` to WIDTHxHEIGHT", file.display())]
     NoSize { file: PathBuf },
     /// The frame rate is unknown.
-    #[error("{}: the frame rate is unknown; give --fps RATE, for example --fps 30 or --fps 30000/1001", file.display())]
+    #[error("{}: the frame rate is unknown; set `fps`, for example to 30 or 30000/1001", file.display())]
     NoRate { file: PathBuf },
     /// The frame rate is invalid.
     #[error("{}: invalid frame rate {text}: {source}", file.display())]
     Rate { file: PathBuf, text: String, source: RateError },
     /// The file extension stands for raw frames, but does not determine their pixel format.
     #[error(
-        "{}: the pixel format of the raw frames is unknown; for an input, give --input-format nv12 or rgba; for the output, give --output-format nv12 or rgba", file.display()
+        "{}: the pixel format of the raw frames is unknown; set `input-format` of an input or `output-format` of the output to nv12 or rgba", file.display()
     )]
     Raw { file: PathBuf },
     /// The extension of the output file is not supported.
@@ -203,7 +203,7 @@ impl FfmpegTask {
     fn remedy(self) -> &'static str {
         match self {
             Self::Demuxing => {
-                "; if the file is incomplete or damaged, copy or create it again; otherwise, use --decoder ffmpeg"
+                "; if the file is incomplete or damaged, copy or create it again; otherwise, set `decoder` to ffmpeg"
             }
             Self::Probing | Self::Decoding | Self::Listening => {
                 "; if the file is incomplete or damaged, copy or create it again"
@@ -242,7 +242,7 @@ fn other_output(bits: u8) -> &'static str {
     if bits > 8 {
         "write 8 bits (.mp4, .m4v, .mov, .mkv, .y4m, .nv12, .rgba or pictures), or convert the inputs to 10 bits with ffmpeg"
     } else {
-        "write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without --depth 8 or an --encoder of H.264), or convert the inputs to 8 bits with ffmpeg"
+        "write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without `depth` 8 or an `encoder` of H.264), or convert the inputs to 8 bits with ffmpeg"
     }
 }
 

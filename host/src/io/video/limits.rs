@@ -30,18 +30,18 @@ impl Default for VideoLimits {
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum VideoLimitError {
     /// The frames have too many pixels.
-    #[error("the frames are {}×{} pixels, but at most {limit} pixels are allowed; raise `VideoLimits::pixels` (--max-input-pixels)", size.x, size.y)]
+    #[error("the frames are {}×{} pixels, but at most {limit} pixels are allowed; raise `max-input-pixels`", size.x, size.y)]
     Pixels { size: UVec2, limit: u64 },
     /// A frame has more pixels than the file states, and too many. ffmpeg did not decode it.
-    #[error("a frame has about {}×{} pixels, but at most {limit} are allowed; raise `VideoLimits::pixels` (--max-input-pixels)", size.x, size.y)]
+    #[error("a frame has about {}×{} pixels, but at most {limit} are allowed; raise `max-input-pixels`", size.x, size.y)]
     Frame { size: UVec2, limit: u64 },
     /// The file has too many streams.
     #[error(
-        "the file has {streams} streams, but at most {limit} are allowed; raise `VideoLimits::streams` (--max-input-streams)"
+        "the file has {streams} streams, but at most {limit} are allowed; raise `max-input-streams`"
     )]
     Streams { streams: usize, limit: usize },
     /// The video is too long.
-    #[error("the video lasts {} s, but at most {} s are allowed; raise `VideoLimits::duration` (--max-input-seconds)", duration.as_secs_f64(), limit.as_secs_f64())]
+    #[error("the video lasts {} s, but at most {} s are allowed; raise `max-input-seconds`", duration.as_secs_f64(), limit.as_secs_f64())]
     Duration { duration: Duration, limit: Duration },
 }
 
@@ -83,15 +83,15 @@ mod tests {
         let limits = VideoLimits { pixels: 12, streams: 2, duration: Duration::from_secs(3) };
         assert!(limits.check_size(UVec2::new(4, 3)).is_ok());
         let error = limits.check_size(UVec2::new(13, 1)).unwrap_err().to_string();
-        assert!(error.contains("13×1") && error.contains("--max-input-pixels"), "{error}");
+        assert!(error.contains("13×1") && error.contains("max-input-pixels"), "{error}");
         assert!(limits.check_streams(2).is_ok());
         let error = limits.check_streams(3).unwrap_err().to_string();
-        assert!(error.contains("3 streams") && error.contains("--max-input-streams"), "{error}");
+        assert!(error.contains("3 streams") && error.contains("max-input-streams"), "{error}");
         assert!(limits.check_duration(Some(Duration::from_secs(3))).is_ok());
         assert!(limits.check_duration(None).is_ok());
         let late = limits.check_duration(Some(Duration::from_millis(3001))).unwrap_err();
         let late = late.to_string();
-        assert!(late.contains("3.001 s") && late.contains("--max-input-seconds"), "{late}");
+        assert!(late.contains("3.001 s") && late.contains("max-input-seconds"), "{late}");
     }
 
     #[test]

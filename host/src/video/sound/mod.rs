@@ -87,7 +87,7 @@ pub enum SoundError {
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum SyncError {
     /// The sound of two videos does not determine their offset.
-    #[error("{}: cannot find its offset to {} from the sound: {error}; give the offset in seconds with --sync, for example --sync 0.25", other.display(), first.display())]
+    #[error("{}: cannot find its offset to {} from the sound: {error}; give the offset in seconds as `sync`, for example 0.25", other.display(), first.display())]
     Sound { first: PathBuf, other: PathBuf, error: SoundError },
     /// The sound of a video cannot be read.
     #[error(transparent)]

@@ -98,10 +98,12 @@ impl Warp {
         });
         let layout =
             Metadata::new(Some(metadata), tensors.collect()).map_err(|error| error.to_string())?;
-        // Convert to a `Value` first, because it sorts the keys. So equal warps are saved to identical files.
-        let mut json = serde_json::to_value(&layout)
-            .and_then(|value| serde_json::to_vec(&value))
-            .map_err(|error| error.to_string())?;
+        // Sort the keys, so that equal warps are saved to identical files.
+        let sorted = serde_json::to_value(&layout).and_then(|mut value| {
+            value.sort_all_objects();
+            serde_json::to_vec(&value)
+        });
+        let mut json = sorted.map_err(|error| error.to_string())?;
         json.resize(json.len().next_multiple_of(8), b' ');
         if json.len() as u64 > HEADER_LIMIT {
             let length = json.len();

@@ -79,8 +79,7 @@ fn read_header(file: &mut File, length: u64) -> Result<Header, Fault> {
     file.read_exact(&mut eight)?;
     let json_length = u64::from_le_bytes(eight);
     if eight.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) {
-        let reason =
-            "it begins with text; if it is a rig, make a warp from it with `panoweave warp --rig`";
+        let reason = "it begins with text; if it is a rig, make a warp from it first";
         return Err(foreign(reason.to_owned()));
     }
     if json_length > HEADER_LIMIT {

@@ -82,7 +82,7 @@ impl VideoDecoder {
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum NoNvdec {
     /// The device is the CPU.
-    #[error("the device is the CPU; select a GPU with --device")]
+    #[error("the device is the CPU; select a GPU as `device`")]
     NoGpu,
     /// The library of the driver cannot be loaded.
     #[error("{0}; {name} belongs to the NVIDIA driver; in a container, set NVIDIA_DRIVER_CAPABILITIES to compute,video,utility", name = library::NAME)]

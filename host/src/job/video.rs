@@ -1,0 +1,388 @@
+//! Stitches videos: opens the device, the inputs, the map and the output, and runs [`stitch_video`].
+
+use std::path::{Path, PathBuf};
+
+use glam::UVec2;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::files::{check_pipes, check_video_output, input_files, is_stdout, would_be_same};
+use super::options::{
+    BlendOptions, DecoderName, InputOptions, LookOptions, MapOptions, VideoOutputOptions,
+};
+use super::sync::Synced;
+use super::text::File;
+use super::{Calibrated, Corrections, JobError, Map};
+use crate::device::{Device, DeviceName};
+use crate::frame::{ColourTags, Rate};
+use crate::io::Conversion;
+use crate::io::video::{
+    Crf, Medium, STANDARD, Stop, StreamFormat, TenBit, VideoEncoder, VideoError, VideoOutput,
+    VideoSink, VideoSource,
+};
+use crate::live::{ColourOptions, LiveRig};
+use crate::lock::lock;
+use crate::ops::blend::Blend;
+use crate::ops::stitch::{Lookup, StitchOptions};
+use crate::video::{
+    Offset, Progress, Summary, VideoOptions, VideoStitchError, check_depths, stitch_video,
+};
+
+/// Stitches the videos of 1 to 16 cameras into a video of panoramas, or of a virtual camera's view.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct VideoJob {
+    /// Videos of the cameras, in the order of the rig. One of them may be - for standard input.
+    #[schemars(extend("value-name" = "VIDEO"))]
+    pub videos: Vec<File>,
+    /// The warp, rig or homography.
+    pub map: MapOptions,
+    /// Output videos.
+    pub outputs: Vec<VideoOutputOptions>,
+    /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
+    /// (the CPU, with the checks for authors of kernels).
+    pub device: DeviceName,
+    /// Decoder of input files: nvdec (H.264 and HEVC with 4:2:0 chroma, on the GPU of `device`), ffmpeg (all formats,
+    /// on the CPU), or auto (nvdec for files that it supports, otherwise ffmpeg).
+    #[schemars(extend("value-name" = "DECODER"))]
+    pub decoder: DecoderName,
+    /// The formats of the inputs.
+    pub input: InputOptions,
+    /// Stops after N frames of output. Default: stitches until the shortest video ends.
+    #[schemars(range(min = 1))]
+    pub frames: Option<u64>,
+    /// Stitches without colour correction. By default, the colours of the cameras are measured again and again and
+    /// matched, unless a gain or gamma other than 1 is given.
+    pub no_colour: bool,
+    /// Colours, orientation and lookup.
+    pub look: LookOptions,
+    /// Blending.
+    pub blend: BlendOptions,
+}
+
+/// The progress of a job.
+pub enum Event<'a> {
+    /// A stage begins. It has a name and a text for a person who waits.
+    Stage(&'static str, &'static str),
+    /// A property of an input is lost on reading.
+    Converted(&'a Path, Conversion),
+    /// The pictures were calibrated.
+    Calibrated(&'a Calibrated),
+    /// The stitch of videos begins. From now on, a stop ends the output in order.
+    Start {
+        /// The approximate number of panoramas, if it is known.
+        expected: Option<u64>,
+        /// The number of cameras.
+        cameras: usize,
+    },
+    /// A panorama was written.
+    Written(&'a Progress),
+}
+
+/// The result of a [`VideoJob`].
+#[derive(Debug)]
+pub struct VideoReport {
+    /// The counts and times of the stitch.
+    pub summary: Summary,
+    /// The outputs.
+    pub outputs: Vec<OutputReport>,
+    /// The rate of the outputs.
+    pub rate: Rate,
+    /// The device that computed.
+    pub device: Device,
+    /// The decoder of each video: `nvdec`, `ffmpeg`, or `None` for other media than files.
+    pub decoders: Vec<Option<&'static str>>,
+    /// The offsets of the videos, if they do not start together.
+    pub synced: Option<Synced>,
+}
+
+/// An output of a [`VideoJob`].
+#[derive(Clone, Debug)]
+pub struct OutputReport {
+    /// The file.
+    pub file: PathBuf,
+    /// The size in pixels.
+    pub size: UVec2,
+    /// The corrections of the virtual camera, if there is one.
+    pub corrections: Option<Corrections>,
+}
+
+/// An output that was checked before anything is opened.
+struct Target<'a> {
+    options: &'a VideoOutputOptions,
+    /// The path, or `-` for standard output.
+    path: PathBuf,
+    medium: Medium,
+}
+
+impl VideoJob {
+    /// Runs the job, and calls `watch` with its progress. `stop` ends it early.
+    ///
+    /// # Errors
+    /// Returns [`JobError`] if the options contradict each other or do not fit the inputs, if an input cannot be read or
+    /// the output cannot be written, or if the device fails.
+    pub fn run(
+        &self,
+        stop: &Stop,
+        watch: &mut dyn FnMut(Event<'_>),
+    ) -> Result<VideoReport, JobError> {
+        let targets = self.check()?;
+        let device = self.device.open()?;
+        watch(Event::Stage("open", "opening"));
+        let (sources, map) = self.open(&targets, &device, stop)?;
+        for source in &sources {
+            let lost = source.conversions().iter().cloned();
+            lost.for_each(|conversion| watch(Event::Converted(source.name(), conversion)));
+        }
+        let decoders = sources.iter().map(VideoSource::decoder).collect();
+        watch(Event::Stage("sync", "comparing the sound"));
+        let synced = self.input.offsets(&sources, stop)?;
+        let offsets = synced.as_ref().map_or_else(Vec::new, |synced| synced.offsets.clone());
+        let stream = device.stream()?;
+        let rate = self.input.fps.unwrap_or(sources[0].rate());
+        let stitch = StitchOptions { vignettes: map.vignettes(), ..self.look.stitch(Lookup::Auto) };
+        let view =
+            |target: &Target<'_>| target.options.view.open(&stream, map.rig(), &stitch, rate);
+        let views = targets.iter().map(view).collect::<Result<Vec<_>, _>>()?;
+        watch(Event::Stage("warp", "preparing the warp"));
+        let warp = map.prepare(&stream)?;
+        let expected = self.expected(&sources, &offsets, rate);
+        watch(Event::Start { expected, cameras: sources.len() });
+        let (mut sinks, mut outputs) = (Vec::new(), Vec::new());
+        for (target, view) in targets.iter().zip(&views) {
+            let size = view.as_ref().map_or(warp.size(), |view| view.size);
+            let output = target.output(&sources, Offset::start(&offsets, rate))?;
+            let sink = VideoSink::create(&output, size, rate, stop)?;
+            sinks.push((sink, view.as_ref().map(|view| view.path.clone())));
+            // An encoder drops an odd last column or row.
+            let size = if output.medium == Medium::File { size & !UVec2::ONE } else { size };
+            outputs.push((target.options.output.0.clone(), size));
+        }
+        let viewer = views.iter().flatten().next().map(|view| view.viewer.clone());
+        let options = self.options(stitch, rate, offsets)?;
+        let (rig, progress) =
+            (LiveRig { warp, viewer }, |now: &Progress| watch(Event::Written(now)));
+        let summary = match stitch_video(&device, rig, sources, sinks, &options, progress) {
+            Ok(done) if done.written == 0 => Err(targets[0].stopped()),
+            Err(VideoStitchError::Video(VideoError::NoReader { file })) => {
+                Err(JobError::Stopped { file })
+            }
+            done => Ok(done?),
+        }?;
+        let corrections = views.iter().map(|view| view.as_ref().map(|it| *lock(&it.corrections)));
+        let outputs = outputs.into_iter().zip(corrections);
+        let outputs = outputs
+            .map(|((file, size), corrections)| OutputReport { file, size, corrections })
+            .collect();
+        Ok(VideoReport { summary, outputs, rate, device, decoders, synced })
+    }
+
+    /// Checks all that does not depend on the contents of the inputs.
+    fn check(&self) -> Result<Vec<Target<'_>>, JobError> {
+        let targets = self.outputs.iter().map(Target::new).collect::<Result<Vec<_>, _>>()?;
+        check_pipes(&self.videos)?;
+        self.map.check()?;
+        if self.videos.is_empty() || targets.is_empty() {
+            return Err(JobError::usage(
+                "a video needs inputs and outputs; give `videos`, one per camera, and `outputs`",
+            ));
+        }
+        self.input.check(self.videos.len())?;
+        self.look.check(self.videos.len())?;
+        self.blend.blend(Blend::Feather)?;
+        self.look.anchor(self.follows())?;
+        let only_views = self.outputs.iter().all(|output| output.view.view.is_some());
+        if only_views && self.look.lookup.is_some() {
+            return Err(JobError::usage(
+                "`lookup` applies only to panoramas, because a view is rendered directly from the frames; remove it",
+            ));
+        }
+        if only_views && self.blend.refine.is_some() {
+            return Err(JobError::usage(
+                "`refine` applies only to panoramas, because a view is rendered from the models of the cameras; remove it",
+            ));
+        }
+        let mut read = self.map.files();
+        for file in &self.videos {
+            read.extend(input_files(file, &Medium::of_input(file, self.input.input_format)?)?);
+        }
+        read.extend(
+            self.outputs.iter().filter_map(|output| Some(output.view.view.as_ref()?.0.clone())),
+        );
+        let read: Vec<&Path> = read.iter().map(PathBuf::as_path).collect();
+        for (i, target) in targets.iter().enumerate() {
+            target.options.view.check()?;
+            check_video_output(&target.path, &target.medium, &read)?;
+            if targets[..i].iter().any(|other| would_be_same(&target.path, &other.path)) {
+                let reason = "two outputs have this name; choose different names";
+                return Err(JobError::output(&target.path, reason));
+            }
+        }
+        Ok(targets)
+    }
+
+    /// Opens the videos and the map, and waits for the first frame of each video, so that a video without frames is an
+    /// error before any computation.
+    fn open(
+        &self,
+        targets: &[Target<'_>],
+        device: &Device,
+        stop: &Stop,
+    ) -> Result<(Vec<VideoSource>, Map), JobError> {
+        let ten_bit = targets.iter().all(Target::reads_ten_bits);
+        let decoder = self.decoder.of(device);
+        let input =
+            |file: &File| self.input.input(file, ten_bit, decoder.clone(), Some(device.clone()));
+        let inputs = self.videos.iter().map(input).collect::<Result<Vec<_>, _>>()?;
+        let mut sources = VideoSource::open_all(&inputs, stop)?;
+        check_depths(&sources)?;
+        targets.iter().try_for_each(|target| target.check_depth(&sources[0]))?;
+        let sizes: Vec<_> = sources.iter().map(|source| source.format().size).collect();
+        let names: Vec<_> = sources.iter().map(VideoSource::name).collect();
+        let map = self.map.open(&sizes, &names, &targets[0].path)?;
+        for source in &mut sources {
+            source.await_first()?;
+        }
+        Ok((sources, map))
+    }
+
+    /// Returns whether the colours of the cameras are measured and matched.
+    fn follows(&self) -> bool {
+        !self.no_colour && self.look.leaves_colours()
+    }
+
+    fn options(
+        &self,
+        stitch: StitchOptions,
+        rate: Rate,
+        offsets: Vec<Offset>,
+    ) -> Result<VideoOptions, JobError> {
+        let follow = self.follows();
+        let colour = ColourOptions {
+            follow,
+            anchor: self.look.anchor(follow)?,
+            keep_highlights: self.look.keep_highlights,
+            ..ColourOptions::at_rate(rate.per_second())
+        };
+        Ok(VideoOptions {
+            stitch,
+            colour,
+            blend: self.blend.blend(Blend::Feather)?,
+            refine: self.blend.refine(),
+            rate: Some(rate),
+            offsets,
+            limit: self.frames,
+        })
+    }
+
+    /// Estimates the number of panoramas: the smallest of the lengths of all inputs and `frames`. Returns `None` if none
+    /// of them is known.
+    fn expected(&self, sources: &[VideoSource], offsets: &[Offset], rate: Rate) -> Option<u64> {
+        let first = Offset::first_tick(offsets, rate);
+        let of = |(i, source): (usize, &VideoSource)| {
+            let offset = offsets.get(i).map_or(0.0, |offset| offset.seconds);
+            let end = source.expected()? as f64 / source.rate().per_second() + offset;
+            Some(((end * rate.per_second()).round() as u64).saturating_sub(first))
+        };
+        sources.iter().enumerate().filter_map(of).chain(self.frames).min()
+    }
+}
+
+impl<'a> Target<'a> {
+    fn new(options: &'a VideoOutputOptions) -> Result<Self, JobError> {
+        let file = &options.output;
+        if file.as_os_str().is_empty() {
+            return Err(JobError::usage("there is no output; give `output`"));
+        }
+        // A stream to the file of standard output has no extension of its own.
+        let known =
+            if file.extension().is_none() && is_stdout(file) { STANDARD.as_ref() } else { &**file };
+        let medium = Medium::of_output(known, options.output_format)?;
+        if options.encoder.is_some() && medium != Medium::File {
+            return Err(JobError::usage(
+                "`encoder` applies only to .mp4, .m4v, .mov and .mkv output; remove it",
+            ));
+        }
+        let to_stdout = matches!(medium, Medium::Stream(_)) && is_stdout(file);
+        let path = if to_stdout { STANDARD.into() } else { file.0.clone() };
+        let target = Self { options, path, medium };
+        match options.depth {
+            Some(8) if target.medium == Medium::Stream(StreamFormat::P010) => Err(JobError::usage(
+                "`depth` 8 does not go with raw P010, which has 10 bits; remove it, or write .nv12 or .y4m",
+            )),
+            Some(10) if !target.stores_ten_bits() => {
+                Err(VideoError::Depth { file: file.0.clone() }.into())
+            }
+            _ => Ok(target),
+        }
+    }
+
+    fn stopped(&self) -> JobError {
+        JobError::Stopped { file: self.options.output.0.clone() }
+    }
+
+    fn stores_ten_bits(&self) -> bool {
+        let encoder = self.options.encoder;
+        self.medium.stores_ten_bits() && encoder.is_none_or(VideoEncoder::stores_ten_bits)
+    }
+
+    /// Returns whether inputs with more than 8 bits are read with 10.
+    fn reads_ten_bits(&self) -> bool {
+        self.options.depth != Some(8) && self.stores_ten_bits()
+    }
+
+    /// Checks that the output has the depth of the frames of the first video.
+    fn check_depth(&self, first: &VideoSource) -> Result<(), JobError> {
+        let found = first.format().pixels.bits();
+        let bits = match &self.medium {
+            Medium::Stream(StreamFormat::P010) => 10,
+            _ if !self.reads_ten_bits() => 8,
+            _ => found,
+        };
+        let file = self.options.output.0.clone();
+        if bits != found {
+            let input = first.name().to_owned();
+            return Err(VideoError::OutputDepth { file, bits, input, found }.into());
+        }
+        if bits == 8 && self.options.depth == Some(10) {
+            return Err(JobError::usage(
+                "`depth` 10 requires a first video with more than 8 bits per sample; remove it",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns the description from which the output is created. The sound of the first video begins at `start`. Logs a
+    /// warning if colour tags are lost, or differ between the videos.
+    fn output(
+        &self,
+        sources: &[VideoSource],
+        start: std::time::Duration,
+    ) -> Result<VideoOutput, JobError> {
+        let first = &sources[0];
+        let (pixels, tags) = (first.format().pixels, first.tags());
+        let is_deep = pixels.bits() > 8;
+        for source in sources.iter().filter(|source| is_deep && source.tags() != tags) {
+            tracing::warn!(
+                "{} has {}, but {} has {tags}; their levels are mixed without conversion",
+                source.name().display(),
+                source.tags(),
+                first.name().display()
+            );
+        }
+        if is_deep && tags != ColourTags::default() && self.medium != Medium::File {
+            let file = self.options.output.display();
+            tracing::warn!("{file} does not store the tags of the levels, {tags}");
+        }
+        let crf = Crf::new(self.options.crf);
+        Ok(VideoOutput {
+            path: self.path.clone(),
+            medium: self.medium.clone(),
+            encoder: self.options.encoder,
+            crf: crf.ok_or_else(|| JobError::usage("`crf` must be 0 to 51"))?,
+            sound: first.sound().map(|sound| sound.clone().starting_at(start)),
+            ten_bit: is_deep
+                .then(|| TenBit { encoding: pixels.encoding().unwrap_or_default(), tags }),
+        })
+    }
+}
