@@ -97,7 +97,7 @@ pub struct YuvToRgb {
 /// Cb = 128 + cb · (R, G, B)
 /// Cr = 128 + cr · (R, G, B)
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable, KernelArg)]
 #[repr(C)]
 pub struct RgbToYuv {
     /// Weights of red, green and blue in luma.

@@ -18,6 +18,7 @@ mod multiband;
 mod on_cpu;
 mod panorama;
 mod photometry;
+mod preview;
 mod ptx;
 mod quality;
 mod refine;

@@ -125,8 +125,7 @@ impl Viewer {
             || options.has_shoulder(frames.len())
             || self.cameras.iter().any(|camera| LensName::of(camera.lens).is_panorama());
         let corrections = (0..self.cameras.len()).map(|camera| {
-            let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
-            let vignette = options.vignettes[camera].covered(options.covers.parts[camera]);
+            let (colour, offset, vignette) = options.correction(camera);
             (colour, (offset, vignette))
         });
         let (colours, mixes): (Vec<_>, Vec<_>) = corrections.unzip();

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use glam::{UVec2, uvec2};
 use panoweave::device::Device;
-use panoweave::frame::{Frame, FrameFormat, PixelFormat, YuvEncoding};
+use panoweave::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat, YuvEncoding};
 use panoweave::live::{LiveOptions, LiveRig, Output, OutputKind, Session, StitchedFrame};
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::blend::Blend;
+use panoweave::ops::preview::preview;
+use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::view::{ViewPath, ViewPose, Viewer};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, waiting};
@@ -84,6 +86,25 @@ fn several_outputs_are_those_of_one_session_each() {
 }
 
 #[test]
+fn a_preview_is_the_scaled_panorama() {
+    for device in panoweave_devices() {
+        let all = [Output::preview(PixelFormat::Rgba8), Output::panorama(nv12())];
+        let found = submitted(&session(&device, &all, Blend::Feather), 3);
+        let [small, panorama] = found.outputs() else { panic!("{}", found.outputs().len()) };
+        let (stream, to) = (device.stream().unwrap(), small.format());
+        assert_eq!(to.size, panorama.format().size / 8);
+        let mut from = DeviceFrame::new(&device, panorama.format()).unwrap();
+        let bytes = Frame::tight(panorama.format(), panorama.bytes()).unwrap();
+        from.upload(&stream, &bytes).unwrap();
+        let mut out = DeviceFrame::new(&device, to).unwrap();
+        preview(&stream, from.view(), &mut out).unwrap();
+        let mut expected = vec![0; to.bytes()];
+        out.download(&stream, &mut expected).unwrap();
+        assert!(small.bytes() == expected, "{device}");
+    }
+}
+
+#[test]
 fn a_view_is_steered_from_the_next_set_on() {
     for device in panoweave_devices() {
         let together = session(&device, &outputs(), Blend::Feather);
@@ -125,6 +146,7 @@ fn impossible_outputs_are_refused() {
     for (said, part) in [
         (refused(&[], true), "at least one output"),
         (refused(std::slice::from_ref(view), false), "needs a viewer"),
+        (refused(&[view.clone(), Output::preview(nv12())], true), "needs a panorama"),
         (refused(&[sized(uvec2(90, 32)), sized(uvec2(180, 64))], true), "the same size"),
         (refused(&[sized(uvec2(90, 32)), view.clone()], true), "that of the warp"),
     ] {
