@@ -1,6 +1,8 @@
 //! panoweave stitches the pictures of one or more cameras into one panorama with GPU kernels written in Rust.
 //!
-//! The front doors are [`stitch_photos`], [`calibrate_photos`] and [`job::VideoJob::run`]. This crate contains all code that runs on the host; the kernels are in `kernels-gpu`. A stitch combines pictures
+//! The front doors are [`stitch_photos`], [`calibrate_photos`] and [`job::VideoJob::run`].
+//!
+//! This crate contains all code that runs on the host; the kernels are in `kernels-gpu`. A stitch combines pictures
 //! ([`io::picture`]) with a warp ([`warp`]). For each panorama pixel, the warp stores the source coordinates in the
 //! picture of each camera. A warp is read from a file, or computed from a camera rig ([`geometry::rig`]) or a
 //! homography ([`geometry::homography`]). Kernels run on a [`device`], which is a GPU or the CPU.
