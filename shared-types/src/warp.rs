@@ -60,8 +60,11 @@ impl Canvas {
 /// |---|---|
 /// | [`PINHOLE`](Self::PINHOLE) | Brown–Conrady on `(X/Z, Y/Z)`, coefficients `k1 k2 p1 p2 k3` |
 /// | [`FISHEYE`](Self::FISHEYE) | equidistant: `θ(1 + k1θ² + k2θ⁴ + k3θ⁶ + k4θ⁸)` along `(X, Y)`, `k1 k2 k3 k4` |
+/// | [`CYLINDRICAL`](Self::CYLINDRICAL) | a panorama: the angle of `(X, Z)` from the axis, and `Y/√(X² + Z²)` |
+/// | [`EQUIRECTANGULAR`](Self::EQUIRECTANGULAR) | a panorama: the same angle, and the angle below the horizon |
 ///
-/// Both follow OpenCV's definitions (`cv::projectPoints`, `cv::fisheye::projectPoints`).
+/// The first two follow OpenCV's definitions (`cv::projectPoints`, `cv::fisheye::projectPoints`). A panorama has
+/// no coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Lens(pub u32);
@@ -71,6 +74,10 @@ impl Lens {
     pub const PINHOLE: Self = Self(0);
     /// Equidistant fisheye.
     pub const FISHEYE: Self = Self(1);
+    /// Cylindrical panorama.
+    pub const CYLINDRICAL: Self = Self(2);
+    /// Equirectangular panorama.
+    pub const EQUIRECTANGULAR: Self = Self(3);
 }
 
 /// One camera as the input of the warp kernel.
@@ -90,7 +97,8 @@ pub struct Camera {
     /// Lens coefficients in the order that [`Lens`] defines. Unused coefficients are 0.
     pub distortion: [f64; 5],
     /// The radius (tan θ for a pinhole, θ for a fisheye) up to which the lens polynomial increases. Beyond this radius,
-    /// the polynomial decreases, so the panorama would repeat parts of the picture.
+    /// the polynomial decreases, so the panorama would repeat parts of the picture. For a panorama, the angle from its
+    /// left edge to the axis: rays further to the left belong to columns at the right edge.
     pub limit: f64,
     /// Source picture size in pixels.
     pub size: UVec2,

@@ -13,7 +13,7 @@ use panoweave::device::Stream;
 use panoweave::frame::FrameRef;
 use panoweave::io::picture::Picture;
 use panoweave::ops::colour::{Colours, matched};
-use panoweave::ops::stitch::{Lookup, StitchOptions, Vignettes};
+use panoweave::ops::stitch::{Lookup, LookupError, StitchError, StitchOptions, Vignettes};
 use panoweave::warp::DeviceWarp;
 
 pub use devices::{gpu, panoweave_devices, runs_kernels};
@@ -24,6 +24,21 @@ pub use kit_tests::{alone, data, first_gpu, project, ptx, skip};
 #[must_use]
 pub fn by_planes() -> StitchOptions {
     StitchOptions { lookup: Lookup::Planes, ..StitchOptions::default() }
+}
+
+/// Returns the result of a stitch, or `None` if its lookup does not support it. `auto` and `planes` support all stitches.
+///
+/// # Panics
+/// Panics if there is another error.
+pub fn supported<T>(found: Result<T, StitchError>) -> Option<T> {
+    match found {
+        Err(StitchError::Lookup(LookupError { lookup, .. }))
+            if ![Lookup::Auto, Lookup::Planes].contains(&lookup) =>
+        {
+            None
+        }
+        found => Some(found.expect("a stitch")),
+    }
 }
 
 /// Returns the colours that match the pictures of a warp in their overlaps, or `None` if there is no estimate.

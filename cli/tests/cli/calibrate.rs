@@ -187,7 +187,10 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
         ("stitch a.png b.png --rig made.toml", "made.toml: it is for 3 pictures, but 2 are given"),
         ("stitch a.png", "cannot calibrate 1 pictures; 2 to 64 are allowed"),
         ("stitch a.png b.png c.png --gain 2", "given 1 time for 3 cameras"),
-        ("stitch a.png b.png c.png --lookup mesh", "`lookup` mesh supports only two pictures"),
+        (
+            "stitch a.png b.png c.png --rig made.toml --lookup gamma-table",
+            "the lookup `gamma-table` does not support frames and panoramas other than two RGBA",
+        ),
         (
             "calibrate a.png b.png --check made.toml",
             "made.toml: it is for 3 pictures, but 2 are given",

@@ -10,7 +10,7 @@ use gst::prelude::*;
 use panoweave::geometry::MAX_CANVAS_AREA;
 use panoweave::job::schema::{Field, FieldKind, build, fields, shown};
 use panoweave::job::{BlendOptions, LookOptions, MapOptions, Size, ViewOptions};
-use panoweave::ops::seam::Blend;
+use panoweave::ops::blend::Blend;
 use panoweave::ops::view::DEFAULT_SIZE;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -78,7 +78,7 @@ impl Stitching {
         let mut stitch = StitchOptions {
             colours: if keep_highlights { colours.with_shoulders() } else { colours },
             vignettes: map.vignettes(),
-            ..settings.look.stitch(Lookup::Mesh)
+            ..settings.look.stitch(Lookup::Auto)
         };
         if let (true, Some(frames)) = (follow, input::frames(inputs)) {
             let matched = matched(&stream, &frames, &warp, &stitch.vignettes, anchor)?;

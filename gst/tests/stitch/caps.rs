@@ -147,7 +147,7 @@ fn a_row_pitch_beyond_the_width_is_respected() {
     let rows =
         |plane: u32| frame.plane_data(plane).unwrap().chunks(160).flat_map(|row| &row[..158]);
     let found: Vec<u8> = rows(0).chain(rows(1)).copied().collect();
-    let options = crate::pixels::options(panoweave::ops::seam::Blend::Feather);
+    let options = crate::pixels::options(panoweave::ops::blend::Blend::Feather);
     let expected = crate::pixels::expected(&scene, VideoFormat::Nv12, (158, 64), options);
     assert!(found == expected[..found.len()]);
 }

@@ -10,7 +10,8 @@ use panoweave::io::video::{
     Crf, Medium, Stop, TenBit, VideoInput, VideoOutput, VideoSink, VideoSource,
 };
 use panoweave::live::{ColourOptions, LiveRig};
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::blend::Blend;
+use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::view::{Track, ViewPath, Viewer};
 use panoweave::video::{VideoOptions, stitch_video};
 use panoweave::warp::DeviceWarp;

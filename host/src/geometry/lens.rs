@@ -1,8 +1,10 @@
 //! Maps a source pixel to its ray. This is the inverse of the lens models in the warp kernel.
 //!
-//! The polynomials of both lens models increase up to the camera's `limit`, so the ray of a pixel within the limit is
-//! unique. Newton's method finds it for a pinhole lens, and bisection for a fisheye. A pixel beyond the limit has no
-//! ray.
+//! The polynomials of pinhole and fisheye lenses increase up to the camera's `limit`, so the ray of a pixel within the
+//! limit is unique. Newton's method finds it for a pinhole lens, and bisection for a fisheye. A pixel beyond the limit
+//! has no ray, nor has a pixel beyond the poles of an equirectangular panorama.
+
+use std::f64::consts::FRAC_PI_2;
 
 use glam::{DMat2, DVec2, DVec3};
 use shared_types::warp::{Camera, Lens};
@@ -18,8 +20,9 @@ const NEAR: f64 = 1e-10;
 pub(crate) fn unproject(camera: &Camera, pixel: DVec2) -> Option<DVec3> {
     let at = (pixel - camera.centre) / camera.focal;
     let ray = match camera.lens {
+        Lens::PINHOLE => pinhole(camera, at)?.extend(1.0),
         Lens::FISHEYE => fisheye(camera, at)?,
-        _ => pinhole(camera, at)?.extend(1.0),
+        lens => panorama(lens, at)?,
     };
     ray.try_normalize()
 }
@@ -111,6 +114,16 @@ fn fisheye(camera: &Camera, at: DVec2) -> Option<DVec3> {
     Some((direction * libm::sin(low)).extend(libm::cos(low)))
 }
 
+/// Returns the ray of a point in a panorama. `at` is the offset from the principal point, in units of the focal length.
+fn panorama(lens: Lens, at: DVec2) -> Option<DVec3> {
+    let (sin, cos) = libm::sincos(at.x);
+    if lens == Lens::CYLINDRICAL {
+        return Some(DVec3::new(sin, at.y, cos));
+    }
+    let (down, level) = libm::sincos(at.y);
+    (at.y.abs() <= FRAC_PI_2).then_some(DVec3::new(sin * level, down, cos * level))
+}
+
 #[cfg(test)]
 mod tests {
     use glam::{DMat3, UVec2};
@@ -122,11 +135,13 @@ mod tests {
     #[test]
     fn a_ray_lands_on_its_pixel() {
         let matrix = CameraMatrix { fx: 800.0, fy: 810.0, cx: 501.0, cy: 377.0 };
-        let lenses: [(LensName, &[f64]); 4] = [
+        let lenses: [(LensName, &[f64]); 6] = [
             (LensName::Pinhole, &[]),
             (LensName::Pinhole, &[-0.2, 0.05, 0.001, -0.002, 0.01]),
             (LensName::Pinhole, &[0.15]),
             (LensName::Fisheye, &[-0.04, 0.02, -0.026, 0.008]),
+            (LensName::Cylindrical, &[]),
+            (LensName::Equirectangular, &[]),
         ];
         for (lens, k) in lenses {
             let camera = lens_camera(DMat3::IDENTITY, UVec2::new(1000, 750), lens, &matrix, k);

@@ -16,10 +16,11 @@ use crate::geometry::rig::{MAX_RIG_CAMERAS, ProjectionName};
 use crate::io::video::{
     Medium, StreamFormat, VideoDecoder, VideoEncoder, VideoError, VideoInput, VideoLimits,
 };
+use crate::ops::blend::Blend;
 use crate::ops::colour::Colour;
 use crate::ops::multiband::{MAX_LEVELS, MultibandOptions};
 use crate::ops::refine::RefineOptions;
-use crate::ops::seam::{Blend, SeamOptions};
+use crate::ops::seam::SeamOptions;
 use crate::ops::stitch::{Colours, Lookup, StitchOptions};
 use crate::warp::MAX_CAMERAS;
 
@@ -167,7 +168,7 @@ pub struct LookOptions {
     pub gamma: Vec<f64>,
     /// Keeps highlights where a gain is not 1, given or found by colour matching. A gain above 1 compresses the levels
     /// above 90 % of white instead of clipping those above white, so that bright skies keep their hue and texture. With
-    /// a gain below 1, pixels that are nearly white in all channels stay white. Stitches by the lookup `planes`. Matching
+    /// a gain below 1, pixels that are nearly white in all channels stay white. Not for the lookup `mesh`. Matching
     /// the colours of still pictures keeps highlights without this option.
     pub keep_highlights: bool,
     /// Number of the camera, from 1, that keeps its exposure and white balance when colours are matched. The other
@@ -180,11 +181,11 @@ pub struct LookOptions {
     /// right edges.
     pub edge_boost: bool,
     /// Method to find the source coordinates of each panorama pixel, to sample the pictures there and to compute
-    /// gammas. `mesh`: coordinates from a compact mesh, with an error of at most 1/32 pixel, and fast powers; fastest on
-    /// GPUs. `planes`: exact coordinates from the warp's planes, and exact powers. `cubic`: the same with a cubic filter,
-    /// which gives sharper panoramas; slowest. `textured-planes`, `hardware-bilinear` and `gamma-table`: variants of
-    /// `planes` for two RGBA pictures, for comparison. Default: mesh for videos, cubic for `stitch`, planes for
-    /// `quality`.
+    /// gammas. `auto`: `mesh` for videos where it supports them, otherwise `planes` with fast powers. `mesh`: coordinates
+    /// from a compact mesh, with an error of at most 1/32 pixel, and fast powers; fastest on GPUs. `planes`: exact
+    /// coordinates from the warp's planes, and exact powers. `cubic`: the same with a cubic filter, which gives sharper
+    /// panoramas; slowest. `textured-planes`, `hardware-bilinear` and `gamma-table`: variants of `planes` for two RGBA
+    /// pictures, for comparison. Default: auto for videos, cubic for `stitch`, planes for pictures in `quality`.
     pub lookup: Option<Lookup>,
 }
 
@@ -303,23 +304,14 @@ impl BlendOptions {
             BlendName::Multiband => Blend::Multiband(MultibandOptions::default()),
         });
         if let Some(width) = self.feather {
-            match &mut blend {
-                Blend::Seam(SeamOptions { feather })
-                | Blend::Multiband(MultibandOptions { feather, .. }) => *feather = width as f32,
-                Blend::Feather => {
-                    return Err(JobError::usage(
-                        "`feather` sets the width of a seam and requires one; set `blend` to seam, too",
-                    ));
-                }
-            }
+            *blend.feather_mut().ok_or(JobError::usage(
+                "`feather` sets the width of a seam and requires one; set `blend` to seam, too",
+            ))? = width as f32;
         }
         if let Some(number) = self.levels {
-            let Blend::Multiband(MultibandOptions { levels, .. }) = &mut blend else {
-                return Err(JobError::usage(
-                    "`levels` sets the levels of multiband blending; set `blend` to multiband, too",
-                ));
-            };
-            *levels = number;
+            *blend.levels_mut().ok_or(JobError::usage(
+                "`levels` sets the levels of multiband blending; set `blend` to multiband, too",
+            ))? = number;
         }
         Ok(blend)
     }

@@ -15,9 +15,10 @@ use super::{Event, JobError, Map, Recipe};
 use crate::device::{Device, DeviceName, Stream};
 use crate::geometry::calibrate::{CalibrateOptions, ModelChoice};
 use crate::io::picture::{Picture, PictureFormat, Pixel, StoredPicture};
+use crate::ops::blend::Blend;
 use crate::ops::colour::Colour;
 use crate::ops::photometry::{Photometry, PictureCorrection, Vignette};
-use crate::ops::seam::{Blend, SeamOptions};
+use crate::ops::seam::SeamOptions;
 use crate::ops::stitch::{Colours, Lookup, Vignettes};
 use crate::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stitch_warp};
 use crate::warp::MAX_CAMERAS;
@@ -254,12 +255,6 @@ impl StitchJob {
         if !calibrates && (model != ModelChoice::Auto || projection.is_some()) {
             return Err(JobError::usage(
                 "`model` and `projection` are for a calibration of the pictures; remove them, or remove `warp`, `rig` and `homography`",
-            ));
-        }
-        // More than two pictures support fewer lookups. Reject the others before any computation.
-        if pictures > 2 && self.look.lookup == Some(Lookup::Mesh) {
-            return Err(JobError::usage(
-                "`lookup` mesh supports only two pictures; remove it to stitch more",
             ));
         }
         let match_colour = self.match_colour || (calibrates && !self.no_colour && leaves_colours);

@@ -22,7 +22,7 @@ use crate::io::video::{
 };
 use crate::live::{ColourOptions, LiveRig};
 use crate::lock::lock;
-use crate::ops::seam::Blend;
+use crate::ops::blend::Blend;
 use crate::ops::stitch::{Lookup, StitchOptions};
 use crate::video::{
     Offset, Progress, Summary, VideoOptions, VideoStitchError, check_depths, stitch_video,
@@ -140,7 +140,7 @@ impl VideoJob {
         let offsets = synced.as_ref().map_or_else(Vec::new, |synced| synced.offsets.clone());
         let stream = device.stream()?;
         let rate = self.input.fps.unwrap_or(sources[0].rate());
-        let stitch = StitchOptions { vignettes: map.vignettes(), ..self.look.stitch(Lookup::Mesh) };
+        let stitch = StitchOptions { vignettes: map.vignettes(), ..self.look.stitch(Lookup::Auto) };
         let view =
             |target: &Target<'_>| target.options.view.open(&stream, map.rig(), &stitch, rate);
         let views = targets.iter().map(view).collect::<Result<Vec<_>, _>>()?;

@@ -6,10 +6,11 @@ use thiserror::Error;
 
 use crate::device::DeviceError;
 use crate::error::{Classify, Kind};
+use crate::ops::blend::BlendError;
 use crate::ops::frame_statistics::StatisticsError;
 use crate::ops::refine::RefineError;
 use crate::ops::seam::SeamError;
-use crate::ops::stitch::StitchError;
+use crate::ops::stitch::{LookupError, StitchError};
 use crate::ops::view::ViewError;
 use crate::warp::RenderError;
 
@@ -20,6 +21,12 @@ pub enum LiveError {
     /// A frame, a warp, an option or a call is invalid. The text names it and the remedy.
     #[error("live stitching: {0}")]
     Invalid(String),
+    /// The requested lookup does not support the frames, the outputs or the options.
+    #[error("live stitching: {0}")]
+    Lookup(#[from] LookupError),
+    /// The requested blend cannot be had.
+    #[error("live stitching: {0}")]
+    Blend(#[from] BlendError),
     /// The session was closed.
     #[error(
         "live stitching: the session was closed and accepts no more frames; create a new session"
@@ -83,7 +90,7 @@ macro_rules! from {
 }
 
 from! {
-    StitchError: Device;
+    StitchError: Device | Lookup;
     ViewError: Stitch;
     SeamError: Device;
     StatisticsError: Device;

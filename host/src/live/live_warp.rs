@@ -11,10 +11,9 @@ use super::weights::LiveWeights;
 use crate::device::{DeviceError, Stream};
 use crate::io::picture::Mask;
 use crate::lock::lock;
+use crate::ops::blend::{Blend, Blending};
 use crate::ops::colour::{Overlaps, Summing};
-use crate::ops::multiband::Multiband;
-use crate::ops::seam::Blend;
-use crate::ops::stitch::{Lookup, StitchOptions};
+use crate::ops::stitch::StitchOptions;
 use crate::ops::view::Viewer;
 use crate::warp::DeviceWarp;
 
@@ -61,8 +60,10 @@ impl LiveRig {
             ));
         }
         viewer.as_ref().map_or(Ok(()), |viewer| viewer.check_warp(&warp))?;
-        let warp = match formats.panorama {
-            Some(size) if size != warp.size() => warp.resized(stream, size)?,
+        let warp = match formats.panoramas.first() {
+            Some(panorama) if panorama.size != warp.size() => {
+                warp.resized(stream, panorama.size)?
+            }
             _ => warp,
         };
         Ok((Arc::new(warp), viewer.map(Arc::new)))
@@ -123,9 +124,9 @@ pub(super) struct LiveWarp {
     pub(super) overlaps: Option<(Overlaps, Mutex<Summing>)>,
     /// The weights of the seams and of cameras that fail, if there are seams or such cameras are detected.
     pub(super) weights: Option<Mutex<LiveWeights>>,
-    /// The memory for multiband blending, if it is used and cameras overlap.
-    pub(super) multiband: Option<Mutex<Multiband>>,
-    /// Why pairs of cameras have no seam.
+    /// The mode of blending, prepared for the warp.
+    pub(super) blend: Mutex<Box<dyn Blending>>,
+    /// The reasons why pairs of cameras have no seam beside others that have one.
     reasons: Vec<String>,
 }
 
@@ -139,27 +140,20 @@ impl LiveWarp {
     ) -> Result<Self, LiveError> {
         // Kernels see these formats.
         let inputs: Vec<_> = formats.inputs.iter().map(|format| format.stored()).collect();
-        let (lookup, blend, failures) =
-            (options.stitch.lookup, recipe.blend, options.failure.is_some());
-        if formats.has_views && blend.levels().is_some() {
-            return Err(LiveError::invalid(
-                "a virtual camera does not support multiband blending; use a seam",
-            ));
-        }
+        let failures = options.failure.is_some();
+        recipe.blend.check(inputs.len(), formats.has_views)?;
         let warp = match recipe.is_masked() {
             true => Arc::new(recipe.warp.masked(stream, &recipe.masks)?),
             false => Arc::clone(&recipe.warp),
         };
-        let has_panorama = formats.panorama.is_some();
-        if lookup == Lookup::Mesh && has_panorama {
-            // Build the mesh here, so that the first frame does not wait for it. The mesh must be built before the
-            // seam copies the warp and changes the weights of the copy.
-            warp.mesh(stream)?;
-        }
         let alike = inputs.iter().all(|format| format.pixels == inputs[0].pixels);
         let deep = inputs.iter().any(|format| format.pixels.bits() > 8);
         let needs_sums = warp.sources().len() > 2 || failures || !alike || deep;
-        if lookup != Lookup::Mesh && has_panorama && needs_sums {
+        if formats.uses_mesh(options, options.stitch)? {
+            // Build the mesh here, so that the first frame does not wait for it. The mesh must be built before the
+            // seam copies the warp and changes the weights of the copy.
+            warp.mesh(stream)?;
+        } else if !formats.panoramas.is_empty() && needs_sums {
             // Allocate the sums here, so that no set of frames waits for them. Two cameras need them if one fails, if
             // their formats differ, or for 10 bits.
             warp.summing(stream)?;
@@ -169,17 +163,15 @@ impl LiveWarp {
             [] => None,
             _ => Some((overlaps, Mutex::new(Summing::new(stream.device())?))),
         };
-        let multiband = match blend.levels() {
-            None => None,
-            Some(levels) => Multiband::new(stream, &warp, levels)?.map(Mutex::new),
-        };
-        let (weights, reasons) = LiveWeights::new(stream, &warp, blend.seam(), failures, &inputs)?;
+        let mut blend = recipe.blend.mode();
+        blend.prepare(stream, &warp)?;
+        let (weights, reasons) = LiveWeights::new(stream, &warp, recipe.blend, failures, &inputs)?;
         // A replaced warp repeats no warning.
         let is_new =
             |reason: &&String| former.is_none_or(|former| !former.reasons.contains(reason));
         reasons.iter().filter(is_new).for_each(|reason| tracing::warn!("{reason}"));
         let weights = weights.map(Mutex::new);
-        Ok(Self { recipe, warp, overlaps, weights, multiband, reasons })
+        Ok(Self { recipe, warp, overlaps, weights, blend: Mutex::new(blend), reasons })
     }
 
     /// Takes over the seams of the warp that this one replaces. Waits for the device.

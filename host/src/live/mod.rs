@@ -20,8 +20,8 @@
 //!
 //! All buffers are allocated at the start and reused. The exceptions are allocated when they are first used: the
 //! page-locked memory for frames that are copied, the table of
-//! [`GammaTable`](crate::ops::stitch::Lookup::GammaTable), the sums for a stitch that falls back from a mesh to
-//! [`Planes`](crate::ops::stitch::Lookup::Planes), and the mesh or the sums for a lookup that
+//! [`GammaTable`](crate::ops::stitch::Lookup::GammaTable), the sums if
+//! [`Auto`](crate::ops::stitch::Lookup::Auto) changes from a mesh to planes, and the mesh or the sums for a lookup that
 //! [`set_options`](Session::set_options) selects later.
 //!
 //! # States
@@ -107,7 +107,7 @@ use crate::device::{Device, DeviceError, Stream};
 use crate::frame::FrameFormat;
 use crate::io::picture::{Mask, Picture};
 use crate::lock::lock;
-use crate::ops::seam::Blend;
+use crate::ops::blend::Blend;
 use crate::ops::stitch::StitchOptions;
 use crate::ops::view::ViewPath;
 use crate::warp::Plane;
@@ -146,8 +146,7 @@ fn prepare(device: &Device, options: &LiveOptions, formats: &Formats) -> Result<
     let is_wanted = |kernel: &str| {
         let begins = |system: &str| kernel.starts_with(system);
         let is_used = begins("colour_sums")
-            || options.blend != Blend::Feather && begins("seam_")
-            || options.blend.levels().is_some() && begins("multiband_")
+            || options.blend.mode().kernels().iter().any(|&system| begins(system))
             || options.failure.is_some()
                 && (["sample_pictures", "warp_fade", "mesh_weigh"].into_iter().any(begins)
                     || kernel.contains("mixed"));
@@ -320,6 +319,7 @@ impl Session {
     /// covers in `options` have no effect; see [`LiveOptions::stitch`].
     pub fn set_options(&self, options: StitchOptions) -> Result<(), LiveError> {
         options.check(self.shared.cameras())?;
+        self.shared.formats.uses_mesh(&self.shared.options, options)?;
         lock(&self.shared.current).stitch = options;
         Ok(())
     }

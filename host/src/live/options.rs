@@ -6,8 +6,8 @@ use super::error::LiveError;
 use super::failure::FailureOptions;
 use super::input_formats::InputFormats;
 use super::pairing::PairingOptions;
+use crate::ops::blend::Blend;
 use crate::ops::colour::{EVERY, FRAME_RATE, every_at_rate};
-use crate::ops::seam::Blend;
 use crate::ops::stitch::StitchOptions;
 
 /// The maximum of [`LiveOptions::slots`]: seconds of video, which take gigabytes.
@@ -47,8 +47,8 @@ pub struct ColourOptions {
     /// changes.
     pub anchor: Option<usize>,
     /// Whether corrections with a gain other than 1 get a [shoulder](crate::ops::colour::Colour::shoulder), which keeps
-    /// highlights. The stitch then uses the lookup [`Planes`](crate::ops::stitch::Lookup::Planes) instead of
-    /// [`Mesh`](crate::ops::stitch::Lookup::Mesh), which takes 3.5 to 4.7 times as long on an H200.
+    /// highlights. [`Lookup::Auto`](crate::ops::stitch::Lookup::Auto) then stands for planes, which take 3.5 to 4.7
+    /// times as long as a mesh on an H200.
     pub keep_highlights: bool,
     /// The number of frames by which tests delay the launch of each analysis.
     #[doc(hidden)]

@@ -1,11 +1,13 @@
 //! The pictures that a session makes from each set of frames: panoramas and views, each in a pixel format of its own.
 
-use glam::UVec2;
+use glam::{UVec2, Vec3};
+use shared_types::stitch::{Colour, MAX_CAMERAS};
 
 use super::error::LiveError;
+use super::options::LiveOptions;
 use crate::frame::{FrameFormat, PixelFormat};
 use crate::geometry::MAX_CANVAS_AREA;
-use crate::ops::stitch::check_depths;
+use crate::ops::stitch::{Colours, Lookup, LookupCase, LookupError, StitchOptions, check_depths};
 use crate::ops::view::{DEFAULT_SIZE, ViewPath};
 use crate::warp::DeviceWarp;
 
@@ -67,8 +69,8 @@ impl Output {
 pub(super) struct Formats {
     pub(super) inputs: Vec<FrameFormat>,
     pub(super) outputs: Vec<FrameFormat>,
-    /// The size of the panoramas, if there are any.
-    pub(super) panorama: Option<UVec2>,
+    /// The formats of the outputs that are panoramas. All have the same size.
+    pub(super) panoramas: Vec<FrameFormat>,
     pub(super) has_views: bool,
 }
 
@@ -92,9 +94,9 @@ impl Formats {
         let inputs: Vec<_> = warp.sources().iter().zip(inputs).map(input).collect();
         let formats: Vec<_> = outputs.iter().map(format).collect();
         let sized = outputs.iter().zip(&formats).filter(|(output, _)| !output.is_view());
-        let mut panoramas = sized.map(|(_, format)| format.size);
-        let panorama = panoramas.next();
+        let panoramas: Vec<_> = sized.map(|(_, format)| *format).collect();
         let has_views = outputs.iter().any(Output::is_view);
+        let size = if has_views { Some(warp.size()) } else { panoramas.first().map(|it| it.size) };
         let is_large = |FrameFormat { size, .. }: &FrameFormat| {
             u64::from(size.x) * u64::from(size.y) > MAX_CANVAS_AREA
         };
@@ -102,17 +104,45 @@ impl Formats {
             (outputs.is_empty(), "a session needs at least one output"),
             (formats.iter().any(is_large), "`size` of an output must have at most 2²⁶ pixels"),
             (
-                panoramas.any(|size| Some(size) != panorama)
-                    || has_views && panorama.is_some_and(|size| size != warp.size()),
+                panoramas.iter().any(|panorama| Some(panorama.size) != size),
                 "all panoramas must have the same size, and beside views that of the warp; render the warp in this size",
             ),
         ];
         if let Some((_, text)) = checks.iter().find(|(is_wrong, _)| *is_wrong) {
             return Err(LiveError::invalid(text));
         }
-        let formats = Self { inputs, outputs: formats, panorama, has_views };
+        let formats = Self { inputs, outputs: formats, panoramas, has_views };
         check_depths(formats.all())?;
         Ok(formats)
+    }
+
+    /// Returns whether panoramas are stitched by a mesh with the options `stitch`.
+    ///
+    /// # Errors
+    /// Returns [`LookupError`] if the lookup does not support the panoramas, or shoulders and covers that the colour
+    /// correction and failing cameras may add.
+    pub(super) fn uses_mesh(
+        &self,
+        options: &LiveOptions,
+        stitch: StitchOptions,
+    ) -> Result<bool, LookupError> {
+        let inputs: Vec<_> = self.inputs.iter().map(|format| format.pixels.stored()).collect();
+        let mut worst = stitch;
+        if options.colour.keep_highlights {
+            let colour = Colour { gain: Vec3::splat(2.0), ..Colour::IDENTITY };
+            worst.colours = Colours::of([colour.with_shoulder(); MAX_CAMERAS]);
+        }
+        if options.failure.is_some() {
+            worst.covers.parts = [1.0; MAX_CAMERAS];
+        }
+        let mut by_mesh = false;
+        for output in &self.panoramas {
+            let output = output.stored();
+            let case = LookupCase { inputs: &inputs, output, is_deep: false, unaligned: None };
+            worst.select(&case)?;
+            by_mesh |= stitch.select(&case)? == Lookup::Mesh;
+        }
+        Ok(by_mesh)
     }
 
     /// Yields the formats of all frames.

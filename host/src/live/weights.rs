@@ -15,8 +15,9 @@ use super::error::LiveError;
 use super::follow::Compared;
 use crate::device::{DeviceError, Pinned, Stream};
 use crate::frame::FrameFormat;
+use crate::ops::blend::{Blend, BlendError};
 use crate::ops::colour::Colours;
-use crate::ops::seam::{Seam, SeamOptions, SeamTracker, Seams};
+use crate::ops::seam::{Seam, SeamError, SeamTracker, Seams};
 use crate::ops::stitch::StitchError;
 use crate::warp::{DeviceWarp, RenderError};
 
@@ -52,33 +53,32 @@ pub(super) fn any_absent(presences: &[f32; MAX_CAMERAS]) -> bool {
 }
 
 impl LiveWeights {
-    /// Copies the warp and creates its seams. Returns no weights if no overlap allows a seam and cameras that fail are
-    /// not detected, and the reason of each overlap that allows none. If the warp has a mesh, the mesh of the copy
-    /// follows the weights.
+    /// Copies the warp and creates the seams of the blend. Returns no weights if the blend has no seams or no cameras
+    /// overlap, and cameras that fail are not detected. Also returns the reason of each overlap that allows no seam
+    /// beside others that allow one. If the warp has a mesh, the mesh of the copy follows the weights.
     ///
     /// # Errors
-    /// Returns [`LiveError`] if two cameras with a seam have different pixel formats in `inputs`: the kernels that
-    /// compare both cameras read only one format.
+    /// Returns [`LiveError`] if cameras overlap but no overlap allows a seam, or if two cameras with a seam have
+    /// different pixel formats in `inputs`: the kernels that compare both cameras read only one format.
     #[track_caller]
     pub(super) fn new(
         stream: &Stream,
         warp: &DeviceWarp,
-        options: Option<SeamOptions>,
+        blend: Blend,
         failures: bool,
         inputs: &[FrameFormat],
     ) -> Result<(Option<Self>, Vec<String>), LiveError> {
-        let mut reasons = Vec::new();
-        let options = options.filter(|_| inputs.len() > 1);
-        let seams = match options.map(|options| Seams::new(stream, warp, options)) {
-            None => None,
+        let options = blend.mode().seam().filter(|_| inputs.len() > 1);
+        let (seams, reasons) = match options.map(|options| Seams::new(stream, warp, options)) {
+            // Without an overlap, there is nothing to blend.
+            None | Some(Err(SeamError::NoOverlap)) => (None, Vec::new()),
             Some(Err(reason)) if reason.is_of_warp() => {
-                reasons.push(reason.to_string());
-                None
+                let (blend, reason) = (blend.name(), reason.to_string());
+                return Err(BlendError::NoSeam { blend, reason }.into());
             }
             Some(seams) => {
                 let (seams, missing) = seams?;
-                reasons.extend(missing.iter().map(ToString::to_string));
-                Some(seams)
+                (Some(seams), missing.iter().map(ToString::to_string).collect())
             }
         };
         if seams.is_none() && !failures {
@@ -86,12 +86,9 @@ impl LiveWeights {
         }
         let mut states = Vec::new();
         for seam in seams.iter().flat_map(Seams::pairs) {
-            let [one, other] = seam.cameras().map(|camera| inputs[camera].pixels);
-            if one != other {
-                let [first, second] = seam.cameras().map(|i| i + 1);
-                return Err(LiveError::Invalid(format!(
-                    "the frames of cameras {first} and {second} are {one} and {other}, but a seam requires one pixel format; use feathered blending, or convert the frames of one camera"
-                )));
+            let (cameras, pixels) = (seam.cameras(), seam.cameras().map(|i| inputs[i].pixels));
+            if pixels[0] != pixels[1] {
+                return Err(BlendError::Formats { cameras, pixels }.into());
             }
             let (tracker, costs) = (SeamTracker::default(), Pinned::new(stream.device(), 1)?);
             states.push(State { tracker, part: 0.0, costs, searching: false });

@@ -35,7 +35,7 @@ use crate::frame::DeviceFrame;
 use crate::io::video::HostPool;
 use crate::lock::lock;
 use crate::ops::colour::Colours;
-use crate::ops::stitch::{Covers, Lookup, StitchOptions, stitch};
+use crate::ops::stitch::{Covers, StitchOptions, StitchSet};
 use crate::ops::view::ViewPose;
 
 /// The maximum number of attempts to submit a set to the device.
@@ -300,28 +300,26 @@ impl Worker {
         }
         let presences = shares.as_ref().unwrap_or(&Shares::FULL).presence;
         let mut weights = warp.weights.as_ref().map(lock);
-        let (viewer, multiband) = (warp.recipe.viewer.as_ref(), warp.multiband.as_ref());
-        let by_mesh = self.shared.formats.panorama.is_some() && options.lookup == Lookup::Mesh;
+        let (viewer, blend) = (warp.recipe.viewer.as_ref(), &warp.blend);
         // A view of present cameras without seams and masks is feathered without the weights of the warp.
         let is_changed = warp.recipe.is_masked() || any_absent(&presences);
         let (warp, weights) = match &mut weights {
             Some(weights) => {
                 let is_used = is_changed || weights.has_seams();
+                let by_mesh = self.shared.formats.uses_mesh(&self.shared.options, options)?;
                 let warp = weights.write(compute, &warp.warp, &presences, by_mesh)?;
                 (warp, is_used.then_some(warp))
             }
             None => (&*warp.warp, is_changed.then_some(&*warp.warp)),
         };
+        let panorama = StitchSet::new(frames.iter().copied(), warp, &options)?;
         let kinds = current.outputs.iter().zip(&self.poses);
         for ((kind, pose), OutputFrame { device: out, .. }) in kinds.zip(&mut output.frames) {
             if let (OutputKind::View(_), Some(viewer)) = (kind, viewer) {
                 viewer.submit(compute, &frames, weights, pose, &options, out)?;
                 continue;
             }
-            stitch(compute, &frames, warp, &options, &mut *out)?;
-            if let Some(multiband) = multiband {
-                lock(multiband).submit(compute, &frames, warp, &options, out)?;
-            }
+            lock(blend).submit(compute, &panorama, out)?;
         }
         Ok(output.stitched.record(compute)?)
     }

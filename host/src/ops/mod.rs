@@ -1,6 +1,7 @@
 //! Operations that launch kernels on a device, mostly on frames and pictures. The operations start no threads; only
 //! [`live`](crate::live) does.
 
+pub mod blend;
 pub mod colour;
 pub mod convolve;
 pub mod features;

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::device::DeviceError;
 use crate::error::Classify;
+use crate::ops::blend::BlendError;
 use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
 use crate::warp::{PlaneError, RenderError};
@@ -21,6 +22,9 @@ pub enum PanoramaError {
     /// Pictures, warp and options do not match.
     #[error(transparent)]
     Stitch(StitchError),
+    /// The requested blend cannot be had.
+    #[error("panorama: {0}")]
+    Blend(#[from] BlendError),
     /// The options of the seam are invalid.
     #[error(transparent)]
     Seam(SeamError),

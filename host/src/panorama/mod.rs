@@ -2,8 +2,10 @@
 //! requested.
 //!
 //! With a warp, all pictures are one stitch ([`stitch_warp`]). Up to 16 pictures of a geometry with multiband blending
-//! are, too, and two with any lookup but [`Cubic`](crate::ops::stitch::Lookup::Cubic). Other pictures of a geometry are
-//! added one by one to sums in f32, which are rounded once at the end (`several`). With feathered blending, the weight
+//! are, too, and with a lookup that takes all cameras in one launch, such as
+//! [`Mesh`](crate::ops::stitch::Lookup::Mesh). Other pictures of a geometry, for which
+//! [`Auto`](crate::ops::stitch::Lookup::Auto) stands for planes, are added one by one to sums in f32, which are rounded
+//! once at the end (`several`). With feathered blending, the weight
 //! of a picture is its margin: the distance of a pixel from the nearest edge of the picture. With a seam, a cut assigns
 //! one camera to each part of the panorama (`seams`). Colour corrections and the cut are computed for all pictures
 //! first. Transparent pixels of the pictures are left out (see [`Picture::mask`]).
@@ -51,16 +53,16 @@ pub use coverage::Coverage;
 pub use error::PanoramaError;
 
 use crate::device::{Image, Stream};
+use crate::frame::{FrameFormat, PixelFormat};
 use crate::geometry::Geometry;
 use crate::geometry::Vignetting;
 use crate::geometry::rig::MAX_RIG_CAMERAS;
 use crate::io::picture::{Mask, Picture, Pixel};
+use crate::ops::blend::Blend;
 use crate::ops::colour::Colours;
-use crate::ops::multiband::Multiband;
 use crate::ops::photometry::Photometry;
 use crate::ops::refine::{Comparison, GraySource, RefineOptions};
-use crate::ops::seam::Blend;
-use crate::ops::stitch::{Lookup, StitchOptions, Vignettes, check_images, stitch_images};
+use crate::ops::stitch::{Covers, LookupCase, StitchError, StitchOptions, StitchSet, Vignettes};
 use crate::warp::{DeviceWarp, Plane, check_size, check_source};
 use coverage::{Counts, Seen};
 use several::Several;
@@ -69,12 +71,10 @@ use sources::{Sources, place, places_of_geometry, places_of_warp};
 /// Options of a panorama.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PanoramaOptions {
-    /// Flip, edge boost, gamma method, lookup, colours and vignettes. The colours apply if `match_colour` is false. For
-    /// more than 16 pictures, colours and vignettes must change nothing;
+    /// Flip, edge boost, gamma method, lookup, colours, vignettes and covers. The colours apply if `match_colour` is
+    /// false. For more than 16 pictures, colours, vignettes and covers must change nothing;
     /// [`PictureCorrection::of_vignette`](crate::ops::photometry::PictureCorrection::of_vignette) undoes a vignette in a
-    /// picture. For more than two pictures without multiband blending, [`stitch_geometry`] uses the lookup
-    /// [`Planes`](crate::ops::stitch::Lookup::Planes) instead of all others but
-    /// [`Cubic`](crate::ops::stitch::Lookup::Cubic), and ignores the covers.
+    /// picture.
     pub stitch: StitchOptions,
     /// Whether to match the colours of overlapping pictures. The estimate begins with the vignettes of `stitch`, and adds
     /// what the overlaps show.
@@ -120,7 +120,7 @@ pub fn stitch_warp<P: Pixel>(
     warp: &DeviceWarp,
     options: &PanoramaOptions,
 ) -> Result<Panorama<P>, PanoramaError> {
-    check_options(pictures.len(), options)?;
+    check_options::<P>(pictures.len(), options)?;
     let places = || places_of_warp(stream, warp);
     let sources = Sources::new(pictures.to_vec(), options, places)?;
     let masks: Vec<_> = pictures.iter().map(|picture| Mask::of(picture)).collect();
@@ -152,25 +152,18 @@ fn stitch_sources<P: Pixel>(
     let pictures = &sources.pictures;
     let images = (0..pictures.len()).map(|camera| sources.upload(stream, camera));
     let images = images.collect::<Result<Vec<_>, _>>()?;
-    check_images(&images, warp.sources())?;
-    let seam = options.blend.seam();
+    let mut blend = options.blend.mode();
+    blend.prepare(stream, warp)?;
+    let seam = blend.seam();
     let cut = seam.map(|_| seams::reweighted(stream, warp, &sources, masks, seam)).transpose()?;
     let weights = cut.as_ref().unwrap_or(warp);
     let size = warp.size();
     let mut owners = no_owners(size, options);
     own(stream, weights, &mut owners)?;
     let mut out = Image::new(stream.device(), size.x, size.y)?;
-    let stitched = StitchOptions {
-        colours: sources.colours(),
-        vignettes: sources.vignettes(),
-        ..options.stitch
-    };
-    stitch_images(stream, &images, weights, &stitched, &mut out)?;
-    if let Some(levels) = options.blend.levels()
-        && let Some(mut multiband) = Multiband::new(stream, warp, levels)?
-    {
-        multiband.submit_images(stream, &images, weights, &stitched, &mut out)?;
-    }
+    let stitched = sources.options(options.stitch);
+    let set = StitchSet::new(images.iter().map(P::view), weights, &stitched)?;
+    blend.submit(stream, &set, &mut out)?;
     let picture = Picture::download(stream, &out)?;
     Ok(sources.panorama(picture, owners))
 }
@@ -189,13 +182,6 @@ pub fn stitch_geometry<P: Pixel>(
     check(pictures, geometry, options)?;
     let canvas = geometry.canvas.size;
     let masks: Vec<Option<Mask>> = pictures.iter().map(Mask::of).collect();
-    let multiband = options.blend.levels().is_some();
-    if multiband && pictures.len() > MAX_CAMERAS {
-        return Err(PanoramaError::Invalid(format!(
-            "multiband blending accepts at most {MAX_CAMERAS} pictures, but there are {}; use a seam",
-            pictures.len()
-        )));
-    }
     let places = || Ok(places_of_geometry(geometry));
     let sources = Sources::new(pictures.iter().collect(), options, places)?;
     let refinement = options.refine.map(|refine| {
@@ -204,8 +190,7 @@ pub fn stitch_geometry<P: Pixel>(
         let grays: Vec<_> = pictures.iter().map(GraySource::of_picture).collect();
         Comparison::new(canvas, &sizes, refine, place).measure(&grays)
     });
-    let with_two = pictures.len() == 2 && options.stitch.lookup != Lookup::Cubic;
-    if multiband || with_two {
+    if needs_warp(options) {
         let views: Vec<_> =
             geometry.cameras.iter().map(|camera| (geometry.canvas, *camera)).collect();
         let mut warp = DeviceWarp::margins(stream, canvas, &views)?;
@@ -265,18 +250,25 @@ fn check<P: Pixel>(
             cameras.len()
         )));
     }
-    if cameras.len() > MAX_CAMERAS && options.stitch.colours != Colours::IDENTITY {
+    options.blend.check(cameras.len(), false)?;
+    let StitchOptions { colours, vignettes, covers, .. } = options.stitch;
+    let given = [
+        (colours != Colours::IDENTITY, "gains and gammas", "use colour matching"),
+        (
+            vignettes != Vignettes::NONE,
+            "vignettes",
+            "undo them in the pictures first, with PictureCorrection::of_vignette",
+        ),
+        (covers != Covers::NONE, "covers", "remove them"),
+    ];
+    if cameras.len() > MAX_CAMERAS
+        && let Some((_, what, remedy)) = given.iter().find(|(is_given, ..)| *is_given)
+    {
         return Err(PanoramaError::Invalid(format!(
-            "gains and gammas can be given for at most {MAX_CAMERAS} pictures; use colour matching for more pictures"
+            "{what} can be given for at most {MAX_CAMERAS} pictures; for more pictures, {remedy}"
         )));
     }
-    if cameras.len() > MAX_CAMERAS && options.stitch.vignettes != Vignettes::NONE {
-        return Err(PanoramaError::Invalid(format!(
-            "vignettes can be given for at most {MAX_CAMERAS} pictures; undo them in the pictures first, with \
-             PictureCorrection::of_vignette"
-        )));
-    }
-    check_options(pictures.len(), options)?;
+    check_options::<P>(pictures.len(), options)?;
     check_size(canvas.size)?;
     for (number, (picture, camera)) in (1..).zip(pictures.iter().zip(cameras)) {
         check_source(camera.size)?;
@@ -292,10 +284,22 @@ fn check<P: Pixel>(
     Ok(())
 }
 
+/// Returns whether the options require a stitch of all cameras of a warp at once.
+fn needs_warp(options: &PanoramaOptions) -> bool {
+    options.blend.mode().needs_panorama() || !options.stitch.lookup.adds_cameras()
+}
+
 /// Checks the options, before any work is done.
-fn check_options(pictures: usize, options: &PanoramaOptions) -> Result<(), PanoramaError> {
+fn check_options<P: Pixel>(
+    pictures: usize,
+    options: &PanoramaOptions,
+) -> Result<(), PanoramaError> {
     options.stitch.check(pictures)?;
-    options.blend.seam().map_or(Ok(()), |seam| seam.check())?;
+    let inputs = vec![PixelFormat::Rgba8; pictures];
+    let (output, is_deep) = (FrameFormat::rgba8(1, 1), P::BITS > 8);
+    let case = LookupCase { inputs: &inputs, output, is_deep, unaligned: None };
+    options.stitch.select(&case).map_err(StitchError::from)?;
+    options.blend.mode().seam().map_or(Ok(()), |seam| seam.check())?;
     let refine = options.refine.map_or(Ok(()), |refine| refine.check());
     refine.map_err(|error| PanoramaError::Invalid(error.to_string()))?;
     match options.anchor {

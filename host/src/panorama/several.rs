@@ -3,7 +3,7 @@
 //! With feathered blending, the weight of a picture is its margin. With a seam, the cut between all pictures determines
 //! the weights. A picture is on the device only from its first strip to its last one.
 
-use glam::{UVec2, Vec3};
+use glam::UVec2;
 use shared_types::colour::OverlapBox;
 use shared_types::stitch::sum::{Combine, Sum};
 use shared_types::warp::Canvas;
@@ -52,7 +52,8 @@ impl<P: Pixel> Several<'_, P> {
         let size = self.geometry.canvas.size;
         let count = self.sources.pictures.len();
         let windows: Vec<_> = (0..count).map(|camera| window(self.geometry, camera)).collect();
-        let labels = self.options.blend.seam().map(|seam| self.labels(stream, &windows, seam));
+        let labels =
+            self.options.blend.mode().seam().map(|seam| self.labels(stream, &windows, seam));
         let labels = labels.transpose()?;
         let turned = (self.options.stitch.flip, self.options.stitch.edge_boost);
         // These depend on the size of the panorama.
@@ -176,12 +177,14 @@ impl<P: Pixel> Several<'_, P> {
         let Some(sums) = sums.view_mut().part(first.x, first.y, size.x, size.y) else {
             return Ok(());
         };
+        let (colour, offset, vignette) =
+            self.sources.options(self.options.stitch).correction(camera);
         let layer = Layer {
             picture: P::view(picture).into(),
             planes: warp.planes(0)?,
-            colour: self.sources.colour(camera),
-            vignette: self.sources.vignette(camera),
-            offset: Vec3::ZERO,
+            colour,
+            vignette,
+            offset,
             place: OverlapBox { min: UVec2::ZERO, max: size },
             // Weights are small near the edges of pictures, where they still count.
             min_weight: 0.0,

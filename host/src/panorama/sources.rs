@@ -75,6 +75,11 @@ impl<'a, P: Pixel> Sources<'a, P> {
         if self.matched.is_some() { Vignettes::NONE } else { self.vignettes }
     }
 
+    /// Returns the options of a stitch with the corrections of the uploaded pictures.
+    pub(super) fn options(&self, stitch: StitchOptions) -> StitchOptions {
+        StitchOptions { colours: self.colours(), vignettes: self.vignettes(), ..stitch }
+    }
+
     /// Returns the vignette of one uploaded picture.
     pub(super) fn vignette(&self, camera: usize) -> Vignette {
         self.vignettes().iter().nth(camera).copied().unwrap_or_default()

@@ -131,7 +131,11 @@ impl Feeds {
             && n.is_multiple_of(self.rate.per_second().ceil() as u64)
         {
             let warp = refiner.update(stream, &self.host_frames()?).map_err(LiveError::from)?;
-            stitcher.swap(warp)?;
+            match stitcher.swap(warp) {
+                // Where the pictures would move to, they may allow no seam.
+                Err(LiveError::Blend(reason)) => tracing::warn!("kept the former warp: {reason}"),
+                swapped => swapped?,
+            }
         }
         let frames: Vec<_> = self.feeds.iter().filter_map(Feed::frame).collect();
         stitcher.submit(frames, self.rate.time(n))?;

@@ -18,9 +18,9 @@ use crate::live::{
     ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, LiveRig, Output, Pace,
     Session, StitchedFrame,
 };
+use crate::ops::blend::Blend;
 use crate::ops::colour::{Colours, matched};
 use crate::ops::refine::{RefineOptions, WarpRefiner};
-use crate::ops::seam::Blend;
 use crate::ops::stitch::{StitchOptions, Vignettes};
 use crate::ops::view::ViewPath;
 use crate::warp::DeviceWarp;

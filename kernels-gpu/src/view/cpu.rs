@@ -4,7 +4,7 @@
 //! filter weights of textures are not rounded to 8 bits; and two cameras are blended like more. Each changes a level by
 //! less than 1.
 
-use super::camera::{ROUNDING, Weights};
+use super::camera::{MIDDLE, ROUNDING, Weights};
 use super::source::{FALLBACK, nv12, p010, plane, rgba8};
 use crate::cpu::vectorised;
 use crate::io::Sampler2d;
@@ -12,7 +12,7 @@ use crate::rows::{
     Colours, Opens, Panorama, Picture, Places, Plane, Row, SIDE, Shading, accumulate, bilinear,
     divide,
 };
-use crate::warp::lens::angle;
+use crate::warp::lens::{angle, bend as bend_one, closed};
 use cuda_std::launch::LaunchConfig;
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, vec2};
@@ -256,13 +256,14 @@ impl ViewPicture {
     #[inline(always)]
     fn places(&self, at: Vec2) -> (Places, [Row; 2]) {
         let (mut places, mut weights): (Places, _) = ([[[0.0; SIDE]; 2]; 2], [[0.0; SIDE]; 2]);
-        let (end, per_side) = (self.size + 0.5, self.camera.per_side);
+        let (end, per_side, lens) = (self.size + 0.5, self.camera.per_side, self.camera.lens);
         for i in 0..2 {
             let rays = rays(&self.camera.rays, at + vec2(0.0, i as f32));
             let [x, y] = bend(&self.camera, &rays);
             let (focal, centre) = (self.camera.focal, self.camera.centre + 0.5);
             for k in 0..SIDE {
                 let (x, y) = (x[k] * focal.x + centre.x, y[k] * focal.y + centre.y);
+                let (x, y) = (closed(lens, x, MIDDLE), closed(lens, y, MIDDLE));
                 (places[i][0][k], places[i][1][k]) = (x, y);
                 // A NaN fails all comparisons.
                 let inside = (x >= 0.5) & (x < end.x) & (y >= 0.5) & (y < end.y);
@@ -300,6 +301,14 @@ fn rays(Rays { middle, along, down }: &Rays, at: Vec2) -> [Row; 3] {
 fn bend(camera: &ViewCamera, [x, y, z]: &[Row; 3]) -> [Row; 2] {
     let ([a, b, c, d, e], limit) = (camera.distortion, camera.limit);
     let mut points = [[0.0; SIDE]; 2];
+    if camera.lens != Lens::PINHOLE && camera.lens != Lens::FISHEYE {
+        for k in 0..SIDE {
+            let point =
+                bend_one::<_, true>(camera.lens, &camera.distortion, limit, [x[k], y[k], z[k]]);
+            [points[0][k], points[1][k]] = point.unwrap_or([f32::NAN; 2]);
+        }
+        return points;
+    }
     if camera.lens == Lens::FISHEYE {
         for k in 0..SIDE {
             let (x, y) = (x[k], y[k]);

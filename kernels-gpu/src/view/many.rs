@@ -66,7 +66,7 @@ many_cameras_kernel!("NV12", Nv12Mut, view_many_nv12, false, false, 6);
 many_cameras_kernel!("P010, with P010 pictures", P010Mut, view_many_p010, true, false, 6);
 
 many_cameras_kernel!(
-    "RGBA, with pictures that are mixed with a colour or have vignetting",
+    "RGBA, with pictures that are mixed with a colour, have vignetting or are panoramas",
     ViewMut<Rgba8>,
     view_mixed_rgba8,
     false,
@@ -75,7 +75,7 @@ many_cameras_kernel!(
 );
 
 many_cameras_kernel!(
-    "NV12, with pictures that are mixed with a colour or have vignetting",
+    "NV12, with pictures that are mixed with a colour, have vignetting or are panoramas",
     Nv12Mut,
     view_mixed_nv12,
     false,
@@ -84,7 +84,7 @@ many_cameras_kernel!(
 );
 
 many_cameras_kernel!(
-    "P010, with P010 pictures that are mixed with a colour or have vignetting",
+    "P010, with P010 pictures that are mixed with a colour, have vignetting or are panoramas",
     P010Mut,
     view_mixed_p010,
     true,
@@ -141,8 +141,8 @@ unsafe fn any_off(patches: Patches, seen: u32) -> bool {
     off
 }
 
-/// Returns a camera with its picture. If `MIXED`, the picture is mixed with a constant colour, and its vignetting is
-/// undone.
+/// Returns a camera with its picture. If `MIXED`, the picture is mixed with a constant colour, its vignetting is undone,
+/// and it may be a panorama.
 #[device]
 fn source_camera<P: TextureSampler2d, const MIXED: bool>(
     picture: P,
@@ -175,7 +175,7 @@ unsafe fn from_many<O: Target, const DEEP: bool, const MIXED: bool>(
                 if warp % BLOCK[1] == thread::thread_idx_y() {
                     let camera = left.trailing_zeros();
                     let source = cameras.sources.get_unchecked(camera);
-                    tile.make(patches, camera, &LensMap(&source.camera()), true);
+                    tile.make(patches, camera, &LensMap::<MIXED>(&source.camera()), true);
                 }
                 left &= left - 1;
                 warp += 1;
@@ -282,7 +282,7 @@ impl<O: Target, const EXACT: bool, const DEEP: bool, const MIXED: bool>
             // SAFETY: a camera of the mask is in the table.
             let source = &unsafe { cameras.sources.get_unchecked(camera) };
             let (map, mut places) = (source.camera(), [None; 4]);
-            each!(N, |i| places[i] = self.place(camera, &LensMap(&map), pixels[i]));
+            each!(N, |i| places[i] = self.place(camera, &LensMap::<MIXED>(&map), pixels[i]));
             // SAFETY: the conditions of the kernels apply, and the picture has this format.
             let (colours, mut weights) = unsafe {
                 if DEEP {

@@ -3,7 +3,7 @@
 use crate::view::camera::MIDDLE;
 use crate::view::pixel::Columns;
 use crate::view::pixel::Pixel;
-use crate::warp::lens::{Real, bend};
+use crate::warp::lens::{Real, bend, closed};
 use crate::warp::patch::Map;
 use cuda_std::device;
 // On the host, `core` or `std` provides these methods of `f32`.
@@ -35,17 +35,22 @@ impl<M: Map> TileMap for M {
     }
 }
 
-/// The map from a view's pixels through a camera's lens to its picture.
-pub(super) struct LensMap<'a>(pub(super) &'a ViewCamera);
+/// The map from a view's pixels through a camera's lens to its picture, which may be a panorama if `PANORAMAS`.
+pub(super) struct LensMap<'a, const PANORAMAS: bool>(pub(super) &'a ViewCamera);
 
-impl Map for LensMap<'_> {
+impl<const PANORAMAS: bool> Map for LensMap<'_, PANORAMAS> {
     /// Returns the texture coordinates of a view position.
     #[device]
     fn place(&self, at: Vec2) -> Option<Vec2> {
         let ViewCamera { rays, focal, centre, distortion, limit, lens, .. } = self.0;
-        let [x, y] = bend(*lens, distortion, *limit, ray(rays, at))?;
+        let [x, y] = bend::<_, PANORAMAS>(*lens, distortion, *limit, ray(rays, at))?;
         let centre = *centre + MIDDLE;
-        let place = vec2(x.mul_add(focal.x, centre.x), y.mul_add(focal.y, centre.y));
+        let (x, y) = (x.mul_add(focal.x, centre.x), y.mul_add(focal.y, centre.y));
+        let place = if PANORAMAS {
+            vec2(closed(*lens, x, MIDDLE), closed(*lens, y, MIDDLE))
+        } else {
+            vec2(x, y)
+        };
         // The coordinates overflow to infinity for a ray that is almost parallel to the picture plane.
         place.is_finite().then_some(place)
     }

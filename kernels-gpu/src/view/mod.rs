@@ -88,8 +88,8 @@ fn from_cameras<P: TextureSampler2d, O: Target>(
 ) {
     let tile = ViewTile::new(&[left, right], frame, out);
     let patches = Patches::new();
-    let left_lens = LensMap(&cameras.left);
-    let right_lens = LensMap(&cameras.right);
+    let left_lens = LensMap::<false>(&cameras.left);
+    let right_lens = LensMap::<false>(&cameras.right);
     if let Some(tile) = &tile {
         let sees_left = || tile.may_see(&cameras.left);
         let sees_right = || tile.may_see(&cameras.right);

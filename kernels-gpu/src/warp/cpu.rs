@@ -97,7 +97,7 @@ impl Row {
 #[inline(always)]
 fn sources(camera: &Camera, [x, y, z]: &[Numbers; 3]) -> [Vec2; SIDE] {
     let mut sources = [Vec2::splat(UNSEEN); SIDE];
-    if camera.lens == Lens::FISHEYE {
+    if camera.lens != Lens::PINHOLE {
         for (k, source) in sources.iter_mut().enumerate() {
             if let Some(place) = project(camera, DVec3::new(x[k], y[k], z[k])) {
                 *source = vec2(bounded(place.x), bounded(place.y));

@@ -20,6 +20,11 @@ pub(crate) trait Real:
     + Div<Output = Self>
     + GpuFloat
 {
+    /// A full turn in radians.
+    const TURN: Self;
+    /// Half a pixel, and a little more for rounding errors.
+    const HALF: Self;
+
     /// Returns the angle of the vector `(x, self)` from the x axis, in radians.
     fn angle_from(self, x: Self) -> Self;
 
@@ -31,6 +36,9 @@ pub(crate) trait Real:
 }
 
 impl Real for f32 {
+    const TURN: Self = core::f32::consts::TAU;
+    const HALF: Self = 0.501;
+
     #[device]
     fn angle_from(self, x: Self) -> Self {
         angle(x, self)
@@ -48,6 +56,9 @@ impl Real for f32 {
 }
 
 impl Real for f64 {
+    const TURN: Self = core::f64::consts::TAU;
+    const HALF: Self = 0.501;
+
     #[device]
     fn angle_from(self, x: Self) -> Self {
         libm::atan2(self, x)
@@ -65,10 +76,16 @@ impl Real for f64 {
 }
 
 /// Returns the point of the picture plane at which the lens shows a ray, or `None` if the lens cannot see the ray. See
-/// [`Lens`].
+/// [`Lens`]. Without `PANORAMAS`, the lens must be a pinhole or a fisheye; this takes fewer registers.
 #[device]
-pub(crate) fn bend<R: Real>(lens: Lens, k: &[R; 5], limit: R, ray: [R; 3]) -> Option<[R; 2]> {
+pub(crate) fn bend<R: Real, const PANORAMAS: bool>(
+    lens: Lens,
+    k: &[R; 5],
+    limit: R,
+    ray: [R; 3],
+) -> Option<[R; 2]> {
     match lens {
+        Lens::CYLINDRICAL | Lens::EQUIRECTANGULAR if PANORAMAS => panorama(lens, limit, ray),
         Lens::FISHEYE => fisheye(k, limit, ray),
         _ => pinhole(k, limit, ray),
     }
@@ -112,6 +129,32 @@ fn fisheye<R: Real>(k: &[R; 5], limit: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
     let factor = t2.mul_add(t2.mul_add(t2.mul_add(t2.mul_add(k4, k3), k2), k1), one);
     let scale = theta * factor * per_r;
     Some([x * scale, y * scale])
+}
+
+/// Returns the point of a cylindrical or equirectangular panorama for a ray; see [`Lens`]. `left` is the angle from its
+/// left edge to the axis.
+#[device]
+fn panorama<R: Real>(lens: Lens, left: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
+    let zero = R::from(0);
+    let r2 = x * x + z * z;
+    let per_r = if r2 > zero { r2.reciprocal_root() } else { zero };
+    let down = match lens {
+        Lens::EQUIRECTANGULAR => y.angle_from(r2 * per_r),
+        _ if r2 > zero => y * per_r,
+        _ => return None,
+    };
+    let across = x.angle_from(z);
+    let across = if across + left < zero { across + R::TURN } else { across };
+    Some([across, down])
+}
+
+/// Returns the coordinate of a picture's pixel along an axis. In a panorama, the half pixel before the centre of the
+/// first one, `first`, belongs to it, like that behind the last one. Otherwise, a full circle and a pole would have a
+/// gap there.
+#[device]
+pub(crate) fn closed<R: Real>(lens: Lens, at: R, first: R) -> R {
+    let is_before = at < first && at + R::HALF >= first;
+    if is_before && lens != Lens::PINHOLE && lens != Lens::FISHEYE { first } else { at }
 }
 
 /// Returns the angle of `(x, y)` from the x axis in radians, with an error of at most 3e-7.

@@ -20,7 +20,7 @@ pub(crate) mod patch;
 pub mod shift;
 
 use crate::warp::camera::is_inside;
-use crate::warp::lens::bend;
+use crate::warp::lens::{bend, closed};
 use core::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 use cuda_std::prelude::*;
 use glam::{DVec2, DVec3, UVec2, Vec2, dvec2, dvec3, vec2};
@@ -169,9 +169,11 @@ pub fn ray(canvas: &Canvas, pixel: DVec2) -> DVec3 {
 #[device]
 pub fn project(camera: &Camera, point: DVec3) -> Option<DVec2> {
     let Camera { lens, distortion, limit, .. } = camera;
-    let distorted = DVec2::from(bend(*lens, distortion, *limit, point.to_array())?);
+    let distorted = DVec2::from(bend::<_, true>(*lens, distortion, *limit, point.to_array())?);
     // The coordinates overflow to infinity for a ray that is almost parallel to the picture plane.
-    Some(distorted * camera.focal + camera.centre).filter(|source| source.is_finite())
+    let source = distorted * camera.focal + camera.centre;
+    let source = dvec2(closed(*lens, source.x, 0.0), closed(*lens, source.y, 0.0));
+    source.is_finite().then_some(source)
 }
 
 /// Converts a source coordinate to f32. Clamps it to ±32,768 pixels, which is far outside any picture.

@@ -8,8 +8,9 @@ use crate::judge::{Scores, judge};
 use panoweave::device::Device;
 use panoweave::geometry::calibrate::{CalibrateOptions, Photo, RigOptions, calibrate};
 use panoweave::io::picture::Picture;
+use panoweave::ops::blend::Blend;
 use panoweave::ops::matching::links;
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::seam::SeamOptions;
 use panoweave::panorama::{PanoramaOptions, stitch_geometry};
 
 /// Stitches two cameras of different exposure and judges the panorama.

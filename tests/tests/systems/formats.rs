@@ -10,8 +10,9 @@ use panoweave::frame::{
 use panoweave::geometry::Geometry;
 use panoweave::geometry::rig::Rig;
 use panoweave::live::{ColourOptions, LiveOptions, Output, Session};
+use panoweave::ops::blend::Blend;
 use panoweave::ops::multiband::MultibandOptions;
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::view::{ViewPose, Viewer};
 use panoweave::warp::DeviceWarp;
 use panoweave_tests::live::{FRAME, STILL, waiting};

@@ -6,7 +6,8 @@ use panoweave::device::Stream;
 use panoweave::frame::Rgba8;
 use panoweave::io::picture::Picture;
 use panoweave::job::Calibrated;
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::blend::Blend;
+use panoweave::ops::seam::SeamOptions;
 use panoweave::panorama::{Panorama, PanoramaOptions, stitch_geometry};
 
 use crate::output::failure::Failure;

@@ -13,8 +13,8 @@ use panoweave::io::video::{Stop, VideoDecoder, VideoError, VideoInput, VideoSour
 use panoweave::job::files::check_pipes;
 use panoweave::job::{BlendOptions, InputOptions, LookOptions, Map, MapOptions};
 use panoweave::live::ColourOptions;
+use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::Colours;
-use panoweave::ops::seam::Blend;
 use panoweave::ops::ssim::compare_pictures;
 use panoweave::ops::stitch::{Lookup, StitchOptions, Vignettes};
 use panoweave::panorama::{PanoramaOptions, stitch_warp};
@@ -360,7 +360,7 @@ impl Job<'_> {
             .run("sync", "comparing the sound", || Ok(args.clips.offsets(&sources, &stop)?))?;
         let options = VideoOptions {
             offsets: synced.map_or_else(Vec::new, |synced| synced.offsets),
-            stitch: StitchOptions { vignettes, ..args.look.stitch(Lookup::Mesh) },
+            stitch: StitchOptions { vignettes, ..args.look.stitch(Lookup::Auto) },
             colour: ColourOptions {
                 follow: args.follows(),
                 anchor: args.look.anchor(args.follows())?,

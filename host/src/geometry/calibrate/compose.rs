@@ -10,7 +10,7 @@
 //! A canvas that would have more than [`MOST_AREA`] times the pixels of all pictures has a lower resolution.
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
-use shared_types::warp::{Camera, Canvas, Lens};
+use shared_types::warp::{Camera, Canvas};
 
 use super::horizon::{angles, level, up};
 use super::planes::{normed, stretch};
@@ -294,7 +294,7 @@ fn fit_canvas(panorama: &mut RigCanvas, extent: &Extent, cameras: &[Camera]) {
 fn mount(camera: &Camera, to_world: DMat3) -> Mount {
     let [yaw, pitch, roll] = angles(to_world);
     Mount {
-        lens: if camera.lens == Lens::FISHEYE { LensName::Fisheye } else { LensName::Pinhole },
+        lens: LensName::of(camera.lens),
         matrix: CameraMatrix {
             fx: camera.focal.x,
             fy: camera.focal.y,

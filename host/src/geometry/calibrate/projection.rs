@@ -22,8 +22,9 @@ impl Projection {
     pub(super) fn new(camera: &Camera, ray: DVec3) -> Option<Self> {
         let at = project(camera, ray)?;
         let (by_ray, by_k1) = match camera.lens {
+            Lens::PINHOLE => pinhole(&camera.distortion, ray),
             Lens::FISHEYE => fisheye(&camera.distortion, ray),
-            _ => pinhole(&camera.distortion, ray),
+            lens => (panorama(lens, ray), DVec2::ZERO),
         };
         Some(Self {
             at,
@@ -79,6 +80,20 @@ fn fisheye([k1, k2, k3, k4, _]: &[f64; 5], ray: DVec3) -> ([DVec2; 3], DVec2) {
     ([by(DVec2::X), by(DVec2::Y), along * (-outwards * across)], along * (s * theta))
 }
 
+/// Returns the derivatives of a panorama's point by the ray.
+fn panorama(lens: Lens, DVec3 { x, y, z }: DVec3) -> [DVec2; 3] {
+    let level = x * x + z * z;
+    let radius = level.sqrt();
+    // The row is a function of the slope `y / radius`: the slope itself, or its arc tangent.
+    let row = if lens == Lens::CYLINDRICAL { 1.0 } else { level / (level + y * y) };
+    let by_radius = -row * y / level;
+    [
+        DVec2::new(z / level, by_radius * x / radius),
+        DVec2::new(0.0, row / radius),
+        DVec2::new(-x / level, by_radius * z / radius),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use glam::{DMat3, UVec2, dvec3};
@@ -91,10 +106,12 @@ mod tests {
     #[test]
     fn derivatives_are_those_of_the_projection() {
         let matrix = CameraMatrix { fx: 800.0, fy: 810.0, cx: 501.0, cy: 377.0 };
-        let lenses: [(LensName, &[f64]); 3] = [
+        let lenses: [(LensName, &[f64]); 5] = [
             (LensName::Pinhole, &[]),
             (LensName::Pinhole, &[-0.2, 0.05, 0.001, -0.002, 0.01]),
             (LensName::Fisheye, &[-0.04, 0.02, -0.026, 0.008]),
+            (LensName::Cylindrical, &[]),
+            (LensName::Equirectangular, &[]),
         ];
         for (lens, k) in lenses {
             let camera = lens_camera(DMat3::IDENTITY, UVec2::new(1000, 750), lens, &matrix, k);

@@ -3,12 +3,13 @@
 //! A message about a wrong number names the file, the field, the value and the allowed range. The ranges are much wider
 //! than those of real cameras. They catch extra digits, wrong units, and a matrix for another resolution.
 
+use std::f64::consts::TAU;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use crate::error::{Classify, Kind, TextPlace};
 use crate::geometry::homography::is_singular;
-use crate::geometry::rig::{CameraPose, MAX_RIG_CAMERAS, Quality, Rig, RigCamera};
+use crate::geometry::rig::{CameraPose, LensName, MAX_RIG_CAMERAS, Quality, Rig, RigCamera};
 use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::picture::MAX_SIDE;
 use crate::io::text::TextError;
@@ -153,6 +154,23 @@ impl Rig {
         let m = mount.matrix;
         for (name, value) in [("fx", m.fx), ("fy", m.fy)] {
             self.range(&field(name), value, 1.0..=1e6, " pixels")?;
+        }
+        let turns = match mount.lens {
+            LensName::Cylindrical => [1.0, f64::INFINITY],
+            LensName::Equirectangular => [1.0, 0.5],
+            _ => [f64::INFINITY; 2],
+        };
+        let spans =
+            [("fx", m.fx, camera.size[0], turns[0]), ("fy", m.fy, camera.size[1], turns[1])];
+        for (name, focal, side, turns) in spans {
+            // Numbers in files are rounded.
+            self.require(f64::from(side) <= TAU * turns * focal * (1.0 + 1e-6), || {
+                let (field, most) = (field(name), 360.0 * turns);
+                format!(
+                    "{field} is {focal} pixels per radian, so a side of {side} pixels spans more than {most}°; give \
+                     the width of the whole circle in pixels, divided by 2π"
+                )
+            })?;
         }
         for (name, value, size) in [("cx", m.cx, camera.size[0]), ("cy", m.cy, camera.size[1])] {
             let size = f64::from(size);

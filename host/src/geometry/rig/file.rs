@@ -1,5 +1,6 @@
 //! Reads a rig and its calibration files, and writes a rig as TOML. The module `error` checks the ranges of the numbers.
 
+use std::f64::consts::TAU;
 use std::path::{Path, PathBuf};
 
 use glam::DMat3;
@@ -135,9 +136,22 @@ fn complete(table: CameraTable, folder: Option<&Path>) -> Result<RigCamera, Stri
         let matrix = DMat3::from_cols_array(&rows).transpose();
         (stated.ok_or_else(missing)?, CameraPose::Homography(matrix))
     } else {
-        let missing = || field("lens", "is missing; give \"pinhole\" or \"fisheye\"");
+        let missing = || {
+            field(
+                "lens",
+                "is missing; give \"pinhole\", \"fisheye\", \"cylindrical\" or \"equirectangular\"",
+            )
+        };
         let lens = table.lens.ok_or_else(missing)?;
-        let (matrix, distortion, calibrated) = calibration(&table, folder)?;
+        let circle = stated.filter(|_| lens.is_panorama() && table.opencv.is_none());
+        let (matrix, distortion, calibrated) = match (table.matrix, circle) {
+            (None, Some([width, height])) => {
+                let per_radian = f64::from(width) / TAU;
+                let [cx, cy] = [width, height].map(|side| (f64::from(side) - 1.0) / 2.0);
+                (CameraMatrix { fx: per_radian, fy: per_radian, cx, cy }, Vec::new(), None)
+            }
+            _ => calibration(&table, folder)?,
+        };
         let size = match (stated, calibrated) {
             (Some([width, height]), Some([w, h])) if [width, height] != [w, h] => {
                 return Err(field(

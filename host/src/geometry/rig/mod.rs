@@ -25,7 +25,7 @@
 //! [[camera]]                    # one for each camera
 //! name = "left"
 //! size = [3840, 2160]
-//! lens = "pinhole"              # or "fisheye"
+//! lens = "pinhole"              # or "fisheye"; of a panorama: "cylindrical" or "equirectangular"
 //! matrix = { fx = 2100.0, fy = 2100.0, cx = 1919.5, cy = 1079.5 }
 //! distortion = [-0.05, 0.01, 0.0, 0.0, 0.0]    # OpenCV's order; missing ones are 0
 //! yaw = -35.0
@@ -52,6 +52,9 @@
 //! row by row. The matrix maps a ray of the world to a vector `(x, y, z)`, whose pixel in the picture is `(x/z, y/z)`.
 //! For a camera without distortion, this matrix is `K·Rᵀ`, so a rig may contain both kinds of cameras. Across a planar
 //! canvas with `fov = 90`, the rays' `x/z` is from −1 to 1.
+//!
+//! A ready panorama is a camera, too, for instance to make views of it. Its focal lengths are pixels per radian.
+//! Without `matrix`, it is a full circle with square pixels, whose axis is in the middle.
 //!
 //! `vignetting` is the light that a lens keeps, in linear light, as a fraction of that in the middle; see
 //! [`Vignetting`]. A stitch undoes it for levels that encode light with a gamma of 2.2.
@@ -132,7 +135,7 @@ pub enum CameraPose {
 /// A camera's lens and orientation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mount {
-    /// Lens model: pinhole or fisheye.
+    /// Lens model, or the projection of a camera whose pictures are panoramas.
     pub lens: LensName,
     /// Camera matrix: focal lengths and principal point in pixels.
     pub matrix: CameraMatrix,
@@ -347,16 +350,21 @@ pub(crate) fn lens_camera(
     matrix: &CameraMatrix,
     coefficients: &[f64],
 ) -> Camera {
+    let CameraMatrix { fx, fy, cx, cy } = *matrix;
     let mut distortion = [0.0; 5];
     for (slot, k) in distortion.iter_mut().zip(coefficients) {
         *slot = *k;
     }
+    let limit = match lens {
+        LensName::Cylindrical | LensName::Equirectangular => (cx + 0.5) / fx,
+        _ => radial_limit(lens.lens(), &distortion),
+    };
     Camera {
         from_ray,
-        focal: DVec2::new(matrix.fx, matrix.fy),
-        centre: DVec2::new(matrix.cx, matrix.cy),
+        focal: DVec2::new(fx, fy),
+        centre: DVec2::new(cx, cy),
         distortion,
-        limit: radial_limit(lens.lens(), &distortion),
+        limit,
         size,
         lens: lens.lens(),
         reserved: 0,

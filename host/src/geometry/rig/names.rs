@@ -60,6 +60,10 @@ pub enum LensName {
     Pinhole,
     /// Equidistant fisheye with distortion `k1 k2 k3 k4`.
     Fisheye,
+    /// A cylindrical panorama.
+    Cylindrical,
+    /// An equirectangular panorama.
+    Equirectangular,
 }
 
 impl LensName {
@@ -69,7 +73,24 @@ impl LensName {
         match self {
             Self::Pinhole => Lens::PINHOLE,
             Self::Fisheye => Lens::FISHEYE,
+            Self::Cylindrical => Lens::CYLINDRICAL,
+            Self::Equirectangular => Lens::EQUIRECTANGULAR,
         }
+    }
+
+    /// Returns the name of the kernels' constant.
+    pub(crate) const fn of(lens: Lens) -> Self {
+        match lens {
+            Lens::FISHEYE => Self::Fisheye,
+            Lens::CYLINDRICAL => Self::Cylindrical,
+            Lens::EQUIRECTANGULAR => Self::Equirectangular,
+            _ => Self::Pinhole,
+        }
+    }
+
+    /// Returns whether the pictures are panoramas, whose columns are proportional to an angle.
+    pub(crate) const fn is_panorama(self) -> bool {
+        matches!(self, Self::Cylindrical | Self::Equirectangular)
     }
 
     /// Returns the number of distortion coefficients of the lens model.
@@ -78,6 +99,7 @@ impl LensName {
         match self {
             Self::Pinhole => 5,
             Self::Fisheye => 4,
+            Self::Cylindrical | Self::Equirectangular => 0,
         }
     }
 }

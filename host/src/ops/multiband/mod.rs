@@ -32,8 +32,7 @@ use crate::frame::{DeviceP010, DeviceView, FrameView, FrameViewMut, PixelFormat}
 use crate::io::picture::{Pixel, Rgba16};
 use crate::ops::stitch::sum::{LayerView, SumView};
 use crate::ops::stitch::{
-    StitchError, StitchOptions, check_depths, check_frames, check_images, check_output, check_size,
-    check_sources,
+    StitchError, StitchOptions, StitchSet, Target, check_depths, check_size, check_sources,
 };
 use crate::warp::{DeviceWarp, Plane};
 use layout::{Layout, Survey};
@@ -49,11 +48,14 @@ pub struct MultibandOptions {
     pub feather: f32,
 }
 
+impl MultibandOptions {
+    /// Five levels, with which differences in brightness fade over about a hundred pixels, and a feather of 4 pixels.
+    pub const DEFAULT: Self = Self { levels: 5, feather: 4.0 };
+}
+
 impl Default for MultibandOptions {
-    /// Returns five levels, with which differences in brightness fade over about a hundred pixels, and a feather of 4
-    /// pixels.
     fn default() -> Self {
-        Self { levels: 5, feather: 4.0 }
+        Self::DEFAULT
     }
 }
 
@@ -161,20 +163,15 @@ impl Multiband {
         options: &StitchOptions,
         panorama: impl Into<FrameViewMut<'a>>,
     ) -> Result<(), StitchError> {
-        let panorama = panorama.into();
-        check_frames(frames, &self.sources)?;
-        check_output(&panorama, self.panorama)?;
-        check_depths(frames.iter().map(FrameView::format).chain([panorama.format()]))?;
-        let pictures: Vec<_> = frames.iter().map(|&frame| LayerView::Frame(frame)).collect();
-        self.submit_views(stream, &pictures, weights, options, SumView::Frame(panorama))
+        let set = StitchSet::new(frames.iter().copied(), weights, options)?;
+        self.submit_set(stream, &set, SumView::Frame(panorama.into()))
     }
 
     /// Submits the change of a panorama of still pictures like [`submit`](Self::submit), which follows
     /// [`stitch_images`](crate::ops::stitch::stitch_images).
     ///
     /// # Errors
-    /// Returns [`StitchError`] if images, weights and panorama do not match, or the device fails. The panorama may
-    /// then have changed in part.
+    /// Returns [`StitchError`] as [`submit`](Self::submit) does.
     #[track_caller]
     pub fn submit_images<P: Pixel>(
         &mut self,
@@ -184,27 +181,23 @@ impl Multiband {
         options: &StitchOptions,
         panorama: &mut Image<P>,
     ) -> Result<(), StitchError> {
-        check_images(images, &self.sources)?;
-        let panorama = SumView::from(P::view_mut(panorama));
-        check_size(panorama.format().size, self.panorama)?;
-        let pictures: Vec<_> = images.iter().map(|image| P::view(image).into()).collect();
-        self.submit_views(stream, &pictures, weights, options, panorama)
+        let set = StitchSet::new(images.iter().map(P::view), weights, options)?;
+        self.submit_set(stream, &set, panorama.panorama())
     }
 
-    /// Submits the change of a panorama. The caller has checked that pictures and panorama match this memory, that all
-    /// have the same number of bits per channel, and that they are whole.
+    /// Submits the change of a panorama of a set, whose warp has the weights of the stitch.
     #[track_caller]
-    fn submit_views(
+    pub(crate) fn submit_set(
         &mut self,
         stream: &Stream,
-        pictures: &[LayerView<'_>],
-        weights: &DeviceWarp,
-        options: &StitchOptions,
+        set: &StitchSet<'_>,
         panorama: SumView<'_>,
     ) -> Result<(), StitchError> {
-        options.check(self.sources.len())?;
-        check_sources(&self.sources, weights.sources())?;
-        check_size(self.panorama, weights.size())?;
+        let StitchSet { pictures, warp: weights, options } = set;
+        check_sources(weights.sources(), &self.sources)?;
+        check_size(weights.size(), self.panorama)?;
+        set.check_output(&panorama)?;
+        check_depths(pictures.iter().map(|it| it.format()).chain([panorama.format()]))?;
         weights.await_ready(stream)?;
         if self.version != Some(weights.version()) {
             self.version = None;
@@ -275,15 +268,15 @@ impl Multiband {
         options: &StitchOptions,
     ) -> Result<(), DeviceError> {
         let camera = |(camera, picture): (usize, &LayerView<'_>)| {
-            let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
+            let (colour, offset, vignette) = options.correction(camera);
             let covered = options.covers.parts[camera] > 0.0;
             SplitCamera {
                 part: self.layout.parts[camera],
                 colour,
-                vignette: options.vignettes[camera].covered(options.covers.parts[camera]),
+                vignette,
                 offset,
                 exact: (covered || options.lookup.is_exact()).into(),
-                decode: picture.to_rgb(),
+                decode: picture.format().pixels.to_rgb(),
             }
         };
         let cameras: Vec<_> = pictures.iter().enumerate().map(camera).collect();

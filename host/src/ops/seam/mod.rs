@@ -29,7 +29,7 @@
 //!
 //! Panoramas of stills ([`panorama`](crate::panorama)) use a cut instead, which may have any outline.
 //!
-//! If a warp does not allow a seam, [`SeamError::is_of_warp`] returns true; use the warp's feathered weights instead. A
+//! If a warp does not allow a seam, [`SeamError::is_of_warp`] returns true; the warp's feathered weights always work. A
 //! warp allows no seam if the cameras do not overlap, if one camera covers the whole area of the other one, or if no
 //! single line separates the area that only the left camera sees from the area that only the right camera sees, for
 //! instance because the overlap has two parts.
@@ -38,8 +38,7 @@
 //! shows what its camera sees there. An object nearer than the alignment distance may then disappear, and an object
 //! that moved between the exposures may appear twice.
 //!
-//! [`Blend::Multiband`] adds [multiband blending](crate::ops::multiband), which hides differences in brightness at the
-//! seam.
+//! [Multiband blending](super::multiband) hides differences in brightness at the seam.
 
 mod error;
 mod find;
@@ -48,8 +47,6 @@ mod gridded;
 mod search;
 mod several;
 mod tracker;
-
-use super::multiband::MultibandOptions;
 
 pub use error::SeamError;
 pub use find::Seam;
@@ -64,14 +61,15 @@ pub struct SeamOptions {
 }
 
 impl Default for SeamOptions {
-    /// Returns a feather of 16 pixels. It hides small differences in exposure, but does not visibly double thin
-    /// outlines.
     fn default() -> Self {
-        Self { feather: 16.0 }
+        Self::DEFAULT
     }
 }
 
 impl SeamOptions {
+    /// A feather of 16 pixels. It hides small differences in exposure, but does not visibly double thin outlines.
+    pub const DEFAULT: Self = Self { feather: 16.0 };
+
     /// Checks the feather.
     ///
     /// # Errors
@@ -79,35 +77,5 @@ impl SeamOptions {
     pub fn check(&self) -> Result<(), SeamError> {
         let fine = (1.0..=1000.0).contains(&self.feather);
         if fine { Ok(()) } else { Err(SeamError::Feather(self.feather)) }
-    }
-}
-
-/// The kind of blending in the overlaps of cameras.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Blend {
-    /// Wide blending with the warp's feathered weights.
-    #[default]
-    Feather,
-    /// A narrow blend where the pictures agree. Live video uses feathered blending instead if the warp does not allow a
-    /// seam.
-    Seam(SeamOptions),
-    /// A seam with multiband blending. If the warp does not allow a seam, multiband blending changes feathered
-    /// blending.
-    Multiband(MultibandOptions),
-}
-
-impl Blend {
-    /// Returns the options of the seams, or `None` for [`Feather`](Self::Feather).
-    pub(crate) fn seam(self) -> Option<SeamOptions> {
-        match self {
-            Self::Feather => None,
-            Self::Seam(options) => Some(options),
-            Self::Multiband(MultibandOptions { feather, .. }) => Some(SeamOptions { feather }),
-        }
-    }
-
-    /// Returns the number of levels of multiband blending, or `None` without multiband blending.
-    pub(crate) fn levels(self) -> Option<u32> {
-        if let Self::Multiband(options) = self { Some(options.levels) } else { None }
     }
 }

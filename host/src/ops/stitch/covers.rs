@@ -40,7 +40,7 @@ impl Covers {
 
     /// Returns the colour correction of a camera as kernels with a constant colour take it: the correction with gains
     /// and a shoulder that are multiplied by the part of the picture, and the offset that is added before the power.
-    pub(crate) fn mixed(&self, camera: usize, colour: Colour) -> (Colour, Vec3) {
+    pub(super) fn mixed(&self, camera: usize, colour: Colour) -> (Colour, Vec3) {
         let grading = self.grade(camera, Grading::rgb(colour));
         let keep = 1.0 - self.parts[camera].clamp(0.0, 1.0);
         let shoulder = colour.shoulder * keep;

@@ -4,10 +4,10 @@ use glam::UVec2;
 use shared_types::stitch::Colour;
 use thiserror::Error;
 
-use crate::device::{DeviceError, Image};
+use super::lookup::LookupError;
+use crate::device::DeviceError;
 use crate::error::Classify;
-use crate::frame::{FrameFormat, FrameView, FrameViewMut};
-use crate::io::picture::Pixel;
+use crate::frame::{FrameFormat, FrameView};
 use crate::warp::RenderError;
 
 /// The error if pictures, warp and options do not match, or the device failed.
@@ -17,6 +17,9 @@ pub enum StitchError {
     /// Pictures, warp, output and options do not match, or an option is out of range.
     #[error("stitching: {0}")]
     Invalid(String),
+    /// The requested lookup does not support the stitch.
+    #[error("stitching: {0}")]
+    Lookup(#[from] LookupError),
     /// The warp's mesh could not be computed.
     #[error("stitching: cannot compute the warp's mesh: {0}")]
     Mesh(#[source] RenderError),
@@ -109,21 +112,6 @@ pub(crate) fn check_frames(frames: &[FrameView<'_>], sources: &[UVec2]) -> Resul
         Some(camera) => Err(StitchError::chroma(&format!("the frame of camera {}", camera + 1))),
         None => Ok(()),
     }
-}
-
-/// Checks the number and the sizes of images like [`check_sources`].
-pub(crate) fn check_images<P: Pixel>(
-    images: &[Image<P>],
-    sources: &[UVec2],
-) -> Result<(), StitchError> {
-    let size = |image: &Image<P>| UVec2::new(image.width(), image.height());
-    check_sources(&images.iter().map(size).collect::<Vec<_>>(), sources)
-}
-
-/// Checks that an output has the size of the panorama, and that its chroma plane is complete.
-pub(crate) fn check_output(out: &FrameViewMut<'_>, expected: UVec2) -> Result<(), StitchError> {
-    check_size(out.format().size, expected)?;
-    if out.is_whole() { Ok(()) } else { Err(StitchError::chroma("the output")) }
 }
 
 /// Checks that an output has the size of the panorama.

@@ -6,31 +6,13 @@ use glam::UVec2;
 use kernels_gpu::stitch::mesh as kernels;
 use shared_types::stitch::mesh::{BLOCK, Grading, MeshParams, TwoGradings};
 
-use super::{StitchError, StitchOptions, check_depths};
+use super::{StitchError, StitchOptions};
 use crate::device::{LaunchConfig, Stream};
 use crate::frame::{
-    FrameFormat, FrameView, FrameViewMut, FrameViewMut as Out, PixelFormat, Textured,
-    TexturedFrames, TexturedFrames as In, launch_by_formats,
+    FrameFormat, FrameViewMut, FrameViewMut as Out, PixelFormat, Textured, TexturedFrames,
+    TexturedFrames as In, launch_by_formats,
 };
 use crate::warp::{DeviceMesh, Mesh};
-
-/// Returns whether the mesh kernels support a stitch: they have no shoulder, and either all frames and the output are
-/// P010, or none of them.
-pub(super) fn supports(
-    frames: &[FrameView<'_>],
-    options: &StitchOptions,
-    output: FrameFormat,
-) -> bool {
-    !options.has_shoulder(frames.len())
-        && check_depths(frames.iter().map(FrameView::format).chain([output])).is_ok()
-        && supports_flip(options.flip, output)
-}
-
-/// Returns whether the mesh kernels can write an output of this format, rotated by 180° if `flip` is set. A flipped
-/// NV12 or P010 panorama needs even sides, because two columns and two rows share a chroma sample.
-fn supports_flip(flip: bool, FrameFormat { size, pixels }: FrameFormat) -> bool {
-    !(flip && pixels.cell() > 1 && (size.x % 2 != 0 || size.y % 2 != 0))
-}
 
 /// Returns the conversion of each frame's samples to colours.
 fn gradings(frames: &[Textured<'_>], options: &StitchOptions) -> Vec<Grading> {
@@ -47,7 +29,7 @@ fn gradings(frames: &[Textured<'_>], options: &StitchOptions) -> Vec<Grading> {
 }
 
 /// Launches the kernel that reads the frames through textures. There is one frame per camera of the mesh, and
-/// [`supports`] returned true. Two frames of one format are separate arguments, which is faster; see
+/// [`StitchOptions::select`] returned this lookup. Two frames of one format are separate arguments, which is faster; see
 /// `kernels_gpu::stitch::mesh`.
 #[track_caller]
 pub(super) fn launch(

@@ -9,27 +9,27 @@ mod lookup;
 mod mesh;
 mod per_camera;
 mod planes;
+mod set;
 pub(crate) mod sum;
 
-use glam::UVec2;
-use shared_types::stitch::{MAX_CAMERAS, StitchParams};
+use glam::{UVec2, Vec3};
+use shared_types::photometry::Vignette;
+use shared_types::stitch::{Colour, MAX_CAMERAS, StitchParams};
 
-use crate::device::{DeviceError, Image, Stream};
-use crate::frame::{FrameView, FrameViewMut, PixelFormat, Textured};
+use crate::device::{Image, Stream};
+use crate::frame::{FrameView, FrameViewMut, PixelFormat};
 use crate::io::picture::{Picture, Pixel};
-use crate::lock::lock;
 use crate::warp::DeviceWarp;
 use error::check_colour;
-use planes::Variant;
-use sum::{LayerView, SumView};
+use sum::SumView;
 
 pub use covers::Covers;
 pub use error::StitchError;
-pub(crate) use error::{
-    check_depths, check_frames, check_images, check_output, check_size, check_sources,
-};
-pub use lookup::Lookup;
+pub(crate) use error::{check_depths, check_frames, check_size, check_sources};
+pub(crate) use lookup::LookupCase;
+pub use lookup::{Lookup, LookupError, Unsupported};
 pub use per_camera::{Colours, PerCamera, Vignettes};
+pub(crate) use set::{StitchSet, Target};
 
 /// The options of a stitch: colour corrections, orientation, edge boost and lookup.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,6 +77,16 @@ impl StitchOptions {
             .any(|camera| self.colours[camera].has_shoulder(&self.vignettes[camera]))
     }
 
+    /// Returns the colour correction of a camera as kernels with a constant colour take it, the constant, and the
+    /// vignette; see [`Covers`]. Cameras beyond [`MAX_CAMERAS`] have none of them.
+    pub(crate) fn correction(&self, camera: usize) -> (Colour, Vec3, Vignette) {
+        if camera >= MAX_CAMERAS {
+            return Default::default();
+        }
+        let (colour, offset) = self.covers.mixed(camera, self.colours[camera]);
+        (colour, offset, self.vignettes[camera].covered(self.covers.parts[camera]))
+    }
+
     /// Returns the parameters for the kernels of two cameras.
     fn params(&self, input: PixelFormat, output: PixelFormat) -> StitchParams {
         StitchParams {
@@ -102,7 +112,8 @@ impl StitchOptions {
 /// The first stitch with [`Lookup::Mesh`] waits for the computation of the warp's [mesh](DeviceWarp::mesh).
 ///
 /// # Errors
-/// Returns [`StitchError`] if frames, warp and options do not match, or the device fails.
+/// Returns [`StitchError`] if frames, warp and options do not match, the lookup does not support them, or the device
+/// fails.
 #[track_caller]
 pub fn stitch<'a>(
     stream: &Stream,
@@ -111,48 +122,8 @@ pub fn stitch<'a>(
     options: &StitchOptions,
     out: impl Into<FrameViewMut<'a>>,
 ) -> Result<(), StitchError> {
-    let out = out.into();
-    options.check(warp.sources().len())?;
-    check_frames(frames, warp.sources())?;
-    check_output(&out, warp.size())?;
-    let output = out.format();
-    // Hold the lock until the launch is submitted, so that no other thread evicts the textures that this launch uses.
-    let mut textures = lock(warp.textures());
-    if options.lookup == Lookup::Mesh && mesh::supports(frames, options, output) {
-        let textured =
-            frames.iter().map(|frame| Textured::of(stream.device(), &mut textures, frame));
-        if let Some(frames) = textured.collect::<Result<Option<Vec<_>>, DeviceError>>()? {
-            let mesh = warp.mesh(stream).map_err(StitchError::Mesh)?;
-            return mesh::launch(stream, &frames, mesh, options, out);
-        }
-    }
-    if let Some(frames) = two_alike(frames, output.pixels, options) {
-        let variant = Variant::new(stream, &mut textures, frames, warp, options)?;
-        return match (variant, frames, out) {
-            (
-                Some(variant),
-                [FrameView::Rgba8(left), FrameView::Rgba8(right)],
-                FrameViewMut::Rgba8(out),
-            ) => variant.launch(stream, [left, right], warp, options, out),
-            (_, frames, out) => planes::launch(stream, frames, warp, options, out),
-        };
-    }
-    let pictures: Vec<_> = frames.iter().map(|&frame| LayerView::Frame(frame)).collect();
-    sum::launch(stream, &pictures, warp, options, SumView::Frame(out))
-}
-
-/// Returns the frames if one launch can stitch them by planes: two frames of one 8-bit format to 8 bits, sampled
-/// bilinearly, and not covered by a colour.
-fn two_alike<'a>(
-    frames: &[FrameView<'a>],
-    output: PixelFormat,
-    options: &StitchOptions,
-) -> Option<[FrameView<'a>; 2]> {
-    let &[left, right] = frames else { return None };
-    let pixels = left.format().pixels;
-    let alike = pixels == right.format().pixels && pixels.bits() == 8 && output.bits() == 8;
-    let plain = options.lookup != Lookup::Cubic && !options.covers.covers_any(2);
-    (alike && plain).then_some([left, right])
+    let set = StitchSet::new(frames.iter().copied(), warp, options)?;
+    set.stitch(stream, SumView::Frame(out.into()))
 }
 
 /// Stitches one picture per camera of `warp` on the stream's device and waits for the panorama. For a warp that is used
@@ -181,7 +152,7 @@ pub fn stitch_pictures<P: Pixel>(
 /// with 16 bits per channel always take the launches of more than two cameras.
 ///
 /// # Errors
-/// Returns [`StitchError`] if images, warp and options do not match, or the device fails.
+/// Returns [`StitchError`] as [`stitch`] does.
 #[track_caller]
 pub fn stitch_images<P: Pixel>(
     stream: &Stream,
@@ -190,17 +161,5 @@ pub fn stitch_images<P: Pixel>(
     options: &StitchOptions,
     out: &mut Image<P>,
 ) -> Result<(), StitchError> {
-    let pictures: Vec<_> = images.iter().map(|image| LayerView::from(P::view(image))).collect();
-    match P::view_mut(out).into() {
-        SumView::Frame(out) => {
-            let frames: Vec<_> = pictures.into_iter().filter_map(LayerView::frame).collect();
-            stitch(stream, &frames, warp, options, out)
-        }
-        out => {
-            options.check(warp.sources().len())?;
-            check_images(images, warp.sources())?;
-            check_size(out.format().size, warp.size())?;
-            sum::launch(stream, &pictures, warp, options, out)
-        }
-    }
+    StitchSet::new(images.iter().map(P::view), warp, options)?.stitch(stream, out.panorama())
 }

@@ -1,14 +1,13 @@
 //! Launches the stitch kernels that read a warp's planes, for two cameras. `sum` launches those for any number.
 
-use cuda_std::{DeviceTexture, DeviceView, DeviceViewMut};
+use cuda_std::{DeviceTexture, DeviceViewMut};
 use glam::Vec4;
 use kernels_gpu::stitch::planes as kernels;
 use shared_types::Rgba8;
-use shared_types::photometry::Vignette;
 use shared_types::stitch::BLOCK;
-use shared_types::texture::{DeviceRgba8Texture, DeviceTexturedCameraPlanes};
+use shared_types::texture::DeviceTexturedCameraPlanes;
 
-use super::{Lookup, StitchError, StitchOptions};
+use super::{Lookup, LookupError, StitchError, StitchOptions, StitchSet, Unsupported};
 use crate::device::{DeviceError, LaunchConfig, Stream, Textures};
 use crate::frame::{
     FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured, launch_by_formats,
@@ -54,108 +53,74 @@ pub(super) fn launch(
     }
 }
 
-/// A variant of the kernel for RGBA, with what it needs. The textures are valid until the [`Textures`] evict them.
-pub(super) enum Variant<'a> {
-    TexturedPlanes([DeviceTexturedCameraPlanes<'a>; 2]),
-    HardwareBilinear([DeviceRgba8Texture<'a>; 2]),
-    GammaTable,
-}
-
-impl<'a> Variant<'a> {
-    /// Returns the variant for the lookup of the options. Returns `None` for the other lookups, and if the variant does
-    /// not support the options or the device cannot read the memory as textures.
-    #[track_caller]
-    pub(super) fn new(
-        stream: &Stream,
-        textures: &mut Textures,
-        frames: [FrameView<'a>; 2],
-        warp: &'a DeviceWarp,
-        options: &StitchOptions,
-    ) -> Result<Option<Self>, DeviceError> {
-        // A table maps each channel of levels up to white. A shoulder depends on all channels, and a vignette brightens
-        // levels beyond white, which a gain below 1 can bring back.
-        let fits_table = (0..2).all(|camera| {
-            options.colours[camera].shoulder == 0.0 && options.vignettes[camera] == Vignette::NONE
-        });
-        Ok(match options.lookup {
-            Lookup::TexturedPlanes => textured(stream, textures, warp)?.map(Self::TexturedPlanes),
-            Lookup::HardwareBilinear => {
-                let mut of = |frame| {
-                    let texture = Textured::of(stream.device(), textures, frame)?;
-                    let Some(Textured::Rgba8(texture)) = texture else { return Ok(None) };
-                    Ok::<_, DeviceError>(Some(texture))
-                };
-                let (left, right) = (of(&frames[0])?, of(&frames[1])?);
-                left.zip(right).map(<[_; 2]>::from).map(Self::HardwareBilinear)
-            }
-            Lookup::GammaTable => fits_table.then_some(Self::GammaTable),
-            Lookup::Mesh | Lookup::Planes | Lookup::Cubic => None,
-        })
-    }
-
-    /// Launches the variant.
-    #[track_caller]
-    pub(super) fn launch(
-        self,
-        stream: &Stream,
-        [left, right]: [DeviceView<'_, Rgba8>; 2],
-        warp: &DeviceWarp,
-        options: &StitchOptions,
-        out: DeviceViewMut<'_, Rgba8>,
-    ) -> Result<(), StitchError> {
-        warp.await_ready(stream)?;
-        let (planes_left, planes_right) = (warp.planes(0)?, warp.planes(1)?);
-        let (width, height) = out.size();
-        let config = config(FrameFormat::rgba8(width, height));
-        let params = options.params(PixelFormat::Rgba8, PixelFormat::Rgba8);
-        match self {
-            Self::TexturedPlanes([planes_left, planes_right]) => stream.launch(
-                &config,
-                &kernels::StitchTexturedPlanes {
-                    left,
-                    right,
-                    planes_left,
-                    planes_right,
-                    params,
-                    out,
-                },
-            )?,
-            Self::HardwareBilinear([left, right]) => stream.launch(
-                &config,
-                &kernels::StitchHardwareBilinear {
-                    left,
-                    right,
-                    planes_left,
-                    planes_right,
-                    params,
-                    out,
-                },
-            )?,
-            Self::GammaTable => {
-                let mut table = lock(warp.gamma_table(stream)?);
-                table.update(stream, [options.colours[0], options.colours[1]])?;
-                let kernel = kernels::StitchGammaTable {
-                    left,
-                    right,
-                    planes_left,
-                    planes_right,
-                    table: table.entries.view(),
-                    params,
-                    out,
-                };
-                let launched = stream.launch(&config, &kernel);
-                table.done.record(stream)?;
-                launched?
-            }
+/// Launches a variant of the kernel for two RGBA frames, which reads the warp, the frames or the colours in another way.
+/// `textured` are the frames as textures, if the lookup reads them so; they are valid until `textures` evicts them.
+#[track_caller]
+pub(super) fn launch_variant(
+    stream: &Stream,
+    textures: &mut Textures,
+    StitchSet { warp, options, .. }: &StitchSet<'_>,
+    (frames, textured): (&[FrameView<'_>], &[Textured<'_>]),
+    out: DeviceViewMut<'_, Rgba8>,
+) -> Result<(), StitchError> {
+    let unsupported = |reason| LookupError { lookup: options.lookup, reason };
+    let &[FrameView::Rgba8(left), FrameView::Rgba8(right)] = frames else {
+        return Err(unsupported(Unsupported::NotTwoRgba).into());
+    };
+    warp.await_ready(stream)?;
+    let (planes_left, planes_right) = (warp.planes(0)?, warp.planes(1)?);
+    let (width, height) = out.size();
+    let config = config(FrameFormat::rgba8(width, height));
+    let params = options.params(PixelFormat::Rgba8, PixelFormat::Rgba8);
+    match (options.lookup, textured) {
+        (Lookup::HardwareBilinear, &[Textured::Rgba8(left), Textured::Rgba8(right)]) => {
+            let kernel = kernels::StitchHardwareBilinear {
+                left,
+                right,
+                planes_left,
+                planes_right,
+                params,
+                out,
+            };
+            stream.launch(&config, &kernel)?;
         }
-        Ok(())
+        (Lookup::GammaTable, _) => {
+            let mut table = lock(warp.gamma_table(stream)?);
+            table.update(stream, [options.colours[0], options.colours[1]])?;
+            let kernel = kernels::StitchGammaTable {
+                left,
+                right,
+                planes_left,
+                planes_right,
+                table: table.entries.view(),
+                params,
+                out,
+            };
+            let launched = stream.launch(&config, &kernel);
+            table.done.record(stream)?;
+            launched?;
+        }
+        _ => {
+            let [planes_left, planes_right] =
+                textured_planes(stream, textures, warp)?.ok_or(unsupported(Unsupported::Planes))?;
+            let kernel = kernels::StitchTexturedPlanes {
+                left,
+                right,
+                planes_left,
+                planes_right,
+                params,
+                out,
+            };
+            stream.launch(&config, &kernel)?;
+        }
     }
+    Ok(())
 }
 
 /// Returns textures over the planes of a warp, left and right. Returns `None` if the device cannot read the planes as
 /// textures.
 #[track_caller]
-fn textured<'a>(
+fn textured_planes<'a>(
     stream: &Stream,
     textures: &mut Textures,
     warp: &'a DeviceWarp,

@@ -15,14 +15,12 @@ use shared_types::photometry::Vignette;
 use shared_types::stitch::sum::{AddParams, Combine, FinishParams, Sum};
 use shared_types::stitch::{BLOCK, Colour, MIN_WEIGHT};
 use shared_types::warp::DeviceCameraPlanes;
-use shared_types::yuv::YuvToRgb;
 
-use super::{Lookup, StitchError, StitchOptions};
+use super::{Lookup, StitchError, StitchSet};
 use crate::device::{DeviceError, Image, LaunchConfig, Stream};
-use crate::frame::{DeviceView, DeviceViewMut, FrameFormat, FrameView, FrameViewMut, PixelFormat};
+use crate::frame::{DeviceView, DeviceViewMut, FrameFormat, FrameView, FrameViewMut};
 use crate::io::picture::{Rgba16, RgbaView, RgbaViewMut};
 use crate::lock::lock;
-use crate::warp::DeviceWarp;
 
 /// A picture to add to the sums: a frame, or a still picture with 16 bits per channel.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +54,21 @@ impl<'a> From<RgbaViewMut<'a>> for SumView<'a> {
     }
 }
 
+impl<'a> From<FrameView<'a>> for LayerView<'a> {
+    fn from(frame: FrameView<'a>) -> Self {
+        Self::Frame(frame)
+    }
+}
+
 impl<'a> LayerView<'a> {
+    /// Returns the size and the pixel format, like [`SumView::format`].
+    pub(crate) fn format(self) -> FrameFormat {
+        match self {
+            Self::Frame(frame) => frame.format(),
+            Self::Rgba16(view) => FrameFormat::rgba8(view.size().0, view.size().1),
+        }
+    }
+
     /// Returns the frame, or `None` for a picture with 16 bits per channel.
     pub(crate) fn frame(self) -> Option<FrameView<'a>> {
         match self {
@@ -69,14 +81,6 @@ impl<'a> LayerView<'a> {
     fn is_deep(self) -> bool {
         self.frame().is_none_or(|frame| frame.format().pixels.bits() > 8)
     }
-
-    /// Returns the conversion of the stored samples to R'G'B' levels. Kernels ignore it for RGBA.
-    pub(crate) fn to_rgb(self) -> YuvToRgb {
-        match self {
-            Self::Frame(frame) => frame.format().pixels.to_rgb(),
-            Self::Rgba16(_) => PixelFormat::Rgba8.to_rgb(),
-        }
-    }
 }
 
 impl SumView<'_> {
@@ -87,6 +91,11 @@ impl SumView<'_> {
             Self::Frame(frame) => frame.format(),
             Self::Rgba16(view) => FrameFormat::rgba8(view.size().0, view.size().1),
         }
+    }
+
+    /// Returns whether the chroma plane, if any, is complete.
+    pub(crate) fn is_whole(&self) -> bool {
+        if let Self::Frame(frame) = self { frame.is_whole() } else { true }
     }
 }
 
@@ -123,7 +132,8 @@ pub(crate) fn add(
     }
     let config = LaunchConfig::cover(place.size().x, place.size().y, BLOCK);
     let OverlapBox { min, max } = place;
-    let (decode, exact) = (picture.to_rgb(), (lookup.is_exact() || picture.is_deep()).into());
+    let (decode, exact) =
+        (picture.format().pixels.to_rgb(), (lookup.is_exact() || picture.is_deep()).into());
     let params =
         AddParams { min, max, colour, offset, exact, vignette, min_weight, combine, decode };
     macro_rules! launch {
@@ -172,15 +182,14 @@ pub(crate) fn finish(
     }
 }
 
-/// Stitches one picture per camera of a warp. The caller has checked that pictures, warp and output match.
+/// Stitches a set. The caller has checked that the output matches the warp.
 #[track_caller]
 pub(super) fn launch(
     stream: &Stream,
-    pictures: &[LayerView<'_>],
-    warp: &DeviceWarp,
-    options: &StitchOptions,
+    set: &StitchSet<'_>,
     out: SumView<'_>,
 ) -> Result<(), StitchError> {
+    let StitchSet { pictures, warp, options, .. } = set;
     warp.await_ready(stream)?;
     // Hold the lock until the work is submitted, so that the work of other threads comes before or after it.
     let mut summing = lock(warp.summing(stream)?);
@@ -188,13 +197,12 @@ pub(super) fn launch(
     let boxes = summing.boxes.clone();
     let submitted =
         pictures.iter().enumerate().zip(boxes).try_for_each(|((camera, &picture), place)| {
-            let covered = options.covers.parts[camera];
-            let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
+            let (colour, offset, vignette) = options.correction(camera);
             let layer = Layer {
                 picture,
                 planes: warp.planes(camera)?,
                 colour,
-                vignette: options.vignettes[camera].covered(covered),
+                vignette,
                 offset,
                 place,
                 min_weight: MIN_WEIGHT,

@@ -20,7 +20,7 @@ pub(super) struct ViewArgs<'a> {
     pub(super) canvas: ViewCanvas,
     pub(super) cameras: Vec<ViewCamera>,
     /// The constant that is added to each camera's colours before the power, and the camera's vignette. `None` if no
-    /// picture is mixed with a colour or has vignetting or a shoulder.
+    /// picture is mixed with a colour, has vignetting or a shoulder, or is a panorama.
     pub(super) mixes: Option<Vec<(Vec3, Vignette)>>,
     /// The weight plane of each camera. It is empty if views are feathered.
     pub(super) weights: Vec<DeviceView<'a, f32>>,

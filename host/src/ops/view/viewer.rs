@@ -15,6 +15,7 @@ use super::{ViewError, ViewLimits, ViewPose};
 use crate::device::{Stream, Textures};
 use crate::frame::{FrameView, FrameViewMut};
 use crate::geometry::Geometry;
+use crate::geometry::rig::LensName;
 use crate::lock::lock;
 use crate::ops::stitch::{StitchError, StitchOptions, check_depths, check_frames, check_sources};
 use crate::warp::{DeviceWarp, Plane};
@@ -121,10 +122,10 @@ impl Viewer {
         let weights = self.weights(stream, warp)?;
         let mixed = options.covers.covers_any(frames.len())
             || options.vignettes.iter().take(frames.len()).any(|of| *of != Vignette::NONE)
-            || options.has_shoulder(frames.len());
+            || options.has_shoulder(frames.len())
+            || self.cameras.iter().any(|camera| LensName::of(camera.lens).is_panorama());
         let corrections = (0..self.cameras.len()).map(|camera| {
-            let (colour, offset) = options.covers.mixed(camera, options.colours[camera]);
-            let vignette = options.vignettes[camera].covered(options.covers.parts[camera]);
+            let (colour, offset, vignette) = options.correction(camera);
             (colour, (offset, vignette))
         });
         let (colours, mixes): (Vec<_>, Vec<_>) = corrections.unzip();

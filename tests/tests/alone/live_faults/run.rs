@@ -14,7 +14,8 @@ use panoweave::live::{
     ColourOptions, ColourState, LiveCounters, LiveError, LiveOptions, Output, Session,
     StitchedFrame, Submitted,
 };
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::blend::Blend;
+use panoweave::ops::seam::SeamOptions;
 use panoweave::warp::{DeviceWarp, Warp};
 use panoweave_tests::live::{FRAME, waiting};
 

@@ -7,11 +7,13 @@ use panoweave::device::Device;
 use panoweave::frame::{Frame, FrameFormat, PixelFormat, YuvEncoding};
 use panoweave::geometry::{Camera, Canvas, Geometry};
 use panoweave::live::{
-    CameraHealth, CameraState, FailureOptions, LiveOptions, Output, Session, StitchedFrames,
+    CameraHealth, CameraState, FailureOptions, LiveError, LiveOptions, Output, Session,
+    StitchedFrames,
 };
+use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::{Colour, Colours};
-use panoweave::ops::seam::{Blend, SeamOptions};
-use panoweave::ops::stitch::{Lookup, StitchOptions};
+use panoweave::ops::seam::SeamOptions;
+use panoweave::ops::stitch::{Lookup, LookupError, StitchOptions, Unsupported};
 use panoweave::ops::view::{ViewPose, Viewer};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::live::{FRAME, STILL};
@@ -314,10 +316,21 @@ fn planes_follow_cameras_that_fail() {
 #[test]
 fn all_lookups_follow_cameras_that_fail() {
     for cameras in [2, 3] {
-        for lookup in Lookup::ALL {
+        for lookup in [Lookup::Auto, Lookup::Mesh, Lookup::Planes, Lookup::Cubic] {
             check(Case { cameras, lookup, ..THREE }, 1.5);
         }
     }
+    // No colour can cover a camera that fails.
+    let case = Case { lookup: Lookup::GammaTable, cameras: 2, ..THREE };
+    let (device, geometry) = (Device::cpu(), case.geometry());
+    let warp = || DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
+    let refused = LookupError { lookup: case.lookup, reason: Unsupported::Covers };
+    let new = |case: Case| Session::new(&device, warp(), &[Output::default()], case.options());
+    let made = new(case);
+    assert!(matches!(made, Err(LiveError::Lookup(error)) if error == refused));
+    let session = new(Case { lookup: Lookup::Auto, ..case }).unwrap();
+    let set = session.set_options(case.options().stitch);
+    assert!(matches!(set, Err(LiveError::Lookup(error)) if error == refused));
 }
 
 #[test]

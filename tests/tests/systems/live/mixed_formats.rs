@@ -9,7 +9,8 @@ use panoweave::live::{
     CameraState, ColourOptions, FailureOptions, InputFormats, LiveOptions, Output, Pace, Session,
     Submitted,
 };
-use panoweave::ops::seam::{Blend, SeamOptions};
+use panoweave::ops::blend::Blend;
+use panoweave::ops::seam::SeamOptions;
 use panoweave::ops::stitch::{Lookup, StitchOptions};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::live::{FRAME, STILL, waiting};
@@ -196,7 +197,7 @@ fn formats_that_do_not_match_are_refused() {
     let seam = Blend::Seam(SeamOptions::default());
     let error = new(InputFormats::each(FORMATS), seam).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("cameras 1 and 2") && text.contains("feathered"), "{text}");
+    assert!(text.contains("cameras 1 and 2") && text.contains("`feather`"), "{text}");
     new(InputFormats::each([FULL; 3]), seam).unwrap();
 
     let session = new(InputFormats::each(FORMATS), Blend::Feather).unwrap();

@@ -3,10 +3,11 @@
 
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, FrameFormat, PixelFormat};
-use panoweave::live::{LiveOptions, Output, Session};
+use panoweave::live::{LiveError, LiveOptions, Output, Session};
+use panoweave::ops::blend::{Blend, BlendError};
 use panoweave::ops::colour::Colours;
 use panoweave::ops::multiband::{Multiband, MultibandOptions};
-use panoweave::ops::seam::{Blend, FADE, SeamOptions, seamed};
+use panoweave::ops::seam::{FADE, SeamOptions, seamed};
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave::ops::view::{DEFAULT_SIZE, ViewPose, Viewer};
 use panoweave::warp::DeviceWarp;
@@ -83,5 +84,6 @@ fn a_virtual_camera_does_not_support_it() {
     let view = Output::view(PixelFormat::Rgba8, DEFAULT_SIZE, ViewPose::default());
     let options = LiveOptions { blend: Blend::Multiband(OPTIONS), ..waiting() };
     let error = Session::new(&device, (warp, viewer), &[view], options).unwrap_err();
-    assert!(error.to_string().contains("use a seam"), "{error}");
+    let expected = LiveError::Blend(BlendError::Views { blend: "multiband" });
+    assert_eq!(error.to_string(), expected.to_string());
 }

@@ -18,6 +18,8 @@ use shared_types::Rgba8;
 use shared_types::stitch::Colour;
 use shared_types::warp::UNSEEN;
 
+use crate::stitch::mesh::case::frame;
+
 const RGBA: PixelFormat = PixelFormat::Rgba8;
 const NV12: PixelFormat =
     PixelFormat::Nv12(YuvEncoding { matrix: MATRIX, range: panoweave::frame::Range::Full });
@@ -69,7 +71,9 @@ impl Scene {
 
     /// Stitches the scene and blends it with `levels` levels.
     fn run(&self, stream: &Stream, levels: u32) -> Raster {
-        let frames: Vec<_> = self.sources.iter().map(|source| source.upload(stream, 0)).collect();
+        let by_mesh = self.options.lookup == Lookup::Mesh;
+        let upload = |of: &Raster| if by_mesh { frame(stream, of) } else { of.upload(stream, 0) };
+        let frames: Vec<_> = self.sources.iter().map(upload).collect();
         let frames: Vec<_> = frames.iter().map(DeviceFrame::view).collect();
         let mut out = DeviceFrame::new(stream.device(), self.output).unwrap();
         let warps = [&self.warp, &self.weighted].map(|w| DeviceWarp::upload(stream, w).unwrap());
@@ -311,9 +315,13 @@ fn a_stitch_by_mesh_is_blended_like_one_by_planes() {
     for device in panoweave_devices() {
         let stream = device.stream().unwrap();
         for (seed, formats) in [(20, [RGBA, RGBA]), (21, [NV12, NV12])] {
-            let planes = Scene::random(seed, 3, formats);
-            let lookup = StitchOptions { lookup: Lookup::Mesh, ..planes.options };
-            let mesh = Scene { options: lookup, ..Scene::random(seed, 3, formats) };
+            let scene = |lookup| {
+                let mut scene = Scene::random(seed, 3, formats);
+                (scene.options.lookup, scene.options.flip) = (lookup, false);
+                (0..3).for_each(|camera| scene.options.colours[camera].shoulder = 0.0);
+                scene
+            };
+            let [planes, mesh] = [Lookup::Planes, Lookup::Mesh].map(scene);
             let difference = |levels| {
                 let [a, b] = [&planes, &mesh].map(|scene| scene.run(&stream, levels));
                 a.largest_difference(&b)

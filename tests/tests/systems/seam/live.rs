@@ -2,12 +2,15 @@
 
 use panoweave::device::Device;
 use panoweave::frame::{DeviceFrame, FrameFormat};
-use panoweave::live::{LiveOptions, Output, Session};
+use panoweave::live::{LiveError, LiveOptions, Output, Session};
+use panoweave::ops::blend::{Blend, BlendError};
 use panoweave::ops::colour::Colours;
-use panoweave::ops::seam::{Blend, FADE, SeamOptions, seamed};
+use panoweave::ops::seam::{FADE, SeamOptions, seamed};
 use panoweave::ops::stitch::{StitchOptions, stitch};
 use panoweave_tests::live::{FRAME, SOURCE, device_warp, frame, uploaded, waiting};
 use panoweave_tests::panoweave_devices;
+
+use super::{Scene, background};
 
 /// Returns a frame of each camera, without padding. The frames show a bright line that is so near to the cameras that
 /// each camera shows it at another position of the panorama.
@@ -51,6 +54,28 @@ fn panoramas(session: &Session, first: u32, count: u32) -> Vec<Vec<u8>> {
             panoramas.next().unwrap().bytes().to_vec()
         })
         .collect()
+}
+
+/// A warp whose overlaps allow no seam is an error. Without an overlap, there is nothing to blend.
+#[test]
+fn a_warp_without_a_seam_is_refused() {
+    let device = Device::cpu();
+    let stream = device.stream().unwrap();
+    let warp = |homography| Scene::new(&stream, homography, [&background; 2]).warp;
+    let inside = || warp([0.5, 0.0, 40.0, 0.0, 0.5, 30.0, 0.0, 0.0, 1.0]);
+    let apart = warp([1.0, 0.0, 200.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+    let options = LiveOptions { blend: Blend::Seam(SeamOptions::default()), ..waiting() };
+    let is_refused = |found: Result<(), LiveError>| {
+        let Err(LiveError::Blend(BlendError::NoSeam { blend, reason })) = found else {
+            panic!("{found:?}");
+        };
+        assert!(blend == "seam" && reason.contains("camera 1 covers"), "{reason}");
+    };
+    let new = |warp| Session::new(&device, warp, &[Output::default()], options);
+    is_refused(new(inside()).map(drop));
+    let session = new(apart).unwrap();
+    is_refused(session.swap(inside()));
+    session.health().unwrap();
 }
 
 /// A warp that replaces a similar one takes over the seam. Without a path, the weights would

@@ -96,6 +96,7 @@ fn pixel(camera: &RigCamera, limit: f64, ray: DVec3) -> (Option<DVec2>, bool) {
                 t + k(0) * t.powi(3) + k(1) * t.powi(5) + k(2) * t.powi(7) + k(3) * t.powi(9);
             (t, if r > 0.0 { p.truncate() / r * bent } else { DVec2::ZERO })
         }
+        lens => unreachable!("other tests are for {lens:?}"),
     };
     let matrix = &mount.matrix;
     let at = bent * DVec2::new(matrix.fx, matrix.fy) + DVec2::new(matrix.cx, matrix.cy);

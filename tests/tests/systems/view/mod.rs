@@ -6,6 +6,7 @@ mod exact;
 mod limits;
 mod live;
 mod many;
+mod panorama;
 mod refusals;
 mod track;
 mod weights;

@@ -66,6 +66,7 @@ fn project(camera: &RigCamera, ray: [f64; 3]) -> ([f64; 2], f64) {
                 * (1.0 + k(0) * t2 + k(1) * t2.powi(2) + k(2) * t2.powi(3) + k(3) * t2.powi(4));
             if r > 0.0 { [v[0] / r * d, v[1] / r * d] } else { [0.0, 0.0] }
         }
+        lens => unreachable!("other tests are for {lens:?}"),
     };
     let m = camera.matrix;
     ([x * m.fx + m.cx, y * m.fy + m.cy], theta)

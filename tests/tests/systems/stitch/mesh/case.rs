@@ -16,7 +16,7 @@ pub(crate) const NV12: PixelFormat =
 pub(crate) const FULL: PixelFormat =
     PixelFormat::Nv12(YuvEncoding { matrix: YuvMatrix::Bt601, range: Range::Full });
 
-const P010: PixelFormat =
+pub(crate) const P010: PixelFormat =
     PixelFormat::P010(YuvEncoding { matrix: YuvMatrix::Bt2020, range: Range::Limited });
 
 /// The tested pairs of input and output formats.

@@ -2,7 +2,7 @@
 //! stitches by planes.
 
 mod cameras;
-pub(super) mod case;
+pub(crate) mod case;
 mod stitch;
 mod weights;
 
