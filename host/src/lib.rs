@@ -1,5 +1,7 @@
 //! panoweave stitches the pictures of one or more cameras into one panorama with GPU kernels written in Rust.
 //!
+//! The front doors are [`stitch_photos`], [`calibrate_photos`] and [`job::VideoJob::run`].
+//!
 //! This crate contains all code that runs on the host; the kernels are in `kernels-gpu`. A stitch combines pictures
 //! ([`io::picture`]) with a warp ([`warp`]). For each panorama pixel, the warp stores the source coordinates in the
 //! picture of each camera. A warp is read from a file, or computed from a camera rig ([`geometry::rig`]) or a
@@ -39,6 +41,8 @@ pub mod panorama;
 pub mod quality;
 pub mod video;
 pub mod warp;
+
+pub use job::{calibrate_photos, stitch_photos};
 
 // Re-exported because public functions take and return glam's vectors and matrices.
 pub use glam;

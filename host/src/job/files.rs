@@ -64,8 +64,7 @@ pub fn same(a: &Path, b: &Path) -> bool {
 
 /// Returns the device number and the inode number of a regular file or folder. All paths of one file, including hard
 /// links, have the same pair of numbers.
-#[must_use]
-pub fn identity(path: &Path) -> Option<(u64, u64)> {
+fn identity(path: &Path) -> Option<(u64, u64)> {
     inode(path, |kind| kind.is_file() || kind.is_dir())
 }
 

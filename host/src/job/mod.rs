@@ -46,8 +46,8 @@ use crate::io::text::read_text;
 pub use error::{JobError, listed};
 pub use map::{Map, Recipe, check_pictures};
 pub use options::{
-    BlendName, BlendOptions, DecoderName, InputOptions, LensOptions, LookOptions, MapOptions,
-    MaskOptions, ShapeOptions, VideoOutputOptions, ViewOptions,
+    BlendOptions, DecoderName, InputOptions, LensOptions, LookOptions, MapOptions, MaskOptions,
+    ShapeOptions, VideoOutputOptions, ViewOptions,
 };
 pub use photos::{CalibrateJob, Calibrated, calibrate_photos};
 pub use stitch::{StitchJob, StitchReport, stitch_photos};

@@ -18,9 +18,8 @@ use crate::io::video::{
 };
 use crate::ops::blend::Blend;
 use crate::ops::colour::Colour;
-use crate::ops::multiband::{MAX_LEVELS, MultibandOptions};
+use crate::ops::multiband::MAX_LEVELS;
 use crate::ops::refine::RefineOptions;
-use crate::ops::seam::SeamOptions;
 use crate::ops::stitch::{Colours, Lookup, StitchOptions};
 use crate::warp::MAX_CAMERAS;
 
@@ -263,8 +262,11 @@ impl LookOptions {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct BlendOptions {
-    /// Blending where the pictures overlap. Default: seam for `stitch`, otherwise feather.
-    pub blend: Option<BlendName>,
+    /// Blending where the pictures overlap. `feather` fades from one camera to the other across the whole overlap.
+    /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
+    /// once. `multiband` is a seam across which differences in brightness fade over a longer distance than fine detail.
+    /// Default: seam for `stitch`, otherwise feather.
+    pub blend: Option<Blend>,
     /// Width in panorama pixels, from 1 to 1000, of the fade from one camera to the other across a seam. Default: 16,
     /// and 4 for the blend `multiband`. Not allowed for the blend `feather`.
     #[schemars(range(min = 1, max = 1000), extend("value-name" = "PIXELS"))]
@@ -279,18 +281,6 @@ pub struct BlendOptions {
     pub refine: Option<f64>,
 }
 
-/// The name of a kind of blending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum BlendName {
-    /// A fade from one camera to the other across the whole overlap.
-    Feather,
-    /// A line on which the pictures agree, so that near or moving objects appear only once.
-    Seam,
-    /// A seam across which differences in brightness fade over a longer distance than fine detail.
-    Multiband,
-}
-
 impl BlendOptions {
     /// Returns the blending, which is of the kind `otherwise` by default.
     ///
@@ -298,11 +288,7 @@ impl BlendOptions {
     /// Returns [`JobError::Usage`] if there is a feather, but no seam, or if there are levels without multiband
     /// blending.
     pub fn blend(&self, otherwise: Blend) -> Result<Blend, JobError> {
-        let mut blend = self.blend.map_or(otherwise, |name| match name {
-            BlendName::Feather => Blend::Feather,
-            BlendName::Seam => Blend::Seam(SeamOptions::default()),
-            BlendName::Multiband => Blend::Multiband(MultibandOptions::default()),
-        });
+        let mut blend = self.blend.unwrap_or(otherwise);
         if let Some(width) = self.feather {
             *blend.feather_mut().ok_or(JobError::usage(
                 "`feather` sets the width of a seam and requires one; set `blend` to seam, too",

@@ -39,7 +39,8 @@ pub struct CalibrateJob {
 /// Calibrates the cameras of the pictures in the files `paths`. The `pictures` of `options` are not used.
 ///
 /// ```no_run
-/// use panoweave::job::{CalibrateJob, calibrate_photos};
+/// use panoweave::calibrate_photos;
+/// use panoweave::job::CalibrateJob;
 ///
 /// let found = calibrate_photos(["left.jpg", "right.jpg"], &CalibrateJob::default())?;
 /// found.rig.save("rig.toml")?;

@@ -80,7 +80,8 @@ pub struct StitchReport {
 /// Stitches the pictures in the files `paths`. The `pictures` and the `output` of `options` are not used.
 ///
 /// ```no_run
-/// use panoweave::job::{StitchJob, stitch_photos};
+/// use panoweave::job::StitchJob;
+/// use panoweave::stitch_photos;
 ///
 /// let stitched = stitch_photos(["left.jpg", "right.jpg"], &StitchJob::default())?;
 /// stitched.panorama.save("panorama.png")?;

@@ -15,6 +15,7 @@ use crate::device::DeviceName;
 use crate::frame::Rate;
 use crate::geometry::MAX_CANVAS_SIDE;
 use crate::io::video::{StreamFormat, VideoEncoder};
+use crate::ops::blend::Blend;
 use crate::ops::stitch::Lookup;
 use crate::video::MAX_OFFSET;
 
@@ -88,6 +89,7 @@ by_text! {
 }
 
 by_name! {
+    Blend: Blend::ALL, Blend::name;
     Lookup: Lookup::ALL, Lookup::name;
     StreamFormat: StreamFormat::all(), StreamFormat::name;
     VideoEncoder: VideoEncoder::ALL, VideoEncoder::name;
