@@ -182,7 +182,7 @@ impl PixelFormat {
     /// Returns the side of the square of pixels that share a chroma sample in the format that kernels see: 1 for RGBA,
     /// otherwise 2.
     pub(crate) const fn cell(self) -> u32 {
-        if let Self::Rgba8 = self { 1 } else { 2 }
+        if self.encoding().is_none() { 1 } else { 2 }
     }
 
     /// Returns the mean number of bytes per pixel.

@@ -107,11 +107,6 @@ impl Recipe {
         (self.warp, self.viewer) = rig.fitted(stream, formats)?;
         Ok(())
     }
-
-    /// Returns whether a camera has a mask.
-    pub(super) fn is_masked(&self) -> bool {
-        self.masks.iter().any(Option::is_some)
-    }
 }
 
 /// A warp and the data derived from it.
@@ -131,6 +126,11 @@ pub(super) struct LiveWarp {
 }
 
 impl LiveWarp {
+    /// Returns whether the weights differ from those of the recipe's warp.
+    pub(super) fn is_reweighted(&self) -> bool {
+        !Arc::ptr_eq(&self.warp, &self.recipe.warp)
+    }
+
     pub(super) fn new(
         stream: &Stream,
         recipe: Recipe,
@@ -142,7 +142,7 @@ impl LiveWarp {
         let inputs: Vec<_> = formats.inputs.iter().map(|format| format.stored()).collect();
         let failures = options.failure.is_some();
         recipe.blend.check(inputs.len(), formats.has_views)?;
-        let warp = match recipe.is_masked() {
+        let warp = match recipe.masks.iter().any(Option::is_some) {
             true => Arc::new(recipe.warp.masked(stream, &recipe.masks)?),
             false => Arc::clone(&recipe.warp),
         };

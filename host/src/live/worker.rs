@@ -319,8 +319,8 @@ impl Worker {
         let presences = shares.as_ref().unwrap_or(&Shares::FULL).presence;
         let mut weights = warp.weights.as_ref().map(lock);
         let (viewer, blend) = (warp.recipe.viewer.as_ref(), &warp.blend);
-        // A view of present cameras without seams and masks is feathered without the weights of the warp.
-        let is_changed = warp.recipe.is_masked() || any_absent(&presences);
+        // A view of present cameras without seams and other weights is feathered without the weights of the warp.
+        let is_changed = warp.is_reweighted() || any_absent(&presences);
         let (warp, weights) = match &mut weights {
             Some(weights) => {
                 let is_used = is_changed || weights.has_seams();

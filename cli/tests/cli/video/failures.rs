@@ -33,7 +33,7 @@ fn options_that_do_not_go_together() {
         ("a.y4m a.y4m -o -  --json", "both write to standard output"),
         ("a.y4m a.y4m -o p.webm", "the name must end in .mp4"),
         ("a.y4m a.y4m -o p.png", "a pattern such as frame_%04d.png"),
-        ("a.y4m a.y4m -o p.raw", "`output-format` of the output to nv12 or rgba"),
+        ("a.y4m a.y4m -o p.raw", "`output-format` of the output, for instance to nv12"),
         ("a.raw a.y4m -o p.y4m", "`input-format`"),
         ("a.y4m a.y4m -o a.y4m", "it is an input too"),
         ("a.y4m a.y4m -o shift.txt --output-format y4m", "it is an input too"),

@@ -83,7 +83,7 @@ pub enum VideoError {
     Unreadable { file: PathBuf, source: io::Error },
     /// The path is not a regular file, for instance a pipe or a folder, but ffmpeg reads only regular files.
     #[error(
-        "{}: not a regular file; to read frames from a pipe, set `input-format` to y4m, nv12 or rgba", file.display()
+        "{}: not a regular file; to read frames from a pipe, set `input-format` to y4m or to a pixel format such as nv12", file.display()
     )]
     NotRegular { file: PathBuf },
     /// The video cannot be written.
@@ -139,12 +139,12 @@ pub enum VideoError {
     Rate { file: PathBuf, text: String, source: RateError },
     /// The file extension stands for raw frames, but does not determine their pixel format.
     #[error(
-        "{}: the pixel format of the raw frames is unknown; set `input-format` of an input or `output-format` of the output to nv12 or rgba", file.display()
+        "{}: the pixel format of the raw frames is unknown; set `input-format` of an input or `output-format` of the output, for instance to nv12", file.display()
     )]
     Raw { file: PathBuf },
     /// The extension of the output file is not supported.
     #[error(
-        "{}: cannot be written: the name must end in .mp4, .m4v, .mov, .mkv, .y4m, .nv12, .p010 or .rgba, or be a pattern such as frame_%04d.png", file.display()
+        "{}: cannot be written: the name must end in .mp4, .m4v, .mov, .mkv, .y4m or the pixel format of raw frames such as .nv12, or be a pattern such as frame_%04d.png", file.display()
     )]
     Extension { file: PathBuf },
     /// The panorama is too small for the encoder.
