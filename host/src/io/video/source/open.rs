@@ -1,6 +1,7 @@
 //! Opens one or several videos.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::thread;
 
@@ -52,54 +53,7 @@ impl VideoSource {
         let (limits, device) = (&input.limits, input.device.as_ref());
         let over = |source| VideoError::Limit { file: name.clone(), source };
         match &input.medium {
-            Medium::File => {
-                let probe = ffmpeg::probe(&input.path, limits, stop)?;
-                limits.check_streams(probe.streams).map_err(over)?;
-                limits.check_size(probe.size).map_err(over)?;
-                limits.check_duration(probe.duration).map_err(over)?;
-                let other = input.rate.or(preferred.rate.filter(|_| probe.varies));
-                let rate = match (probe.rate, other) {
-                    // Frames at a constant rate keep their times only if they are not converted.
-                    (Some(own), Some(other)) if probe.varies => other.multiple(own),
-                    (own, other) => own.or(other).ok_or_else(no_rate)?,
-                };
-                if probe.varies && other.is_none() {
-                    tracing::warn!(
-                        "{}: the frame rate varies; the video is read at its average of {:.2} frames per second, so frames may be lost or repeated; set a frame rate to keep them",
-                        input.path.display(),
-                        rate.per_second()
-                    );
-                }
-                let own = || {
-                    let deep = input.ten_bit && probe.bits() > 8;
-                    let format = if deep { PixelFormat::P010 } else { PixelFormat::Nv12 };
-                    format(probe.encoding())
-                };
-                let format = FrameFormat { size: probe.size, pixels: pixels.unwrap_or_else(own) };
-                check(&name, format.size)?;
-                let expected = probe.duration.map(|duration| rate.frames(duration));
-                let path = &input.path;
-                let source = match input.decoder.start(path, &probe, rate, format, stop)? {
-                    Some(nvdec) => {
-                        let child = Some(nvdec.killer(stop));
-                        let (source, thread) =
-                            Self::start(name, format, rate, expected, Box::new(nvdec), stop)?;
-                        let _gpu_reader = Some(GpuReader(thread));
-                        Self { decoder: Some("nvdec"), child, _gpu_reader, ..source }
-                    }
-                    None => {
-                        let ffmpeg = Decoder::start(path, &probe, rate, format, stop)?;
-                        let child = Some(ffmpeg.killer());
-                        let source =
-                            Self::buffered(name, format, rate, expected, ffmpeg, device, stop)?;
-                        Self { decoder: Some("ffmpeg"), child, ..source }
-                    }
-                };
-                let conversions = probe.conversions(format.pixels);
-                let tags = probe.tags();
-                let most = Some(limits.duration);
-                Ok(Self { sound: probe.sound, conversions, tags, most, ..source })
-            }
+            Medium::File => Self::open_file(input, preferred, name, stop),
             Medium::Stream(StreamFormat::Y4m) => {
                 let (file, bytes) = stream::open(&input.path)?;
                 let reader = y4m::Reader::new(&name, file)?;
@@ -131,6 +85,63 @@ impl VideoSource {
                 Ok(Self { conversions, first_picture: Some(first), ..source })
             }
         }
+    }
+
+    /// Opens a file that ffmpeg or NVDEC decodes. `name` names it in errors.
+    fn open_file(
+        input: &VideoInput,
+        preferred: Preferred,
+        name: PathBuf,
+        stop: &Stop,
+    ) -> Result<Self, VideoError> {
+        let (limits, device) = (&input.limits, input.device.as_ref());
+        let no_rate = || VideoError::NoRate { file: name.clone() };
+        let over = |source| VideoError::Limit { file: name.clone(), source };
+        let probe = ffmpeg::probe(&input.path, limits, stop)?;
+        limits.check_streams(probe.streams).map_err(over)?;
+        limits.check_size(probe.size).map_err(over)?;
+        limits.check_duration(probe.duration).map_err(over)?;
+        let other = input.rate.or(preferred.rate.filter(|_| probe.varies));
+        let rate = match (probe.rate, other) {
+            // Frames at a constant rate keep their times only if they are not converted.
+            (Some(own), Some(other)) if probe.varies => other.multiple(own),
+            (own, other) => own.or(other).ok_or_else(no_rate)?,
+        };
+        if probe.varies && other.is_none() {
+            tracing::warn!(
+                "{}: the frame rate varies; the video is read at its average of {:.2} frames per second, so frames may be lost or repeated; set a frame rate to keep them",
+                input.path.display(),
+                rate.per_second()
+            );
+        }
+        let own = || {
+            let deep = input.ten_bit && probe.bits() > 8;
+            let format = if deep { PixelFormat::P010 } else { PixelFormat::Nv12 };
+            format(probe.encoding())
+        };
+        let format = FrameFormat { size: probe.size, pixels: preferred.pixels.unwrap_or_else(own) };
+        check(&name, format.size)?;
+        let expected = probe.duration.map(|duration| rate.frames(duration));
+        let path = &input.path;
+        let source = match input.decoder.start(path, &probe, rate, format, stop)? {
+            Some(nvdec) => {
+                let child = Some(nvdec.killer(stop));
+                let (source, thread) =
+                    Self::start(name, format, rate, expected, Box::new(nvdec), stop)?;
+                let _gpu_reader = Some(GpuReader(thread));
+                Self { decoder: Some("nvdec"), child, _gpu_reader, ..source }
+            }
+            None => {
+                let ffmpeg = Decoder::start(path, &probe, rate, format, stop)?;
+                let child = Some(ffmpeg.killer());
+                let source = Self::buffered(name, format, rate, expected, ffmpeg, device, stop)?;
+                Self { decoder: Some("ffmpeg"), child, ..source }
+            }
+        };
+        let conversions = probe.conversions(format.pixels);
+        let tags = probe.tags();
+        let most = Some(limits.duration);
+        Ok(Self { sound: probe.sound, conversions, tags, most, ..source })
     }
 
     /// Opens videos at the same time, and starts to read them. The pixel format of the first video is the preferred one
