@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::Offset;
 use super::feeds::{Feed, Wanted};
 use crate::device::{Device, DeviceError};
-use crate::error::Classify;
+use crate::error::passes_on;
 use crate::frame::{DeviceFrame, FrameFormat, FrameView, Rate};
 use crate::io::video::{Stop, VideoError, VideoSource};
 use crate::ops::ssim::{Compared, Comparer, Similarity, SsimError};
@@ -39,15 +39,7 @@ pub enum CompareError {
     Video(#[from] VideoError),
 }
 
-impl Classify for CompareError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        match self {
-            Self::Device(error) => Some(error),
-            Self::Video(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+passes_on!(CompareError: Device | Video);
 
 impl From<SsimError> for CompareError {
     fn from(error: SsimError) -> Self {

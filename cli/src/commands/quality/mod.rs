@@ -21,7 +21,7 @@ use panoweave::panorama::{PanoramaOptions, stitch_warp};
 use panoweave::quality::{
     FlickerMeter, Levels, OverlapMeter, SeamLine, owners_of_warp, owners_of_weights,
 };
-use panoweave::video::{Stitched, VideoOptions, for_each_set, stitch_each};
+use panoweave::video::{Stitched, VideoOptions, check_depths, for_each_set, stitch_each};
 use panoweave::warp::{DeviceWarp, MAX_CAMERAS};
 
 use crate::commands::quality::figures::{Corrected, Figures, SCORES};
@@ -336,6 +336,7 @@ impl Job<'_> {
         let stop = Stop::default();
         let (sources, plan) = stages.run("open", "opening", || {
             let sources = args.open(files, &stop)?;
+            check_depths(&sources)?;
             let sizes: Vec<_> = sources.iter().map(|source| source.format().size).collect();
             let plan = args.plan(&sizes, files)?;
             Ok((sources, plan))

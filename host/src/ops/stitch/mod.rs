@@ -27,7 +27,7 @@ pub use covers::Covers;
 pub use error::StitchError;
 pub(crate) use error::{check_depths, check_frames, check_size, check_sources};
 pub(crate) use lookup::LookupCase;
-pub use lookup::{Lookup, LookupError, Unsupported};
+pub use lookup::{Lookup, LookupError};
 pub use per_camera::{Colours, PerCamera, Vignettes};
 pub(crate) use planes::config;
 pub(crate) use set::{StitchSet, Target};

@@ -27,7 +27,7 @@ use thiserror::Error;
 pub use whiten::Track;
 
 use super::Offset;
-use crate::error::Classify;
+use crate::error::passes_on;
 use crate::io::video::{Sound, Stop, VideoError, VideoSource};
 
 /// The number of samples per second of a [`Track`].
@@ -94,12 +94,7 @@ pub enum SyncError {
     Video(#[from] VideoError),
 }
 
-impl Classify for SyncError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        let Self::Video(error) = self else { return None };
-        Some(error)
-    }
-}
+passes_on!(SyncError: Video);
 
 /// Finds the offsets of videos relative to the first one from their sound, searching offsets up to `most` seconds.
 /// Returns one offset for each further video, or `None` if a stop was requested.
