@@ -87,9 +87,6 @@ impl Recipe {
 
     /// Renders the warp on the device and downloads it, so that it can be written to a warp file. The file also stores
     /// the text of the rig or homography.
-    ///
-    /// # Errors
-    /// Returns [`JobError`] if the device fails.
     pub fn render(self, stream: &Stream) -> Result<Warp, JobError> {
         let warp = DeviceWarp::render(stream, &self.geometry)?.download(stream)?;
         Ok(warp.made_from(Some(self.projection), Some(self.text)))
@@ -119,9 +116,6 @@ pub enum Map {
 
 /// Checks that the pictures match the warp or rig in the file `map`. `wanted` has the picture sizes for which the warp
 /// or rig was made, one per camera. The pictures in `files` have the sizes `found`.
-///
-/// # Errors
-/// Returns [`JobError::Input`] otherwise.
 pub fn check_pictures(
     map: &Path,
     wanted: &[UVec2],
@@ -168,9 +162,6 @@ impl MapOptions {
     }
 
     /// Checks that at most one map is given, and the size only for a warp.
-    ///
-    /// # Errors
-    /// Returns [`JobError::Usage`] otherwise.
     pub fn check(&self) -> Result<(), JobError> {
         if [&self.warp, &self.rig, &self.homography].into_iter().flatten().count() > 1 {
             return Err(JobError::usage(
@@ -309,9 +300,6 @@ impl Map {
     }
 
     /// Uploads the warp's planes to the device, or renders them there, and waits until the warp is complete.
-    ///
-    /// # Errors
-    /// Returns [`JobError`] if the device fails.
     pub fn prepare(&self, stream: &Stream) -> Result<DeviceWarp, JobError> {
         let warp = match self {
             Self::Planes(warp) => DeviceWarp::upload(stream, warp)?,

@@ -23,9 +23,6 @@ pub struct Synced {
 
 impl InputOptions {
     /// Checks that there is one offset for each video after the first, if offsets are given.
-    ///
-    /// # Errors
-    /// Returns [`JobError::Usage`] otherwise.
     pub fn check(&self, videos: usize) -> Result<(), JobError> {
         match &self.sync {
             Some(Sync::Seconds(seconds)) if seconds.len() + 1 != videos => {

@@ -181,9 +181,11 @@ pub fn compare_videos(
     }
     let stored = formats.map(FrameFormat::stored);
     if stored[0] != stored[1] {
-        let file = sources[1].name().to_owned();
         let [expected, found] = formats.map(|format| format.pixels);
-        return Err(VideoError::Formats { file, found, expected }.into());
+        let reason = format!(
+            "the pixel format is {found}, but the other video's is {expected}; convert one of them"
+        );
+        return Err(VideoError::input(sources[1].name(), reason).into());
     }
     let stream = device.stream()?;
     // The buffers are allocated when both videos have a frame, because a file can claim frames of any size.

@@ -229,8 +229,11 @@ impl Feed {
         }
         if !self.shows(wanted) {
             if self.read == self.unpaired {
-                let (file, frames) = (self.source.name().to_owned(), self.read);
-                return Err(VideoError::EndsBeforeStart { file, frames });
+                let reason = format!(
+                    "ends after {} frames, before all videos have begun; check the offsets in `sync`",
+                    self.read
+                );
+                return Err(VideoError::input(self.source.name(), reason));
             }
             return Ok(false);
         }

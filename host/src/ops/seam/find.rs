@@ -308,9 +308,6 @@ impl Seam {
 
     /// Submits a copy of `warp` without waiting, and returns the copy. [`weigh`](Self::weigh) can then change the
     /// weights of the copy.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the allocation or the copy fails.
     #[track_caller]
     pub fn copy(stream: &Stream, warp: &DeviceWarp) -> Result<DeviceWarp, DeviceError> {
         warp.reweighted(stream)

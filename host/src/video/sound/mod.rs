@@ -127,7 +127,7 @@ pub fn find_offsets(
 }
 
 fn has_sound(source: &VideoSource) -> Result<&Sound, VideoError> {
-    source.sound().ok_or_else(|| VideoError::NoSound { file: source.name().to_owned() })
+    source.sound().ok_or_else(|| VideoError::input(source.name(), "no sound track; only files that ffmpeg reads have one; give the offset of the recordings in seconds as `sync`, for example 0.25"))
 }
 
 /// Reads the sound of a video. Returns `None` if a stop was requested.
