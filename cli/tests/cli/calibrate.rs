@@ -336,7 +336,7 @@ fn a_foreign_picture_is_left_out_by_name() {
     let options = done.stdout.lines().find_map(|line| line.strip_prefix("colours: ")).unwrap();
     let unchanged = "--gain 1.000,1.000,1.000 --gain 1.000,1.000,1.000 --gain ";
     assert!(options.starts_with(unchanged), "{options}");
-    let again = folder.succeeds(&format!("{stitch} {options}"));
+    folder.succeeds(&format!("{stitch} {options}"));
     let stitch = format!("{stitch} --json --anchor");
     folder.fails(&format!("{stitch} 2"), "`anchor` names a picture that was left out");
 }

@@ -72,9 +72,6 @@ pub trait Case {
     fn launch(&mut self, stream: &Stream, variant: Variant, set: usize) -> Result<(), Failure>;
 
     /// Runs `variant` once on the first set of buffers and checks its result.
-    ///
-    /// # Errors
-    /// Returns the device's error, or a description of the wrong result.
     fn check(&mut self, stream: &Stream, variant: Variant) -> Result<(), Failure>;
 }
 

@@ -201,18 +201,13 @@ impl MapOptions {
     /// Returns [`JobError`] for a homography and for raw planes, because these do not store the picture sizes.
     pub fn open_alone(&self) -> Result<Map, JobError> {
         let raw = self.warp.as_ref().filter(|warp| warp.is_dir());
-        let unknown = match (&self.homography, raw) {
-            (Some(homography), _) => {
-                Some((homography, "a homography does not store the sizes of its pictures"))
-            }
-            (None, Some(folder)) => {
-                Some((folder, "raw planes do not store the sizes of their pictures"))
-            }
-            (None, None) => None,
-        };
-        if let Some((file, reason)) = unknown {
+        if let Some(file) = self.homography.as_ref().or(raw) {
+            let (what, whose) = match self.homography {
+                Some(_) => ("a homography does", "its"),
+                None => ("raw planes do", "their"),
+            };
             return Err(JobError::Usage(format!(
-                "{}: {reason}; give the pictures or videos of the cameras",
+                "{}: {what} not store the sizes of {whose} pictures; give the pictures or videos of the cameras",
                 file.display()
             )));
         }
@@ -242,17 +237,16 @@ impl MapOptions {
                 let two = two.map_err(|_| picture_count(path, sources.len(), 2))?;
                 Warp::import_raw(path, size, two)?
             }
-            (true, None) => {
-                let path = path.display();
-                let text = format!("{path}: raw planes do not store their size; give `size`");
-                return Err(JobError::Usage(text));
-            }
-            (false, Some(_)) => {
-                let path = path.display();
-                let text = format!("{path}: a warp file stores its own size; remove `size`");
-                return Err(JobError::Usage(text));
-            }
             (false, None) => Warp::open(path)?,
+            (is_raw, _) => {
+                let (store, remedy) = if is_raw {
+                    ("raw planes do not store their", "give")
+                } else {
+                    ("a warp file stores its own", "remove")
+                };
+                let path = path.display();
+                return Err(JobError::Usage(format!("{path}: {store} size; {remedy} `size`")));
+            }
         }))
     }
 }

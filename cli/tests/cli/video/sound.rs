@@ -48,7 +48,7 @@ fn chapters_do_not_change_the_duration() {
     ffmpeg.run(&folder, "-i left.mp4 -i chapters.txt -map_chapters 1 -c copy l.mp4");
     for output in ["p.mp4", "p.mkv"] {
         // ffmpeg reports that it has not found the track of the chapters.
-        let done = folder.succeeds(&format!("video l.mp4 right.mp4 {MAP} --frames 10 -o {output}"));
+        folder.succeeds(&format!("video l.mp4 right.mp4 {MAP} --frames 10 -o {output}"));
         let probe = ffmpeg.probe(&folder, output);
         assert_eq!((probe.frames(), probe.stream("audio").is_some()), (10, true), "{output}");
         let lasts = seconds(&probe.0["format"]);

@@ -42,7 +42,7 @@ fn given_offsets_select_the_frames() {
     ] {
         let line = format!("video {left}.y4m {right}.y4m --sync {sync} {MAP} --no-colour");
         // A warning may say which recording ended first.
-        let done = folder.succeeds(&format!("{line} -o p.y4m"));
+        folder.succeeds(&format!("{line} -o p.y4m"));
         let sides = sides(&folder, "p.y4m");
         assert_eq!(sides.len(), count, "{left} {right} {sync}");
         assert_same_times(&sides);
@@ -108,7 +108,7 @@ fn three_cameras_begin_when_the_last_one_begins() {
     }
     let line =
         "video a.y4m late.y4m early.y4m --sync 0.2,-0.12 --rig three.toml --device cpu --no-colour";
-    let done = folder.succeeds(&format!("{line} -o p.y4m"));
+    folder.succeeds(&format!("{line} -o p.y4m"));
     let (header, frames) = luma(&folder.read("p.y4m"));
     assert!(header.contains(" W96 H32 "), "{header}");
     // The third video has shown 8 of its 30 frames when the second one begins.

@@ -325,13 +325,13 @@ fn all_lookups_follow_cameras_that_fail() {
     let (device, geometry) = (Device::cpu(), case.geometry());
     let warp = || DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
     let is_refused =
-        |error: LookupError| error.lookup == case.lookup && error.reason.contains("cover");
+        |error: &LookupError| error.lookup == case.lookup && error.reason.contains("cover");
     let new = |case: Case| Session::new(&device, warp(), &[Output::default()], case.options());
     let made = new(case);
-    assert!(matches!(made, Err(LiveError::Lookup(error)) if is_refused(error)));
+    assert!(matches!(made, Err(LiveError::Lookup(ref error)) if is_refused(error)));
     let session = new(Case { lookup: Lookup::Auto, ..case }).unwrap();
     let set = session.set_options(case.options().stitch);
-    assert!(matches!(set, Err(LiveError::Lookup(error)) if is_refused(error)));
+    assert!(matches!(set, Err(LiveError::Lookup(ref error)) if is_refused(error)));
 }
 
 #[test]
