@@ -2,7 +2,7 @@
 //!
 //! An output pixel is the mean of the panorama pixels that it covers. It takes a bilinear sample for about every two
 //! pixels along each axis, which is exact for even factors. One thread computes one cell of the output
-//! ([`Target::CELL`]). Cost: the kernel reads the panorama once.
+//! (`Target::CELL`). Cost: the kernel reads the panorama once.
 
 use crate::io::{Sampler2d, Target};
 use cuda_std::prelude::*;

@@ -1,6 +1,6 @@
 //! The options of a job as a list of fields, from which programs make their arguments and elements their properties.
 //!
-//! The list follows from the schema of the types in [`options`](super::options): a doc comment is the description, and
+//! The list follows from the schema of the types in `options`: a doc comment is the description, and
 //! a value goes through serde like the same value in a file. So an option has one text, one parser and one error.
 
 use std::fmt;

@@ -90,7 +90,7 @@ fn missing_empty_and_foreign_files() {
     }
     let rig = folder.error(b"# A rig\n[panorama]\n");
     assert_says(&rig, "not a safetensors file");
-    assert!(rig.to_string().contains("warp --rig"), "{rig}");
+    assert!(rig.to_string().contains("make a warp from it"), "{rig}");
     for length in [(1 << 20) + 1, 1 << 40, u64::MAX] {
         let bytes = [&length.to_le_bytes()[..], &[b' '; 64]].concat();
         assert_says(folder.error(&bytes), "not a safetensors file");
