@@ -65,6 +65,45 @@ pub trait Classify: std::error::Error {
     }
 }
 
+/// Implements [`Classify`] for an error that passes on the errors in these variants unchanged.
+macro_rules! passes_on {
+    ($error:ty: $($variant:ident)|*) => {
+        impl $crate::error::Classify for $error {
+            fn inner(&self) -> Option<&dyn $crate::error::Classify> {
+                #[allow(unreachable_patterns, reason = "some errors have no other variant")]
+                match self {
+                    $(Self::$variant(error) => Some(error),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(crate) use passes_on;
+
+/// Defines the error of an operation: inputs that are invalid, a part that failed, or the device.
+macro_rules! operation_error {
+    ($(#[$doc:meta])+ $name:ident: $text:literal $(, $(#[$part_doc:meta])+ $part:ident($type:ty))*) => {
+        $(#[$doc])+
+        #[derive(Debug, thiserror::Error)]
+        #[non_exhaustive]
+        pub enum $name {
+            /// An option or an input is invalid. The text names it.
+            #[error($text)]
+            Invalid(String),
+            $($(#[$part_doc])+
+            #[error(transparent)]
+            $part(#[from] $type),)*
+            /// The device failed.
+            #[error(transparent)]
+            Device(#[from] $crate::device::DeviceError),
+        }
+
+        $crate::error::passes_on!($name: $($part |)* Device);
+    };
+}
+pub(crate) use operation_error;
+
 impl Classify for DeviceError {
     fn kind(&self) -> Kind {
         match self {

@@ -35,9 +35,6 @@ const ELEMENTS: [&str; 6] =
 type Variables = Vec<(&'static str, OsString)>;
 
 /// Returns the environment variables with which GStreamer is found. The list is empty if the system has everything.
-///
-/// # Errors
-/// Returns an error if the download fails.
 pub(crate) fn provide() -> Result<Variables> {
     if works(&Vec::new()) {
         return Ok(Vec::new());

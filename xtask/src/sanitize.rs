@@ -71,9 +71,6 @@ type Prepare = fn(&[&str]) -> Result<Command>;
 
 /// Runs the tests of a tool. With `filter`, runs the tests whose names contain one of these texts instead of the tool's
 /// own selection.
-///
-/// # Errors
-/// Returns an error if a test fails, if a sanitizer reports an error, or if no test runs.
 pub(crate) fn run(tool: &str, filter: &[&str]) -> Result {
     let (suites, command): (&[Suite], Prepare) = match tool {
         "miri" => (&MIRI, miri),

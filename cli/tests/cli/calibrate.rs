@@ -97,9 +97,7 @@ fn pictures_that_do_not_fit_are_refused_with_the_reason() {
         ("left.png noise.png", "correspondences between the pictures"),
     ] {
         let line = format!("calibrate {pictures} -o made.toml --device cpu");
-        let done = folder.words(&line);
-        assert_eq!(done.code, Some(2), "{pictures}: {done:?}");
-        assert!(done.stderr.contains(reason), "{pictures}: {done:?}");
+        folder.fails(&line, reason);
         assert!(!folder.path("made.toml").exists());
     }
 }
@@ -136,9 +134,7 @@ fn pictures_without_a_map_are_calibrated_first() {
     assert!(off < 4.0, "{off} levels");
     let said = folder.quiet("stitch left.png right.png -o made.png --device cpu --blend feather");
     assert!(said.contains("calibrated: ") && said.contains("made.png: "), "{said}");
-    let refused = folder.words("stitch left.png left.png -o none.png --device cpu");
-    assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("are the same view"), "{refused:?}");
+    folder.fails("stitch left.png left.png -o none.png --device cpu", "are the same view");
     assert!(!folder.path("none.png").exists());
 }
 
@@ -160,7 +156,7 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
 
     for how in ["--rig made.toml", "--rig made.toml --match-colour --blend seam", ""] {
         let line = format!("stitch c.png a.png b.png {how} -o made.png --device cpu --json");
-        let json: serde_json::Value = serde_json::from_str(&folder.quiet(&line)).unwrap();
+        let json = folder.quiet_json(&line);
         assert_eq!(json["cameras"].as_array().map(Vec::len), Some(3), "{json}");
         let panorama = Picture::open(folder.path("made.png")).unwrap();
         let off = difference(&panorama, &scene);
@@ -176,9 +172,7 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
     let black = Picture::filled(SIZE[0], SIZE[1], Rgba8::BLACK);
     black.save(folder.path("black.png")).unwrap();
     let line = "-q calibrate black.png a.png b.png --check made.toml --device cpu";
-    let unchecked = folder.words(line);
-    assert_eq!(unchecked.code, Some(2), "{unchecked:?}");
-    assert!(unchecked.stderr.contains("black.png and b.png: "), "{unchecked:?}");
+    folder.fails(line, "black.png and b.png: ");
     for name in ["a", "b"] {
         std::fs::copy(folder.path(format!("{name}.png")), folder.path(format!("{name}1.png")))
             .unwrap();
@@ -202,9 +196,7 @@ fn three_pictures_make_a_rig_a_preview_and_a_panorama() {
     ] {
         let out = if line.contains("--check") { "" } else { "-o p.png" };
         let out = if line.starts_with("video") { "-o p_%d.png --fps 25" } else { out };
-        let done = folder.words(&format!("{line} {out} --device cpu"));
-        assert_eq!(done.code, Some(2), "{line}: {done:?}");
-        assert!(done.stderr.contains(said), "{line}: {done:?}");
+        folder.fails(&format!("{line} {out} --device cpu"), said);
     }
 }
 
@@ -213,13 +205,12 @@ fn outputs_do_not_overwrite_each_other() {
     let folder = folder();
     for preview in ["made.png", "./made.png"] {
         let line = format!("calibrate left.png right.png -o made.png --preview {preview}");
-        let done = folder.words(&format!("{line} --device cpu"));
-        assert_eq!(done.code, Some(2), "{done:?}");
-        assert!(done.stderr.contains("two outputs have this name"), "{done:?}");
+        folder.fails(&format!("{line} --device cpu"), "two outputs have this name");
     }
-    let done = folder.words("stitch left.png right.png --size 10x10 -o p.png --device cpu");
-    assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.stderr.contains("give their folder as `warp`"), "{done:?}");
+    folder.fails(
+        "stitch left.png right.png --size 10x10 -o p.png --device cpu",
+        "give their folder as `warp`",
+    );
 }
 
 /// Returns two views of a panoramic scene from the same position. Both lenses have a focal length of `focal` pixels and
@@ -270,8 +261,7 @@ fn lenses_that_are_known_stay_as_they_are() {
     }
     let found = mounts[1].yaw - mounts[0].yaw;
     assert!((found - yaw).abs() < 0.2, "turned by {found}°");
-    let done = folder.words(&format!("{line} -o flat.toml --lens lens.yaml --model homography"));
-    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = folder.succeeds(&format!("{line} -o flat.toml --lens lens.yaml --model homography"));
     assert!(done.stderr.contains("the lenses are not used"), "{done:?}");
     // The file of a stereo calibration has the lens of each picture.
     let right = 340.0;
@@ -298,9 +288,7 @@ fn lenses_that_are_known_stay_as_they_are() {
         ("--fisheye", "`fisheye` requires `lens`"),
     ] {
         let output = if options.contains("-o") { "" } else { "-o made.toml" };
-        let done = folder.words(&format!("{line} {options} {output}"));
-        assert_eq!(done.code, Some(2), "{done:?}");
-        assert!(done.stderr.contains(said), "{options}: {done:?}");
+        folder.fails(&format!("{line} {options} {output}"), said);
     }
 }
 
@@ -320,8 +308,7 @@ fn a_foreign_picture_is_left_out_by_name() {
     for command in ["stitch", "calibrate"] {
         let output = if command == "stitch" { "made.png" } else { "made.toml" };
         let line = format!("{command} left.png foreign.png right.png -o {output} --device cpu");
-        let done = folder.words(&format!("{line} --json"));
-        assert_eq!(done.code, Some(0), "{done:?}");
+        let done = folder.succeeds(&format!("{line} --json"));
         assert!(done.stderr.contains("foreign.png is left out: no other picture"), "{done:?}");
         let json = done.json();
         let found = if command == "stitch" { &json["calibration"] } else { &json };
@@ -349,10 +336,7 @@ fn a_foreign_picture_is_left_out_by_name() {
     let options = done.stdout.lines().find_map(|line| line.strip_prefix("colours: ")).unwrap();
     let unchanged = "--gain 1.000,1.000,1.000 --gain 1.000,1.000,1.000 --gain ";
     assert!(options.starts_with(unchanged), "{options}");
-    let again = folder.words(&format!("{stitch} {options}"));
-    assert_eq!(again.code, Some(0), "{again:?}");
+    folder.succeeds(&format!("{stitch} {options}"));
     let stitch = format!("{stitch} --json --anchor");
-    let done = folder.words(&format!("{stitch} 2"));
-    assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.stderr.contains("`anchor` names a picture that was left out"), "{done:?}");
+    folder.fails(&format!("{stitch} 2"), "`anchor` names a picture that was left out");
 }

@@ -59,9 +59,7 @@ fn numbers_are_those_of_scikit_image() {
             },
         };
         picture.save(folder.path("dist.png")).unwrap();
-        let done = folder.words("compare ref.png dist.png --device cpu --json");
-        assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{line}");
-        let json = done.json();
+        let json = folder.quiet_json("compare ref.png dist.png --device cpu --json");
         let ssim = json["ssim_gray"].as_f64().unwrap();
         assert!((ssim - words[2].parse::<f64>().unwrap()).abs() <= 5e-5, "{line}: {ssim}");
         for (name, which, text) in [("psnr_gray", "gray", words[7]), ("psnr_rgb", "rgb", words[8])]
@@ -181,9 +179,7 @@ fn videos_are_compared_frame_by_frame() {
     folder.write("a.y4m", y4m(40, 30, "25:1", &a));
     folder.write("b.y4m", y4m(40, 30, "25:1", &b));
     let line = "compare a.y4m b.y4m --device cpu --csv f.csv --plot p.svg";
-    let done = folder.words(&format!("{line} --json"));
-    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
-    let json = done.json();
+    let json = folder.quiet_json(&format!("{line} --json"));
     assert_eq!((&json["kind"], &json["frames"]), (&json!("videos"), &json!(5)));
     assert!(json["ended_first"].is_null() && json["psnr_rgb"].is_null(), "{json}");
     assert_eq!(json["psnr_gray"]["least"]["frame"], 2);
@@ -237,8 +233,7 @@ fn videos_are_compared_frame_by_frame() {
 fn the_same_video_is_identical() {
     let folder = Folder::new();
     folder.write("a.y4m", flat("30:1", 0..9));
-    let done = folder.words("compare a.y4m a.y4m --device cpu --json --plot p.svg --csv f.csv");
-    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = folder.succeeds("compare a.y4m a.y4m --device cpu --json --plot p.svg --csv f.csv");
     let json = done.json();
     assert_eq!(json["identical"], json!({ "gray": true, "rgb": null }));
     assert_eq!(
@@ -257,8 +252,7 @@ fn the_shorter_video_ends_it() {
         ("a.y4m b.y4m", "distorted", "b.y4m ended after 7 frames, before a.y4m"),
         ("b.y4m a.y4m", "reference", "b.y4m ended after 7 frames, before a.y4m"),
     ] {
-        let done = folder.words(&format!("compare {line} --device cpu --json"));
-        assert_eq!(done.code, Some(0), "{done:?}");
+        let done = folder.succeeds(&format!("compare {line} --device cpu --json"));
         let json = done.json();
         assert_eq!((&json["frames"], &json["ended_first"]), (&json!(7), &json!(ended)));
         assert!(done.stderr.contains(says), "{done:?}");
@@ -275,9 +269,7 @@ fn numbered_pictures_and_raw_frames_have_colours() {
     }
     folder.write("b.rgba", raw);
     let line = "compare a%d.png b.rgba --input-size 40x30 --fps 10 --device cpu --csv f.csv --json";
-    let done = folder.words(line);
-    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
-    let json = done.json();
+    let json = folder.quiet_json(line);
     assert!(json["psnr_rgb"]["mean"].as_f64().is_some_and(|psnr| psnr > 5.0), "{json}");
     let csv = String::from_utf8(folder.read("f.csv")).unwrap();
     assert!(csv.starts_with("frame,time,ssim_gray,psnr_gray,psnr_rgb\n0,0.000000,"), "{csv}");
@@ -328,45 +320,35 @@ fn what_cannot_be_compared() {
     folder.write("p.svg", "");
     std::os::unix::fs::symlink("p.svg", folder.path("link.csv")).unwrap();
     assert_eq!(folder.words("compare eleven.png eleven.png --device cpu").code, Some(0));
-    for (line, kind, part) in [
-        (
-            "one.png one.png",
-            "input",
-            "one.png and one.png: ssim: the pictures are 1×1 pixels; they must be at least 11×11",
-        ),
-        ("left.png eleven.png", "input", "the second picture is 11×11 pixels; it must be 40×30"),
-        ("left.png missing.png", "input", "missing.png: cannot be read"),
-        ("rig.toml missing.mp4", "input", "rig.toml: "),
-        ("left.png a.y4m", "input", "left.png is a picture but a.y4m is a video"),
-        ("a.y4m left.png", "input", "left.png is a picture but a.y4m is a video"),
-        ("a.y4m wide.y4m", "input", "40×30 pixels in the first video but 42×30"),
-        ("small.y4m small.y4m", "input", "the pictures are 20×10 pixels"),
-        ("a.y4m none.y4m", "input", "none.y4m: no frames"),
-        ("a.y4m missing.y4m", "input", "missing.y4m: cannot be read"),
-        ("a.y4m a.rgba --input-size 40x30 --fps 3", "input", "; convert one of them"),
-        ("a.y4m a%d.png", "input", "set `fps`"),
-        ("- -", "usage", "only one of the videos"),
-        ("- /dev/stdin --input-format y4m", "usage", "two of the videos are the same pipe"),
-        ("left.png right.png --csv f.csv", "usage", "--csv and --plot require videos"),
-        ("left.png right.png --plot f.svg", "usage", "--csv and --plot require videos"),
-        ("a.y4m a.y4m --map m.png", "usage", "--map requires pictures"),
-        ("left.png right.png --fail-below 2", "usage", "a score from 0 to 1"),
-        ("left.png right.png --fail-below nan", "usage", "a score from 0 to 1"),
-        ("left.png right.png --fail-below seam=0.4", "usage", "there is no score seam"),
-        ("left.png right.png --map right.png", "output", "it is an input too"),
-        ("left.png right.png --map m.jpg", "output", "must end in .png"),
-        ("left.png right.png --map no/m.png", "output", "does not exist"),
-        ("a.y4m a.y4m --csv a.y4m", "output", "it is an input too"),
-        ("a.y4m a.y4m --plot p.png", "output", "must end in .svg"),
-        ("a.y4m a.y4m --plot p.svg --csv p.svg", "output", "two outputs"),
-        ("a.y4m a.y4m --plot p.svg --csv link.csv", "output", "two outputs"),
-    ] {
-        let done = folder.words(&format!("compare {line} --device cpu --json"));
-        assert_eq!(done.code, Some(2), "{line}: {done:?}");
-        let error = &done.json()["error"];
-        let message = error["message"].as_str().unwrap();
-        assert!(error["kind"] == kind && message.contains(part), "{line}: {error}");
-    }
+    folder.refuses("compare @ --device cpu", "",r"
+        one.png one.png | input | one.png and one.png: ssim: the pictures are 1×1 pixels; they must be at least 11×11
+        left.png eleven.png | input | the second picture is 11×11 pixels; it must be 40×30
+        left.png missing.png | input | missing.png: cannot be read
+        rig.toml missing.mp4 | input | rig.toml: 
+        left.png a.y4m | input | left.png is a picture but a.y4m is a video
+        a.y4m left.png | input | left.png is a picture but a.y4m is a video
+        a.y4m wide.y4m | input | 40×30 pixels in the first video but 42×30
+        small.y4m small.y4m | input | the pictures are 20×10 pixels
+        a.y4m none.y4m | input | none.y4m: no frames
+        a.y4m missing.y4m | input | missing.y4m: cannot be read
+        a.y4m a.rgba --input-size 40x30 --fps 3 | input | ; convert one of them
+        a.y4m a%d.png | input | set `fps`
+        - - | usage | only one of the videos
+        - /dev/stdin --input-format y4m | usage | two of the videos are the same pipe
+        left.png right.png --csv f.csv | usage | --csv and --plot require videos
+        left.png right.png --plot f.svg | usage | --csv and --plot require videos
+        a.y4m a.y4m --map m.png | usage | --map requires pictures
+        left.png right.png --fail-below 2 | usage | a score from 0 to 1
+        left.png right.png --fail-below nan | usage | a score from 0 to 1
+        left.png right.png --fail-below seam=0.4 | usage | there is no score seam
+        left.png right.png --map right.png | output | it is an input too
+        left.png right.png --map m.jpg | output | must end in .png
+        left.png right.png --map no/m.png | output | does not exist
+        a.y4m a.y4m --csv a.y4m | output | it is an input too
+        a.y4m a.y4m --plot p.png | output | must end in .svg
+        a.y4m a.y4m --plot p.svg --csv p.svg | output | two outputs
+        a.y4m a.y4m --plot p.svg --csv link.csv | output | two outputs
+    ");
     assert_eq!(folder.words("compare left.png left.png --device cuda:0").code, Some(3));
 }
 

@@ -96,9 +96,7 @@ fn losses_on_reading_are_reported() {
 fn json_says_what_the_table_says() {
     let folder = folder();
     let line = "features squares.png --device cpu --border 8 --count 5";
-    let done = folder.words(&format!("--json {line}"));
-    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
-    let json = done.json();
+    let json = folder.quiet_json(&format!("--json {line}"));
     assert_eq!(json["file"], "squares.png");
     assert_eq!(json["size"], serde_json::json!([120, 90]));
     assert_eq!(json["device"], "CPU");
@@ -146,9 +144,10 @@ fn a_picture_without_features_is_no_error() {
 #[test]
 fn a_gradient_sigma_has_a_limit() {
     let folder = folder();
-    let done = folder.words("features squares.png --device cpu --gradient-sigma 33");
-    assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.stderr.contains("a number of pixels from 0.1 to 32"), "{done:?}");
+    folder.fails(
+        "features squares.png --device cpu --gradient-sigma 33",
+        "a number of pixels from 0.1 to 32",
+    );
     folder.quiet("features squares.png --device cpu --gradient-sigma 32");
     assert!(folder.quiet("features --help").contains("from 0.1 to 32"));
 }
@@ -156,19 +155,17 @@ fn a_gradient_sigma_has_a_limit() {
 #[test]
 fn files_that_cannot_be_read_or_written_are_refused() {
     let folder = folder();
-    for (line, kind, part) in [
-        ("features missing.png", "input", "missing.png: cannot be read"),
-        ("features rig.toml", "input", "rig.toml: not a picture"),
-        ("features squares.png --preview squares.png", "output", "it is an input too"),
-        ("features squares.png --preview marked.gif", "output", "must end in .png"),
-        ("features squares.png --preview no/marked.png", "output", "does not exist"),
-    ] {
-        let done = folder.words(&format!("--json {line}"));
-        assert_eq!(done.code, Some(2), "{done:?}");
-        let error = &done.json()["error"];
-        assert_eq!(error["kind"], kind, "{line}");
-        assert!(error["message"].as_str().unwrap().contains(part), "{line}: {error}");
-    }
+    folder.refuses(
+        "@",
+        "marked.png",
+        r"
+        features missing.png | input | missing.png: cannot be read
+        features rig.toml | input | rig.toml: not a picture
+        features squares.png --preview squares.png | output | it is an input too
+        features squares.png --preview marked.gif | output | must end in .png
+        features squares.png --preview no/marked.png | output | does not exist
+    ",
+    );
     let done = folder.words("features squares.png --device cuda:0");
     assert_eq!(done.code, Some(3), "{done:?}");
 }

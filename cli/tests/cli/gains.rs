@@ -65,8 +65,7 @@ fn described(colour: &Value) -> ([f64; 3], f64) {
 fn each_camera_has_its_gain_and_gamma() {
     let folder = folder();
     for blend in ["", "--blend seam"] {
-        let done = folder.words(&format!("{STITCH} {OPTIONS} {blend} --json"));
-        assert_eq!(done.code, Some(0), "{done:?}");
+        let done = folder.succeeds(&format!("{STITCH} {OPTIONS} {blend} --json"));
         // The panorama so far is rounded before the next camera is added along a seam.
         check(folder.picture("p.png").pixels(), if blend.is_empty() { 0.51 } else { 1.0 });
         let json = done.json();
@@ -198,13 +197,9 @@ fn gains_for_another_number_of_cameras_are_rejected() {
             ("--gain 1 --gain 1 --gain 1001", "from 0 to 1000"),
             ("--gamma 1 --gamma 0 --gamma 1", "a number from 0.000001 to 100"),
         ] {
-            let done = folder.words(&format!("{line} {options}"));
-            assert_eq!(done.code, Some(2), "{line} {options}: {done:?}");
-            assert!(done.stderr.contains(said), "{line} {options}: {done:?}");
+            folder.fails(&format!("{line} {options}"), said);
         }
     }
-    let done = folder.words(&format!("{STITCH} --match-colour {OPTIONS}"));
-    assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.stderr.contains("cannot be used with"), "{done:?}");
+    folder.fails(&format!("{STITCH} --match-colour {OPTIONS}"), "cannot be used with");
     assert!(!folder.path("p.png").exists() && !folder.path("p.rgba").exists());
 }

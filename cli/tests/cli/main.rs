@@ -62,6 +62,11 @@ const SHIFT: &str = "1 0 25\n0 1 2\n0 0 1\n";
 /// A temporary folder with `left.png`, `right.png`, `rig.toml` ([`RIG`]) and `shift.txt` ([`SHIFT`]).
 struct Folder(TempDir);
 
+/// Yields the rows of a table without the spaces around them.
+fn rows(table: &str) -> impl Iterator<Item = &str> {
+    table.trim().lines().map(str::trim)
+}
+
 /// The exit code and the output of a command.
 #[derive(Debug)]
 struct Done {
@@ -126,12 +131,48 @@ impl Folder {
         self.run(line.split_whitespace())
     }
 
-    /// Runs a command, which must succeed and print nothing to stderr. Returns its stdout.
-    fn quiet(&self, line: &str) -> String {
+    /// Runs a command, which must exit with code 0.
+    fn succeeds(&self, line: &str) -> Done {
         let done = self.words(line);
         assert_eq!(done.code, Some(0), "{line}: {done:?}");
+        done
+    }
+
+    /// Runs a command, which must exit with code 2 and print `text` to stderr.
+    fn fails(&self, line: &str, text: &str) {
+        let done = self.words(line);
+        assert!(done.code == Some(2) && done.stderr.contains(text), "{line}: {done:?}");
+        assert!(!done.stderr.contains("panicked"), "{line}: {done:?}");
+    }
+
+    /// Checks the rows of a table, `words | kind | part`: `command` with these words for `@` must fail with exit code 2
+    /// and an error of this kind that contains this part, and must not write the file `absent`.
+    fn refuses(&self, command: &str, absent: &str, table: &str) {
+        for row in rows(table) {
+            let [words, kind, part] = row.splitn(3, " | ").collect::<Vec<_>>()[..] else {
+                panic!("{row}");
+            };
+            let line = command.replace('@', words);
+            let done = self.words(&format!("--json {line}"));
+            assert_eq!(done.code, Some(2), "{line}: {done:?}");
+            assert!(!done.stderr.contains("panicked"), "{line}: {done:?}");
+            let error = &done.json()["error"];
+            let message = error["message"].as_str().unwrap();
+            assert!(error["kind"] == kind && message.contains(part), "{line}: {error}");
+            assert!(!self.path(absent).is_file(), "{line}");
+        }
+    }
+
+    /// Runs a command, which must succeed and print nothing to stderr. Returns its stdout.
+    fn quiet(&self, line: &str) -> String {
+        let done = self.succeeds(line);
         assert_eq!(done.stderr, "", "{line}");
         done.stdout
+    }
+
+    /// Runs a command like [`quiet`](Self::quiet), and parses its stdout as JSON.
+    fn quiet_json(&self, line: &str) -> Value {
+        serde_json::from_str(&self.quiet(line)).unwrap()
     }
 }
 

@@ -23,6 +23,16 @@ fn refused(folder: &Folder, line: &str) -> String {
     format!("{kind}: {message}")
 }
 
+/// Checks the rows of a table, `command | part`: each command must be refused with an error of this kind that contains
+/// this part.
+fn refused_rows(folder: &Folder, kind: &str, table: &str) {
+    for row in crate::rows(table) {
+        let (line, part) = row.split_once(" | ").unwrap();
+        let message = refused(folder, line);
+        assert!(message.starts_with(kind) && message.contains(part), "{line}: {message}");
+    }
+}
+
 fn check(done: &Done, line: &str) {
     assert_eq!(done.code, Some(2), "{line}: {done:?}");
     assert!(!done.stderr.contains("panicked"), "{line}: {done:?}");
@@ -34,68 +44,55 @@ fn option_values() {
     let folder = Folder::new();
     let stitch = "stitch left.png right.png -o o.png --device cpu";
     let warp = "warp -o o.safetensors --device cpu";
-    let cases = [
-        (format!("{stitch} --warp planes --size 0x0"), "1 to 32768 pixels"),
-        (format!("{stitch} --warp planes --size 99999999x1"), "1 to 32768 pixels"),
-        (format!("{stitch} --warp planes --size 99999999999999999999x1"), "1 to 32768 pixels"),
-        (format!("{stitch} --warp planes --size 32768x32768"), "at most 67108864"),
-        (format!("{stitch} --warp planes --size 64"), "such as 3840x2160"),
-        (format!("{stitch} --warp planes --size x"), "such as 3840x2160"),
-        (format!("{stitch} --warp planes --size 64x"), "such as 3840x2160"),
-        (format!("{stitch} --warp planes --size +6x4"), "such as 3840x2160"),
-        (format!("{stitch} --warp planes --size=-6x4"), "such as 3840x2160"),
-        (format!("{stitch} --warp planes --size 6.5x4"), "such as 3840x2160"),
-        (format!("{stitch} --warp planes --size 6x4x2"), "such as 3840x2160"),
-        (format!("{warp} --homography shift.txt --left-size 0x5 --right-size 5x5"), "1 to 32768"),
-        (
-            format!("{warp} --homography shift.txt --left-size 5x5 --right-size 5x32769"),
-            "1 to 32768",
-        ),
-        (format!("{stitch} --rig rig.toml --gain nan"), "from 0 to 1000"),
-        (format!("{stitch} --rig rig.toml --gain inf"), "from 0 to 1000"),
-        (format!("{stitch} --rig rig.toml --gain=-1"), "from 0 to 1000"),
-        (format!("{stitch} --rig rig.toml --gain 1,2"), "three numbers as R,G,B"),
-        (format!("{stitch} --rig rig.toml --gain 1,2,3,4"), "three numbers as R,G,B"),
-        (format!("{stitch} --rig rig.toml --gain 1,,3"), "from 0 to 1000"),
-        (format!("{stitch} --rig rig.toml --gain 1,1,1e9"), "from 0 to 1000"),
-        (format!("{stitch} --rig rig.toml --gamma 0"), "a number from 0.000001 to 100"),
-        (format!("{stitch} --rig rig.toml --gamma NaN"), "a number from 0.000001 to 100"),
-        (format!("{stitch} --rig rig.toml --gamma x"), "a number from 0.000001 to 100"),
-        (format!("{stitch} --rig rig.toml --refine=257"), "from 1 to 256"),
-        (format!("{stitch} --rig rig.toml --refine=nan"), "from 1 to 256"),
-        (format!("{stitch} --rig rig.toml --refine=x"), "from 1 to 256"),
-        (
-            format!("{stitch} --rig rig.toml --match-colour --anchor 3"),
-            "`anchor` is 3, but there are only 2 cameras; give a number from 1 to 2",
-        ),
-        (format!("{stitch} --rig rig.toml --anchor 0"), "a whole number from 1 to 64"),
-        ("features left.png --window 6".to_owned(), "odd number of pixels from 3 to 31"),
-        ("features left.png --window 33".to_owned(), "odd number of pixels from 3 to 31"),
-        ("features left.png --window=-7".to_owned(), "odd number of pixels from 3 to 31"),
-        ("features left.png --count x".to_owned(), "--count"),
-        ("features left.png --count=-1".to_owned(), "--count"),
-        ("features left.png --mindist 1.5".to_owned(), "--mindist"),
-        ("features left.png --border=-1".to_owned(), "--border"),
-        ("features left.png --min-eigenvalue nan".to_owned(), "a number that is at least 0"),
-        ("features left.png --min-eigenvalue=-1".to_owned(), "a number that is at least 0"),
-        ("features left.png --gradient-sigma 0".to_owned(), "from 0.1 to 32"),
-        ("features left.png --gradient-sigma nan".to_owned(), "from 0.1 to 32"),
-        ("features left.png --device gpu".to_owned(), "auto, cpu, simulator or cuda:N"),
-        ("stitch a b --rig r -o o.png --device gpu".to_owned(), "auto, cpu, simulator or cuda:N"),
-        ("stitch a b --rig r -o o.png --device cuda:".to_owned(), "auto, cpu, simulator or cuda:N"),
-        (
-            "stitch a b --rig r -o o.png --device cuda:-1".to_owned(),
-            "auto, cpu, simulator or cuda:N",
-        ),
-        (
-            "stitch a b --rig r -o o.png --device cuda:99999999999".to_owned(),
-            "auto, cpu, simulator or cuda:N",
-        ),
-    ];
-    for (line, part) in cases {
-        let message = refused(&folder, &line);
-        assert!(message.starts_with("usage: ") && message.contains(part), "{line}: {message}");
-    }
+    let table = format!(
+        r"
+        {stitch} --warp planes --size 0x0 | 1 to 32768 pixels
+        {stitch} --warp planes --size 99999999x1 | 1 to 32768 pixels
+        {stitch} --warp planes --size 99999999999999999999x1 | 1 to 32768 pixels
+        {stitch} --warp planes --size 32768x32768 | at most 67108864
+        {stitch} --warp planes --size 64 | such as 3840x2160
+        {stitch} --warp planes --size x | such as 3840x2160
+        {stitch} --warp planes --size 64x | such as 3840x2160
+        {stitch} --warp planes --size +6x4 | such as 3840x2160
+        {stitch} --warp planes --size=-6x4 | such as 3840x2160
+        {stitch} --warp planes --size 6.5x4 | such as 3840x2160
+        {stitch} --warp planes --size 6x4x2 | such as 3840x2160
+        {warp} --homography shift.txt --left-size 0x5 --right-size 5x5 | 1 to 32768
+        {warp} --homography shift.txt --left-size 5x5 --right-size 5x32769 | 1 to 32768
+        {stitch} --rig rig.toml --gain nan | from 0 to 1000
+        {stitch} --rig rig.toml --gain inf | from 0 to 1000
+        {stitch} --rig rig.toml --gain=-1 | from 0 to 1000
+        {stitch} --rig rig.toml --gain 1,2 | three numbers as R,G,B
+        {stitch} --rig rig.toml --gain 1,2,3,4 | three numbers as R,G,B
+        {stitch} --rig rig.toml --gain 1,,3 | from 0 to 1000
+        {stitch} --rig rig.toml --gain 1,1,1e9 | from 0 to 1000
+        {stitch} --rig rig.toml --gamma 0 | a number from 0.000001 to 100
+        {stitch} --rig rig.toml --gamma NaN | a number from 0.000001 to 100
+        {stitch} --rig rig.toml --gamma x | a number from 0.000001 to 100
+        {stitch} --rig rig.toml --refine=257 | from 1 to 256
+        {stitch} --rig rig.toml --refine=nan | from 1 to 256
+        {stitch} --rig rig.toml --refine=x | from 1 to 256
+        {stitch} --rig rig.toml --match-colour --anchor 3 | `anchor` is 3, but there are only 2 cameras; give a number from 1 to 2
+        {stitch} --rig rig.toml --anchor 0 | a whole number from 1 to 64
+        features left.png --window 6 | odd number of pixels from 3 to 31
+        features left.png --window 33 | odd number of pixels from 3 to 31
+        features left.png --window=-7 | odd number of pixels from 3 to 31
+        features left.png --count x | --count
+        features left.png --count=-1 | --count
+        features left.png --mindist 1.5 | --mindist
+        features left.png --border=-1 | --border
+        features left.png --min-eigenvalue nan | a number that is at least 0
+        features left.png --min-eigenvalue=-1 | a number that is at least 0
+        features left.png --gradient-sigma 0 | from 0.1 to 32
+        features left.png --gradient-sigma nan | from 0.1 to 32
+        features left.png --device gpu | auto, cpu, simulator or cuda:N
+        stitch a b --rig r -o o.png --device gpu | auto, cpu, simulator or cuda:N
+        stitch a b --rig r -o o.png --device cuda: | auto, cpu, simulator or cuda:N
+        stitch a b --rig r -o o.png --device cuda:-1 | auto, cpu, simulator or cuda:N
+        stitch a b --rig r -o o.png --device cuda:99999999999 | auto, cpu, simulator or cuda:N
+    "
+    );
+    refused_rows(&folder, "usage", &table);
 }
 
 #[test]
@@ -105,33 +102,32 @@ fn option_combinations() {
     folder.export_planes("rig.safetensors");
     let stitch = "stitch left.png right.png -o o.png --device cpu";
     let warp = "warp -o o.safetensors --device cpu";
-    let cases = [
-        (String::new(), "requires a subcommand"),
-        ("sew".to_owned(), "unrecognized subcommand"),
-        ("video l.mp4 r.mp4 -o o.mp4".to_owned(), "--warp <PATH>|--rig <FILE>|--homography <FILE>"),
-        ("stitch --rig rig.toml -o o.png".to_owned(), "<PICTURE>"),
-        ("stitch left.png right.png --rig rig.toml".to_owned(), "--output"),
-        (format!("{stitch} --rig rig.toml --homography shift.txt"), "cannot be used with"),
-        (format!("{stitch} --rig rig.toml --size 64x32"), "size of raw planes"),
-        (format!("{stitch} --warp planes"), "give `size`"),
-        (format!("{stitch} --warp rig.safetensors --size 64x32"), "stores its own size"),
-        (format!("{stitch} --rig rig.toml -v -q"), "cannot be used with"),
-        (warp.to_owned(), "--rig <FILE>|--homography <FILE>|--import <DIR>"),
-        ("warp --rig rig.toml".to_owned(), "--output"),
-        (format!("{warp} --rig rig.toml --left left.png"), "cannot be used with"),
-        (format!("{warp} --rig rig.toml --right-size 4x4"), "cannot be used with"),
-        (format!("{warp} --homography shift.txt --size 4x4"), "cannot be used with"),
-        (format!("{warp} --homography shift.txt --left left.png"), "--right-size WxH"),
-        (format!("{warp} --homography shift.txt --right-size 4x4"), "--left-size WxH"),
-        (format!("{warp} --import planes --left left.png --right right.png"), "give --size WxH"),
-        (format!("{warp} --import planes --size 64x32 --left left.png"), "--right-size WxH"),
-        ("warp --rig rig.toml inspect rig.safetensors".to_owned(), "cannot be used with"),
-        ("warp inspect".to_owned(), "<FILE>"),
-    ];
-    for (line, part) in cases {
-        let message = refused(&folder, &line);
-        assert!(message.starts_with("usage: ") && message.contains(part), "{line}: {message}");
-    }
+    assert!(refused(&folder, "").contains("requires a subcommand"));
+    let table = format!(
+        r"
+        sew | unrecognized subcommand
+        video l.mp4 r.mp4 -o o.mp4 | --warp <PATH>|--rig <FILE>|--homography <FILE>
+        stitch --rig rig.toml -o o.png | <PICTURE>
+        stitch left.png right.png --rig rig.toml | --output
+        {stitch} --rig rig.toml --homography shift.txt | cannot be used with
+        {stitch} --rig rig.toml --size 64x32 | size of raw planes
+        {stitch} --warp planes | give `size`
+        {stitch} --warp rig.safetensors --size 64x32 | stores its own size
+        {stitch} --rig rig.toml -v -q | cannot be used with
+        {warp} | --rig <FILE>|--homography <FILE>|--import <DIR>
+        warp --rig rig.toml | --output
+        {warp} --rig rig.toml --left left.png | cannot be used with
+        {warp} --rig rig.toml --right-size 4x4 | cannot be used with
+        {warp} --homography shift.txt --size 4x4 | cannot be used with
+        {warp} --homography shift.txt --left left.png | --right-size WxH
+        {warp} --homography shift.txt --right-size 4x4 | --left-size WxH
+        {warp} --import planes --left left.png --right right.png | give --size WxH
+        {warp} --import planes --size 64x32 --left left.png | --right-size WxH
+        warp --rig rig.toml inspect rig.safetensors | cannot be used with
+        warp inspect | <FILE>
+    "
+    );
+    refused_rows(&folder, "usage", &table);
 }
 
 #[test]
@@ -146,51 +142,35 @@ fn files_that_cannot_be_read() {
     folder.write("flat.txt", "1 1 0 1 1 0 0 0 1");
     let two = "left.png right.png -o o.png --device cpu";
     let warp = "warp -o o.safetensors --device cpu";
-    let cases = [
-        (
-            "stitch none.png right.png --rig rig.toml -o o.png".to_owned(),
-            "none.png: cannot be read",
-        ),
-        (
-            "stitch left.png planes --rig rig.toml -o o.png".to_owned(),
-            "planes: cannot be read: not a regular",
-        ),
-        ("stitch left.png empty --rig rig.toml -o o.png".to_owned(), "empty: not a picture"),
-        ("stitch left.png rig.toml --rig rig.toml -o o.png".to_owned(), "rig.toml: not a picture"),
-        (format!("stitch {two} --rig none.toml"), "none.toml: cannot be read"),
-        (format!("stitch {two} --rig planes"), "planes: cannot be read: not a regular"),
-        (format!("stitch {two} --rig left.png"), "left.png: not UTF-8"),
-        (format!("stitch {two} --rig empty"), "empty:1:1: missing field `panorama`"),
-        (format!("stitch {two} --rig bad.toml"), "bad.toml:2:"),
-        (format!("stitch {two} --homography bad.txt"), "bad.txt:2: \"one\" is not a number"),
-        (format!("stitch {two} --homography nan.txt"), "number in row 2, column 2 is NaN"),
-        (format!("stitch {two} --homography flat.txt"), "flat.txt: the matrix is singular"),
-        (format!("stitch {two} --homography empty"), "empty: found 0 numbers"),
-        (format!("stitch {two} --warp none"), "none: cannot be read"),
-        (format!("stitch {two} --warp empty"), "empty: not a safetensors file"),
-        (format!("stitch {two} --warp left.png"), "left.png: not a safetensors file"),
-        (
-            format!("stitch {two} --warp planes --size 64x33"),
-            "lut_left_x.bin: the file has 8192 bytes, but a plane of 64×33 pixels needs 8448",
-        ),
-        (format!("stitch {two} --warp . --size 64x32"), "lut_left_x.bin: the file is missing"),
-        (format!("{warp} --import none --size 4x4 --left-size 4x4 --right-size 4x4"), "missing"),
-        (
-            format!("{warp} --import left.png --size 4x4 --left-size 4x4 --right-size 4x4"),
-            "cannot be read",
-        ),
-        (
-            format!("{warp} --homography shift.txt --left empty --right-size 4x4"),
-            "empty: not a picture",
-        ),
-        ("warp inspect none".to_owned(), "none: cannot be read"),
-        ("warp inspect planes".to_owned(), "planes: is a directory"),
-        ("warp inspect rig.toml".to_owned(), "rig.toml: not a safetensors file"),
-    ];
-    for (line, part) in cases {
-        let message = refused(&folder, &line);
-        assert!(message.starts_with("input: ") && message.contains(part), "{line}: {message}");
-    }
+    let table = format!(
+        r#"
+        stitch none.png right.png --rig rig.toml -o o.png | none.png: cannot be read
+        stitch left.png planes --rig rig.toml -o o.png | planes: cannot be read: not a regular
+        stitch left.png empty --rig rig.toml -o o.png | empty: not a picture
+        stitch left.png rig.toml --rig rig.toml -o o.png | rig.toml: not a picture
+        stitch {two} --rig none.toml | none.toml: cannot be read
+        stitch {two} --rig planes | planes: cannot be read: not a regular
+        stitch {two} --rig left.png | left.png: not UTF-8
+        stitch {two} --rig empty | empty:1:1: missing field `panorama`
+        stitch {two} --rig bad.toml | bad.toml:2:
+        stitch {two} --homography bad.txt | bad.txt:2: "one" is not a number
+        stitch {two} --homography nan.txt | number in row 2, column 2 is NaN
+        stitch {two} --homography flat.txt | flat.txt: the matrix is singular
+        stitch {two} --homography empty | empty: found 0 numbers
+        stitch {two} --warp none | none: cannot be read
+        stitch {two} --warp empty | empty: not a safetensors file
+        stitch {two} --warp left.png | left.png: not a safetensors file
+        stitch {two} --warp planes --size 64x33 | lut_left_x.bin: the file has 8192 bytes, but a plane of 64×33 pixels needs 8448
+        stitch {two} --warp . --size 64x32 | lut_left_x.bin: the file is missing
+        {warp} --import none --size 4x4 --left-size 4x4 --right-size 4x4 | missing
+        {warp} --import left.png --size 4x4 --left-size 4x4 --right-size 4x4 | cannot be read
+        {warp} --homography shift.txt --left empty --right-size 4x4 | empty: not a picture
+        warp inspect none | none: cannot be read
+        warp inspect planes | planes: is a directory
+        warp inspect rig.toml | rig.toml: not a safetensors file
+    "#
+    );
+    refused_rows(&folder, "input", &table);
 }
 
 #[test]
@@ -212,32 +192,28 @@ fn files_that_cannot_be_written() {
     std::fs::create_dir(folder.path("folder.png")).unwrap();
     let stitch = "stitch left.png right.png --rig rig.toml --device cpu -o";
     let warp = "warp --rig rig.toml --device cpu -o";
-    let cases = [
-        (format!("{stitch} pano"), "the name must end in .png, .jpg or .jpeg"),
-        (format!("{stitch} pano.tiff"), "the name must end in"),
-        (format!("{stitch} none/pano.png"), "the folder none does not exist"),
-        (format!("{stitch} left.png/pano.png"), "the folder left.png does not exist"),
-        (format!("{stitch} folder.png"), "it is a folder"),
-        (format!("{stitch} ./left.png"), "it is an input too"),
-        (format!("{stitch} planes/../right.png"), "it is an input too"),
-        (format!("{stitch} rig.toml"), "it is an input too"),
-        (format!("{warp} rig.toml"), "it is an input too"),
-        (format!("{warp} none/o"), "the folder none does not exist"),
-        (format!("{warp} planes"), "it is a folder"),
-        (format!("{warp} /dev/null"), "it is not a regular file"),
-        (
-            "stitch left.png right.png --warp planes --size 64x32 --device cpu -o planes/weight_left.bin".to_owned(),
-            "it is an input too",
-        ),
-        ("warp inspect rig.safetensors --preview look.gif".to_owned(), "the name must end in"),
-        ("warp inspect rig.safetensors --preview none/look.png".to_owned(), "does not exist"),
-        ("warp inspect rig.safetensors --preview rig.safetensors".to_owned(), "it is an input too"),
-    ];
     let before = folder.read("left.png");
-    for (line, part) in cases {
-        let message = refused(&folder, &line);
-        assert!(message.starts_with("output: ") && message.contains(part), "{line}: {message}");
-    }
+    let table = format!(
+        r"
+        {stitch} pano | the name must end in .png, .jpg or .jpeg
+        {stitch} pano.tiff | the name must end in
+        {stitch} none/pano.png | the folder none does not exist
+        {stitch} left.png/pano.png | the folder left.png does not exist
+        {stitch} folder.png | it is a folder
+        {stitch} ./left.png | it is an input too
+        {stitch} planes/../right.png | it is an input too
+        {stitch} rig.toml | it is an input too
+        {warp} rig.toml | it is an input too
+        {warp} none/o | the folder none does not exist
+        {warp} planes | it is a folder
+        {warp} /dev/null | it is not a regular file
+        stitch left.png right.png --warp planes --size 64x32 --device cpu -o planes/weight_left.bin | it is an input too
+        warp inspect rig.safetensors --preview look.gif | the name must end in
+        warp inspect rig.safetensors --preview none/look.png | does not exist
+        warp inspect rig.safetensors --preview rig.safetensors | it is an input too
+    "
+    );
+    refused_rows(&folder, "output", &table);
     assert_eq!(folder.read("left.png"), before);
 }
 

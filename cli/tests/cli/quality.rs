@@ -43,9 +43,7 @@ fn folder(brighter: i32) -> Folder {
 }
 
 fn measured(folder: &Folder, line: &str) -> Value {
-    let done = folder.words(&format!("quality {line} {MAP} --json"));
-    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{line}: {done:?}");
-    done.json()
+    folder.quiet_json(&format!("quality {line} {MAP} --json"))
 }
 
 fn ratio(json: &Value) -> f64 {
@@ -115,9 +113,7 @@ fn a_panorama_alone_is_measured_where_the_map_hands_over() {
         "warp --homography shift120.txt --left l.png --right r.png --device cpu -o map.st -q",
     );
     let alone = |file: &str| {
-        let done = folder.words(&format!("quality {file} --warp map.st --device cpu --json"));
-        assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
-        done.json()
+        folder.quiet_json(&format!("quality {file} --warp map.st --device cpu --json"))
     };
     let found = alone("p.png");
     assert!(ratio(&found) < 1.3, "{found}");
@@ -173,9 +169,7 @@ fn gates_name_what_is_below() {
         assert_eq!(json["failed"].as_array().unwrap().len(), usize::from(code == 5), "{json}");
     }
     // `--fail-below` with a score that could not be measured, such as the flicker of a picture, is an error.
-    let done = folder.words(&format!("{line} --fail-below flicker=0.5"));
-    assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.stderr.contains("no value was measured for flicker"), "{done:?}");
+    folder.fails(&format!("{line} --fail-below flicker=0.5"), "no value was measured for flicker");
 }
 
 /// Writes videos of both cameras, `l.y4m` and `r.y4m`. Frame `t` of both is `light(t)` levels brighter than the scene.
@@ -309,69 +303,38 @@ fn what_cannot_be_measured() {
     );
     Picture::filled(1, 1, Rgba8::BLACK).save(folder.path("one.png")).unwrap();
     Picture::filled(11, 11, Rgba8::BLACK).save(folder.path("eleven.png")).unwrap();
-    for (line, kind, part) in [
-        ("p.png", "usage", "--warp <PATH>|--rig <FILE>|--homography <FILE>"),
-        ("--warp map.st", "usage", "PANORAMA | CAMERA CAMERA"),
-        ("l.png r.png l.png --warp map.st", "input", "3 pictures"),
-        ("p.png --homography shift120.txt", "usage", "give the pictures or videos of the cameras"),
-        ("p.png --warp planes --size 64x32", "usage", "give the pictures or videos of the cameras"),
-        (
-            "l.png r.png --cameras l.png r.png --warp map.st",
-            "usage",
-            "several files are stitched first",
-        ),
-        ("p.png --cameras l.png --warp map.st", "input", "map.st: it is for 2 pictures, but 1"),
-        (
-            "p.png --warp map.st --fail-below beauty=1",
-            "usage",
-            "there is no score beauty; choose one of: seam, colour",
-        ),
-        ("p.png --warp map.st --every 0", "usage", "--every"),
-        ("a.y4m --rig rig.toml --reference p.png", "usage", "--reference requires pictures"),
-        ("- - --rig rig.toml", "usage", "only one of the videos"),
-        ("p.png --warp map.st --feather 3", "usage", "set `blend` to seam, too"),
-        ("p.png --warp map.st --blend seam", "usage", "only if the panorama is stitched first"),
-        ("p.png --warp map.st --gain 2", "usage", "only if the panorama is stitched first"),
-        ("p.png --warp map.st --no-colour", "usage", "only if the panorama is stitched first"),
-        ("p.png --warp map.st --fps 10", "usage", "do not apply to pictures"),
-        ("missing.png --warp map.st", "input", "missing.png: cannot be read"),
-        ("p.png --warp missing", "input", "missing: cannot be read"),
-        ("p.png --warp l.png", "input", "not a safetensors file"),
-        (
-            "one.png --warp map.st",
-            "input",
-            "one.png: the size is 1×1 pixels, but map.st describes a panorama of 280×120 pixels",
-        ),
-        ("eleven.png --warp map.st", "input", "eleven.png: the size is 11×11 pixels"),
-        ("p.png --rig three.toml", "input", "three.toml describes a panorama of 64×32"),
-        ("a.y4m --warp map.st", "input", "a.y4m: the size is 40×30 pixels"),
-        ("l.png a.y4m --warp map.st", "input", "l.png is a picture but a.y4m is a video"),
-        (
-            "p.png --cameras a.y4m a.y4m --warp map.st",
-            "input",
-            "p.png is a picture but a.y4m is a video",
-        ),
-        (
-            "l.png one.png --warp map.st",
-            "input",
-            "one.png: 1×1 pixels, but map.st is for pictures of camera 2",
-        ),
-        (
-            "p.png --warp map.st --reference eleven.png",
-            "input",
-            "eleven.png and p.png: ssim: the second",
-        ),
-        ("missing.y4m a.y4m --rig rig.toml", "input", "missing.y4m: cannot be read"),
-    ] {
-        let done = folder.words(&format!("quality {line} --device cpu --json"));
-        assert_eq!(done.code, Some(2), "{line}: {done:?}");
-        let error = &done.json()["error"];
-        let message = error["message"].as_str().unwrap();
-        assert!(error["kind"] == kind && message.contains(part), "{line}: {error}");
-    }
+    folder.refuses("quality @ --device cpu", "",r"
+        p.png | usage | --warp <PATH>|--rig <FILE>|--homography <FILE>
+        --warp map.st | usage | PANORAMA | CAMERA CAMERA
+        l.png r.png l.png --warp map.st | input | 3 pictures
+        p.png --homography shift120.txt | usage | give the pictures or videos of the cameras
+        p.png --warp planes --size 64x32 | usage | give the pictures or videos of the cameras
+        l.png r.png --cameras l.png r.png --warp map.st | usage | several files are stitched first
+        p.png --cameras l.png --warp map.st | input | map.st: it is for 2 pictures, but 1
+        p.png --warp map.st --fail-below beauty=1 | usage | there is no score beauty; choose one of: seam, colour
+        p.png --warp map.st --every 0 | usage | --every
+        a.y4m --rig rig.toml --reference p.png | usage | --reference requires pictures
+        - - --rig rig.toml | usage | only one of the videos
+        p.png --warp map.st --feather 3 | usage | set `blend` to seam, too
+        p.png --warp map.st --blend seam | usage | only if the panorama is stitched first
+        p.png --warp map.st --gain 2 | usage | only if the panorama is stitched first
+        p.png --warp map.st --no-colour | usage | only if the panorama is stitched first
+        p.png --warp map.st --fps 10 | usage | do not apply to pictures
+        missing.png --warp map.st | input | missing.png: cannot be read
+        p.png --warp missing | input | missing: cannot be read
+        p.png --warp l.png | input | not a safetensors file
+        one.png --warp map.st | input | one.png: the size is 1×1 pixels, but map.st describes a panorama of 280×120 pixels
+        eleven.png --warp map.st | input | eleven.png: the size is 11×11 pixels
+        p.png --rig three.toml | input | three.toml describes a panorama of 64×32
+        a.y4m --warp map.st | input | a.y4m: the size is 40×30 pixels
+        l.png a.y4m --warp map.st | input | l.png is a picture but a.y4m is a video
+        p.png --cameras a.y4m a.y4m --warp map.st | input | p.png is a picture but a.y4m is a video
+        l.png one.png --warp map.st | input | one.png: 1×1 pixels, but map.st is for pictures of camera 2
+        p.png --warp map.st --reference eleven.png | input | eleven.png and p.png: ssim: the second
+        missing.y4m a.y4m --rig rig.toml | input | missing.y4m: cannot be read
+    ");
     // The areas of the cameras do not touch, so there is neither a seam nor an overlap to measure. This is no error.
     folder.write("apart.txt", "1 0 500  0 1 0  0 0 1\n");
-    let done = folder.words("quality l.png r.png --homography apart.txt --device cpu");
-    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = folder.succeeds("quality l.png r.png --homography apart.txt --device cpu");
     assert!(done.stderr.contains("nothing could be measured"), "{done:?}");
 }

@@ -106,8 +106,7 @@ fn a_ring_of_six_cameras_overlaps_across_the_edge() {
 fn three_cameras_in_two_parts() {
     let folder = Folder::new();
     folder.write("parts.toml", rig(&[-100.0, -60.0, 60.0]));
-    let done = folder.words("rig parts.toml");
-    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = folder.succeeds("rig parts.toml");
     assert!(done.stderr.contains("no overlap connects the cameras 1 and 2 | 3;"), "{done:?}");
     assert!(!done.stdout.contains("three or more"), "{done:?}");
     let found = folder.words("-q --json rig parts.toml").json();
@@ -173,31 +172,23 @@ fn wrong_input() {
     folder.write("many.toml", rig(&[0.0; 65]));
     folder.write("text.toml", "no rig");
     Picture::filled(400, 300, Rgba8::BLACK).save(folder.path("fits.png")).unwrap();
-    let cases = [
-        ("rig", "required arguments"),
-        ("rig none.toml", "none.toml: cannot be read"),
-        ("rig text.toml", "text.toml"),
-        ("rig many.toml", "many.toml"),
-        ("rig left.png", "left.png"),
-        ("rig three.toml --size 0x5", "1 to 32768 pixels"),
-        ("rig three.toml --pictures fits.png", "--preview"),
-        ("rig three.toml --preview three.toml", "it is an input"),
-        ("rig three.toml --preview o.gif", "must end in .png"),
-        ("rig three.toml --preview no/o.png", "does not exist"),
-        (
-            "rig three.toml --preview o.png --pictures fits.png fits.png",
-            "is for 3 pictures, but 2 are given",
-        ),
-        (
-            "rig three.toml --preview o.png --pictures fits.png left.png fits.png",
-            "left.png: 40×30 pixels",
-        ),
-        (
-            "rig three.toml --preview fits.png --pictures fits.png fits.png fits.png",
-            "it is an input",
-        ),
-    ];
-    for (line, words) in cases {
+    let table = r"
+        rig | required arguments
+        rig none.toml | none.toml: cannot be read
+        rig text.toml | text.toml
+        rig many.toml | many.toml
+        rig left.png | left.png
+        rig three.toml --size 0x5 | 1 to 32768 pixels
+        rig three.toml --pictures fits.png | --preview
+        rig three.toml --preview three.toml | it is an input
+        rig three.toml --preview o.gif | must end in .png
+        rig three.toml --preview no/o.png | does not exist
+        rig three.toml --preview o.png --pictures fits.png fits.png | is for 3 pictures, but 2 are given
+        rig three.toml --preview o.png --pictures fits.png left.png fits.png | left.png: 40×30 pixels
+        rig three.toml --preview fits.png --pictures fits.png fits.png fits.png | it is an input
+    ";
+    for row in crate::rows(table) {
+        let (line, words) = row.split_once(" | ").unwrap();
         let done = folder.words(line);
         assert!(done.code == Some(2) && done.stderr.contains(words), "{line}: {done:?}");
         assert!(!done.stderr.contains("panicked") && done.stdout.is_empty(), "{line}: {done:?}");
@@ -219,9 +210,7 @@ fn a_large_panorama_needs_a_higher_limit() {
         "warp --rig large.toml -o w.safetensors",
         "stitch a.png a.png --homography far.txt -o p.png",
     ] {
-        let done = folder.words(&format!("{line} --device cpu"));
-        assert_eq!(done.code, Some(2), "{done:?}");
-        assert!(done.stderr.contains("but `max-pixels` is 33554432"), "{done:?}");
+        folder.fails(&format!("{line} --device cpu"), "but `max-pixels` is 33554432");
     }
     let small = rig(&[-25.0, 25.0]);
     folder.write("small.toml", &small);

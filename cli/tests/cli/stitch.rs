@@ -77,9 +77,7 @@ fn prints_one_line() {
 #[test]
 fn json_has_everything() {
     let folder = Folder::new();
-    let done = folder.words(&format!("{BASE} --json --homography shift.txt -o pano.png"));
-    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
-    let json = done.json();
+    let json = folder.quiet_json(&format!("{BASE} --json --homography shift.txt -o pano.png"));
     assert_eq!(json["output"], "pano.png");
     assert_eq!(json["size"], serde_json::json!([65, 32]));
     assert_eq!(json["device"], "CPU");
@@ -202,9 +200,7 @@ fn a_picture_inside_another_one_needs_no_warning() {
     }
 
     let usage = |options: &str, says: &str| {
-        let done = folder.words(&format!("{line} {options}"));
-        assert_eq!(done.code, Some(2), "{options}: {done:?}");
-        assert!(done.stderr.contains(says), "{options}: {done:?}");
+        folder.fails(&format!("{line} {options}"), says);
     };
     usage("--blend feather --feather 9", "set `blend` to seam, too");
     usage("--blend seam --feather 0", "from 1 to 1000");
@@ -458,8 +454,7 @@ fn a_panorama_of_transparent_pictures_is_said_to_be_black() {
     let folder = Folder::new();
     let clear = Picture::filled(40, 30, Rgba8 { r: 9, g: 9, b: 9, a: 0 });
     clear.save(folder.path("clear.png")).unwrap();
-    let done = folder.words("stitch clear.png clear.png --rig rig.toml --device cpu -o p.png");
-    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = folder.succeeds("stitch clear.png clear.png --rig rig.toml --device cpu -o p.png");
     insta::assert_snapshot!(done.stderr, @" WARN the panorama is black, because no picture covers it; check that the pictures are not transparent, and that masks are white where their pictures are used");
 }
 
@@ -505,8 +500,6 @@ fn a_given_rig_and_a_homography_can_be_cropped() {
         ("--warp rig.safetensors --crop", "`crop` cannot change the panorama of a warp file"),
         ("--rig rig.toml --model rotation", "`model` and `projection` are for a calibration"),
     ] {
-        let done = folder.words(&format!("{BASE} {options} -o crop.png"));
-        assert_eq!(done.code, Some(2), "{done:?}");
-        assert!(done.stderr.contains(said), "{done:?}");
+        folder.fails(&format!("{BASE} {options} -o crop.png"), said);
     }
 }

@@ -38,9 +38,7 @@ fn raw_planes_are_imported_unchanged() {
     folder.quiet("warp --device cpu --rig rig.toml -o rig.safetensors");
     folder.export_planes("rig.safetensors");
     let line = "warp --import planes --size 64x32 --left-size 40x30 --right right.png";
-    let done = folder.words(&format!("{line} -o imported.safetensors --json"));
-    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
-    let json = done.json();
+    let json = folder.quiet_json(&format!("{line} -o imported.safetensors --json"));
     assert_eq!(json["output"], "imported.safetensors");
     assert_eq!(json["warp"]["projection"], "unknown");
     assert_eq!(json["warp"]["rig"], json!(null));
@@ -76,9 +74,7 @@ fn inspect_says_what_there_is() {
 fn inspect_as_json() {
     let folder = Folder::new();
     folder.quiet("warp --device cpu --rig rig.toml -o rig.safetensors");
-    let done = folder.words("--json warp inspect rig.safetensors");
-    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
-    let json = done.json();
+    let json = folder.quiet_json("--json warp inspect rig.safetensors");
     assert_eq!(json["checksum"], "valid");
     assert_eq!(json["preview"], json!(null));
     let warp = &json["warp"];

@@ -69,15 +69,9 @@ pub trait Case {
     fn sets(&self) -> usize;
 
     /// Launches `variant` on the set of buffers `set`, without waiting.
-    ///
-    /// # Errors
-    /// Returns the device's error.
     fn launch(&mut self, stream: &Stream, variant: Variant, set: usize) -> Result<(), Failure>;
 
     /// Runs `variant` once on the first set of buffers and checks its result.
-    ///
-    /// # Errors
-    /// Returns the device's error, or a description of the wrong result.
     fn check(&mut self, stream: &Stream, variant: Variant) -> Result<(), Failure>;
 }
 
@@ -93,9 +87,6 @@ pub struct Bench {
 impl Bench {
     /// Opens the first GPU. The arguments of the program select cases by parts of their names; with
     /// `--check`, the bench checks results without timing, for use under compute-sanitizer.
-    ///
-    /// # Errors
-    /// Returns the error of the device.
     pub fn new(args: impl Iterator<Item = String>) -> Result<Self, Failure> {
         let stream = Device::first_gpu()?.stream()?;
         let (flags, filters): (Vec<_>, Vec<_>) = args.partition(|arg| arg.starts_with("--"));
@@ -153,9 +144,6 @@ impl Bench {
 }
 
 /// Returns `count` buffers with the contents `contents`.
-///
-/// # Errors
-/// Returns the error of the device.
 pub fn buffers<T: bytemuck::Pod>(
     stream: &Stream,
     count: usize,

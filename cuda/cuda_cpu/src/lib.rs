@@ -191,9 +191,6 @@ pub fn launch(launch: &Launch<'_>, thread: &(impl Fn() + Sync)) -> Result<(), Fa
 /// # Safety
 /// `body` must not let other OS threads use memory that is freed or changed after the launch, for
 /// instance in a [`std::thread::scope`]. They may still run when the launch returns.
-///
-/// # Errors
-/// Returns the errors of [`launch`].
 pub unsafe fn launch_stoppable(launch: &Launch<'_>, body: &Body<'_>) -> Result<(), Fault> {
     run(launch, body).map_err(|failure| *failure.fault)
 }

@@ -207,9 +207,6 @@ impl LaunchConfig {
     }
 
     /// Checks the shape like [`check`](Self::check), for a kernel found by name.
-    ///
-    /// # Errors
-    /// Returns the errors of [`check`](Self::check).
     pub fn check_entry(&self, entry: &KernelEntry) -> Result<(), LaunchError> {
         let KernelEntry { name, bounds, dims, .. } = *entry;
         let Self { grid, block, .. } = *self;

@@ -49,9 +49,6 @@ pub struct Context(typed::Device);
 impl Context {
     /// Retains the primary context of `device` and makes it current on this thread. The first call
     /// in the process creates the context.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     pub fn new(device: Device) -> CudaResult<Self> {
         static CPU: LazyLock<typed::Device> = LazyLock::new(typed::Device::simulator);
         let context = match backend() {
@@ -100,9 +97,6 @@ impl CurrentContext {
     }
 
     /// Makes `context` current on this thread.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     pub fn set_current(context: &Context) -> CudaResult<()> {
         if context.0.gpu().is_some() {
             // SAFETY: the borrow keeps the context alive during this call.

@@ -28,9 +28,6 @@ pub struct Device {
 
 impl Device {
     /// Returns the number of devices.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     pub fn num_devices() -> CudaResult<u32> {
         match backend() {
             Backend::Cpu => Ok(1),
@@ -48,9 +45,6 @@ impl Device {
     }
 
     /// Returns the product name.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     pub fn name(self) -> CudaResult<String> {
         match backend() {
             Backend::Cpu => Ok("CPU".to_owned()),
@@ -59,9 +53,6 @@ impl Device {
     }
 
     /// Returns the value of an attribute. On the CPU, an attribute without meaning is 0.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     pub fn get_attribute(self, attribute: DeviceAttribute) -> CudaResult<i32> {
         use DeviceAttribute::{MaxThreadsPerBlock, MultiprocessorCount, WarpSize};
         let cores = || thread::available_parallelism().map_or(1, |cores| cores.get() as i32);

@@ -80,9 +80,6 @@ impl Function<'_> {
     /// Returns a launch shape that reaches the highest occupancy, as the smallest sufficient number
     /// of blocks and the number of threads per block. A block has at most `block_size_limit`
     /// threads; 0 means no limit. On the CPU, the shape is a block of up to 256 threads per core.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     pub fn suggested_launch_configuration(
         &self,
         dynamic_smem_size: usize,

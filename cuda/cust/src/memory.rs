@@ -51,15 +51,9 @@ use crate::typed::rows::Side;
 /// copy is done, and panics if source and destination differ in length.
 pub trait CopyDestination<O: ?Sized> {
     /// Copies `source` to this device memory.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     fn copy_from(&mut self, source: &O) -> CudaResult<()>;
 
     /// Copies this device memory to `dest`.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     fn copy_to(&self, dest: &mut O) -> CudaResult<()>;
 }
 
@@ -74,9 +68,6 @@ pub trait AsyncCopyDestination<O: ?Sized> {
     /// # Safety
     /// Until the stream's work is done, source and destination must stay allocated, and nothing
     /// else may write to them.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     unsafe fn async_copy_from(&mut self, source: &O, stream: &Stream) -> CudaResult<()>;
 
     /// Submits a copy of this device memory to `dest`.
@@ -84,9 +75,6 @@ pub trait AsyncCopyDestination<O: ?Sized> {
     /// # Safety
     /// Until the stream's work is done, source and destination must stay allocated, nothing else
     /// may access `dest`, and nothing may write to the device memory.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     unsafe fn async_copy_to(&self, dest: &mut O, stream: &Stream) -> CudaResult<()>;
 }
 

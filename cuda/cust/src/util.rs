@@ -16,9 +16,6 @@ use crate::memory::{DeviceBuffer, DeviceCopy};
 /// A method that copies slices, arrays and vectors to the device.
 pub trait SliceExt<T: DeviceCopy> {
     /// Copies the elements to the device.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
     fn as_dbuf(&self) -> CudaResult<DeviceBuffer<T>>;
 }
 

@@ -351,9 +351,6 @@ impl FrameFormat {
 
     /// Checks that width and height are 1 to [`MAX_CANVAS_SIDE`] pixels. Does not check
     /// [`MAX_SIDE`](crate::io::picture::MAX_SIDE), the smaller maximum for camera frames.
-    ///
-    /// # Errors
-    /// Returns [`FrameError`] otherwise.
     pub fn check(self) -> Result<(), FrameError> {
         let UVec2 { x, y } = self.size;
         if self.size.min_element() > 0 && self.size.max_element() <= MAX_CANVAS_SIDE {

@@ -93,9 +93,6 @@ pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTemp
 }
 
 /// Refuses a file that is read-only. The system refuses it only for users without the rights of root.
-///
-/// # Errors
-/// Returns an error of the kind `PermissionDenied` for a read-only file.
 pub(crate) fn check_writable(file: &Metadata) -> io::Result<()> {
     if !file.permissions().readonly() {
         return Ok(());

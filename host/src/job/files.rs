@@ -12,9 +12,6 @@ pub const STDOUT: &str = "/dev/stdout";
 
 /// Checks that `file` can be written: it is a regular file or does not exist yet, its folder exists, and it is not one
 /// of the files in `inputs`.
-///
-/// # Errors
-/// Returns [`JobError::Output`] otherwise.
 pub fn check_output(file: &Path, inputs: &[&Path]) -> Result<(), JobError> {
     let is_folder = || Err(JobError::output(file, "it is a folder; name a file in it"));
     if names_folder(file) {
@@ -116,9 +113,6 @@ pub fn input_files(path: &Path, medium: &Medium) -> Result<Vec<PathBuf>, JobErro
 
 /// Checks that no two videos are read from the same pipe or device, because each frame of a pipe reaches only one of
 /// its readers.
-///
-/// # Errors
-/// Returns [`JobError::Usage`] otherwise.
 pub fn check_pipes<P: AsRef<Path>>(files: &[P]) -> Result<(), JobError> {
     let mut pipes = Vec::new();
     let mut reads_stdin = false;

@@ -87,9 +87,6 @@ impl Recipe {
 
     /// Renders the warp on the device and downloads it, so that it can be written to a warp file. The file also stores
     /// the text of the rig or homography.
-    ///
-    /// # Errors
-    /// Returns [`JobError`] if the device fails.
     pub fn render(self, stream: &Stream) -> Result<Warp, JobError> {
         let warp = DeviceWarp::render(stream, &self.geometry)?.download(stream)?;
         Ok(warp.made_from(Some(self.projection), Some(self.text)))
@@ -119,9 +116,6 @@ pub enum Map {
 
 /// Checks that the pictures match the warp or rig in the file `map`. `wanted` has the picture sizes for which the warp
 /// or rig was made, one per camera. The pictures in `files` have the sizes `found`.
-///
-/// # Errors
-/// Returns [`JobError::Input`] otherwise.
 pub fn check_pictures(
     map: &Path,
     wanted: &[UVec2],
@@ -168,9 +162,6 @@ impl MapOptions {
     }
 
     /// Checks that at most one map is given, and the size only for a warp.
-    ///
-    /// # Errors
-    /// Returns [`JobError::Usage`] otherwise.
     pub fn check(&self) -> Result<(), JobError> {
         if [&self.warp, &self.rig, &self.homography].into_iter().flatten().count() > 1 {
             return Err(JobError::usage(
@@ -210,18 +201,13 @@ impl MapOptions {
     /// Returns [`JobError`] for a homography and for raw planes, because these do not store the picture sizes.
     pub fn open_alone(&self) -> Result<Map, JobError> {
         let raw = self.warp.as_ref().filter(|warp| warp.is_dir());
-        let unknown = match (&self.homography, raw) {
-            (Some(homography), _) => {
-                Some((homography, "a homography does not store the sizes of its pictures"))
-            }
-            (None, Some(folder)) => {
-                Some((folder, "raw planes do not store the sizes of their pictures"))
-            }
-            (None, None) => None,
-        };
-        if let Some((file, reason)) = unknown {
+        if let Some(file) = self.homography.as_ref().or(raw) {
+            let (what, whose) = match self.homography {
+                Some(_) => ("a homography does", "its"),
+                None => ("raw planes do", "their"),
+            };
             return Err(JobError::Usage(format!(
-                "{}: {reason}; give the pictures or videos of the cameras",
+                "{}: {what} not store the sizes of {whose} pictures; give the pictures or videos of the cameras",
                 file.display()
             )));
         }
@@ -251,17 +237,16 @@ impl MapOptions {
                 let two = two.map_err(|_| picture_count(path, sources.len(), 2))?;
                 Warp::import_raw(path, size, two)?
             }
-            (true, None) => {
-                let path = path.display();
-                let text = format!("{path}: raw planes do not store their size; give `size`");
-                return Err(JobError::Usage(text));
-            }
-            (false, Some(_)) => {
-                let path = path.display();
-                let text = format!("{path}: a warp file stores its own size; remove `size`");
-                return Err(JobError::Usage(text));
-            }
             (false, None) => Warp::open(path)?,
+            (is_raw, _) => {
+                let (store, remedy) = if is_raw {
+                    ("raw planes do not store their", "give")
+                } else {
+                    ("a warp file stores its own", "remove")
+                };
+                let path = path.display();
+                return Err(JobError::Usage(format!("{path}: {store} size; {remedy} `size`")));
+            }
         }))
     }
 }
@@ -309,9 +294,6 @@ impl Map {
     }
 
     /// Uploads the warp's planes to the device, or renders them there, and waits until the warp is complete.
-    ///
-    /// # Errors
-    /// Returns [`JobError`] if the device fails.
     pub fn prepare(&self, stream: &Stream) -> Result<DeviceWarp, JobError> {
         let warp = match self {
             Self::Planes(warp) => DeviceWarp::upload(stream, warp)?,

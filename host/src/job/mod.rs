@@ -133,7 +133,7 @@ mod tests {
             ("device = \"gpu\"", "job.toml:3:10: the device must be auto, cpu"),
             ("frames = 0", "job.toml: `frames` is 0, but must be a whole number of at least 1"),
             ("look.gamma = [1, 200]", "job.toml: `gamma` is 200.0, but must be a number from"),
-            ("look.lookup = \"best\"", "job.toml:3:15: unknown name best; use one of mesh, planes"),
+            ("look.lookup = \"best\"", "job.toml:3:15: unknown name best; use one of auto, mesh"),
             (
                 "[[video.outputs]]\ncrf = 60",
                 "job.toml: `crf` is 60, but must be a whole number from 0",

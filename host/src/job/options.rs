@@ -190,9 +190,6 @@ pub struct LookOptions {
 
 impl LookOptions {
     /// Checks that gains and gammas are given once per camera, if at all, and that the anchor is a camera.
-    ///
-    /// # Errors
-    /// Returns [`JobError::Usage`] otherwise.
     pub fn check(&self, cameras: usize) -> Result<(), JobError> {
         for (option, found) in [("gain", self.gain.len()), ("gamma", self.gamma.len())] {
             if found > 0 && found != cameras {

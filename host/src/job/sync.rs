@@ -1,7 +1,5 @@
 //! The offsets of recordings that did not start together.
 
-use std::path::Path;
-
 use super::JobError;
 use super::options::InputOptions;
 use super::text::Sync;
@@ -23,9 +21,6 @@ pub struct Synced {
 
 impl InputOptions {
     /// Checks that there is one offset for each video after the first, if offsets are given.
-    ///
-    /// # Errors
-    /// Returns [`JobError::Usage`] otherwise.
     pub fn check(&self, videos: usize) -> Result<(), JobError> {
         match &self.sync {
             Some(Sync::Seconds(seconds)) if seconds.len() + 1 != videos => {
@@ -57,28 +52,24 @@ impl InputOptions {
                 let found =
                     find_offsets(sources, MOST_AUDIO, stop)?.ok_or(JobError::Interrupted)?;
                 for (source, found) in sources[1..].iter().zip(&found) {
-                    tracing::info!("{}", described(source.name(), sources[0].name(), found));
+                    let Offset { seconds, drift } = found.offset;
+                    tracing::info!(
+                        "{} starts {:.4} s {} {}; its clock drifts by {:.1} ppm; confidence {:.1}, {} of {} pieces of sound agree",
+                        source.name().display(),
+                        seconds.abs(),
+                        if seconds < 0.0 { "before" } else { "after" },
+                        sources[0].name().display(),
+                        1e6 * drift,
+                        found.confidence,
+                        found.agreeing,
+                        found.compared,
+                    );
                 }
                 (found.iter().map(|found| found.offset).collect::<Vec<_>>(), found)
             }
         };
         Ok(Some(Synced { offsets: [vec![Offset::NONE], further].concat(), found }))
     }
-}
-
-fn described(video: &Path, first: &Path, found: &SoundOffset) -> String {
-    let Offset { seconds, drift } = found.offset;
-    format!(
-        "{} starts {:.4} s {} {}; its clock drifts by {:.1} ppm; confidence {:.1}, {} of {} pieces of sound agree",
-        video.display(),
-        seconds.abs(),
-        if seconds < 0.0 { "before" } else { "after" },
-        first.display(),
-        1e6 * drift,
-        found.confidence,
-        found.agreeing,
-        found.compared,
-    )
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ macro_rules! from {
 from! {
     StitchError: Device | Lookup;
     ViewError: Stitch;
-    SeamError: Device;
+    SeamError: Device | Stitch;
     StatisticsError: Device;
     RenderError: Device;
     RefineError: Device;

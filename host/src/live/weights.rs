@@ -73,8 +73,11 @@ impl LiveWeights {
             // Without an overlap, there is nothing to blend.
             None | Some(Err(SeamError::NoOverlap)) => (None, Vec::new()),
             Some(Err(reason)) if reason.is_of_warp() => {
-                let (blend, reason) = (blend.name(), reason.to_string());
-                return Err(BlendError::NoSeam { blend, reason }.into());
+                let blend = blend.name();
+                return Err(BlendError(format!(
+                    "the blend `{blend}` needs a seam, but the warp allows none: {reason}"
+                ))
+                .into());
             }
             Some(seams) => {
                 let (seams, missing) = seams?;
@@ -88,7 +91,11 @@ impl LiveWeights {
         for seam in seams.iter().flat_map(Seams::pairs) {
             let (cameras, pixels) = (seam.cameras(), seam.cameras().map(|i| inputs[i].pixels));
             if pixels[0] != pixels[1] {
-                return Err(BlendError::Formats { cameras, pixels }.into());
+                return Err(BlendError(format!(
+                    "the frames of cameras {} and {} are {} and {}, but a seam requires one pixel format; use the blend `feather`, or convert the frames of one camera",
+                    cameras[0] + 1, cameras[1] + 1, pixels[0], pixels[1]
+                ))
+                .into());
             }
             let (tracker, costs) = (SeamTracker::default(), Pinned::new(stream.device(), 1)?);
             states.push(State { tracker, part: 0.0, costs, searching: false });

@@ -19,7 +19,6 @@ use super::multiband::{Multiband, MultibandOptions};
 use super::seam::SeamOptions;
 use super::stitch::{StitchError, StitchSet, Target};
 use crate::device::Stream;
-use crate::frame::PixelFormat;
 use crate::warp::DeviceWarp;
 
 /// The kind of blending in the overlaps of cameras.
@@ -79,55 +78,21 @@ impl Blend {
     pub(crate) fn check(self, cameras: usize, has_views: bool) -> Result<(), BlendError> {
         let needs_panorama = self.mode().needs_panorama();
         match self.name() {
-            blend if needs_panorama && has_views => Err(BlendError::Views { blend }),
-            blend if needs_panorama && cameras > MAX_CAMERAS => {
-                Err(BlendError::Cameras { blend, cameras })
-            }
+            blend if needs_panorama && has_views => Err(BlendError(format!(
+                "the blend `{blend}` does not support views; use the blend `seam`"
+            ))),
+            blend if needs_panorama && cameras > MAX_CAMERAS => Err(BlendError(format!(
+                "the blend `{blend}` supports at most {MAX_CAMERAS} pictures, but there are {cameras}; use the blend `seam`"
+            ))),
             _ => Ok(()),
         }
     }
 }
 
-/// The error if the requested blend cannot be had.
+/// The error if the requested blend cannot be had. The text states the reason and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum BlendError {
-    /// No two cameras that overlap allow a seam. The text is the reason for the first two.
-    #[error("the blend `{blend}` needs a seam, but the warp allows none: {reason}")]
-    NoSeam {
-        /// The name of the mode.
-        blend: &'static str,
-        /// The reason, with the remedy.
-        reason: String,
-    },
-    /// Two cameras with a seam have different pixel formats.
-    #[error(
-        "the frames of cameras {} and {} are {} and {}, but a seam requires one pixel format; use the blend `feather`, or convert the frames of one camera",
-        cameras[0] + 1, cameras[1] + 1, pixels[0], pixels[1]
-    )]
-    Formats {
-        /// The indices of the cameras.
-        cameras: [usize; 2],
-        /// Their pixel formats.
-        pixels: [PixelFormat; 2],
-    },
-    /// The mode changes panoramas, but there are views.
-    #[error("the blend `{blend}` does not support views; use the blend `seam`")]
-    Views {
-        /// The name of the mode.
-        blend: &'static str,
-    },
-    /// There are too many cameras.
-    #[error(
-        "the blend `{blend}` supports at most {MAX_CAMERAS} pictures, but there are {cameras}; use the blend `seam`"
-    )]
-    Cameras {
-        /// The name of the mode.
-        blend: &'static str,
-        /// The number of cameras.
-        cameras: usize,
-    },
-}
+#[error("{0}")]
+pub struct BlendError(pub(crate) String);
 
 /// A mode of blending and, once it is prepared for a warp, its memory.
 pub(crate) trait Blending: fmt::Debug + Send {

@@ -8,23 +8,16 @@ use cuda_std::{DeviceTable, DeviceView};
 use kernels_gpu::frame_statistics::{SamplePictures, SamplePicturesP010};
 use shared_types::frame_statistics::BLOCK_THREADS;
 use shared_types::stitch::MAX_CAMERAS;
-use thiserror::Error;
 
 pub use shared_types::frame_statistics::{FrameStatistics, SAMPLES};
 
 use crate::device::{Buffer, Device, DeviceError, LaunchConfig, Stream};
+use crate::error::operation_error;
 use crate::frame::FrameView;
 
-/// The error if the number or the size of the pictures is wrong, or the device failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum StatisticsError {
-    /// The number, the size or the formats of the pictures are invalid.
-    #[error("sampling pictures: {0}")]
-    Invalid(String),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
+operation_error! {
+    /// The error if the number or the size of the pictures is wrong, or the device failed.
+    StatisticsError: "sampling pictures: {0}"
 }
 
 /// Samples pictures. Owns the device memory for the results of one launch.

@@ -17,29 +17,14 @@ use kernels_gpu::resample::{
 use shared_types::resample::{
     BLOCK_THREADS, F32x4, FINE, Half8, MAX_STAGED, ResampleFault, TARGETS, fault_of,
 };
-use thiserror::Error;
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
-use crate::error::Classify;
+use crate::error::operation_error;
 use cuda_std::{DeviceSliceMut, DeviceView, DeviceViewMut};
 
-/// The error if times or sizes are invalid, or the device failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ResampleError {
-    /// The sizes of the images or a time is invalid.
-    #[error("resampling: {0}")]
-    Invalid(String),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
-
-impl Classify for ResampleError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        let Self::Device(error) = self else { return None };
-        Some(error)
-    }
+operation_error! {
+    /// The error if times or sizes are invalid, or the device failed.
+    ResampleError: "resampling: {0}"
 }
 
 impl ResampleError {

@@ -13,9 +13,9 @@ pub use shared_types::ssim::MARGIN;
 use shared_types::ssim::{
     BLOCK_COLUMNS, BLOCK_THREADS, BLOCKS, LINES, ONE, RUNNING, SUMS, SsimParams, WINDOW,
 };
-use thiserror::Error;
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
+use crate::error::operation_error;
 use crate::io::picture::Picture;
 
 /// The assumed number of multiprocessors on a device that does not report it.
@@ -63,16 +63,9 @@ pub struct Similarity {
     pub psnr_rgb: Option<f64>,
 }
 
-/// The error if pictures cannot be compared, or the device failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum SsimError {
-    /// A size or the number of luma bits is invalid.
-    #[error("ssim: {0}")]
-    Invalid(String),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
+operation_error! {
+    /// The error if pictures cannot be compared, or the device failed.
+    SsimError: "ssim: {0}"
 }
 
 /// Returns the height in rows of the strips into which the SSIM map is divided. Selects the height with which the last

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::device::DeviceError;
-use crate::error::Classify;
+use crate::error::passes_on;
 use crate::ops::blend::BlendError;
 use crate::ops::seam::SeamError;
 use crate::ops::stitch::StitchError;
@@ -21,49 +21,25 @@ pub enum PanoramaError {
     Size(#[from] PlaneError),
     /// Pictures, warp and options do not match.
     #[error(transparent)]
-    Stitch(StitchError),
+    Stitch(#[from] StitchError),
     /// The requested blend cannot be had.
     #[error("panorama: {0}")]
     Blend(#[from] BlendError),
     /// The options of the seam are invalid.
     #[error(transparent)]
-    Seam(SeamError),
+    Seam(#[from] SeamError),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
 
-impl Classify for PanoramaError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        let Self::Device(error) = self else { return None };
-        Some(error)
-    }
-}
-
-impl From<StitchError> for PanoramaError {
-    fn from(error: StitchError) -> Self {
-        match error {
-            StitchError::Device(error) => Self::Device(error),
-            error => Self::Stitch(error),
-        }
-    }
-}
+passes_on!(PanoramaError: Stitch | Seam | Device);
 
 impl From<RenderError> for PanoramaError {
     fn from(error: RenderError) -> Self {
         match error {
             RenderError::Plane(error) => Self::Size(error),
             RenderError::Device(error) => Self::Device(error),
-        }
-    }
-}
-
-impl From<SeamError> for PanoramaError {
-    fn from(error: SeamError) -> Self {
-        match error {
-            SeamError::Device(error) => Self::Device(error),
-            SeamError::Stitch(error) => error.into(),
-            error => Self::Seam(error),
         }
     }
 }

@@ -133,9 +133,8 @@ pub fn stitch_warp<P: Pixel>(
     };
     let refined = options.refine.filter(|_| fits).map(refined).transpose()?;
     let warp = refined.as_ref().unwrap_or(warp);
-    let masked = (fits && masks.iter().any(Option::is_some))
-        .then(|| seams::reweighted(stream, warp, &sources, &masks, None));
-    let masked = masked.transpose()?;
+    let is_masked = fits && masks.iter().any(Option::is_some);
+    let masked = is_masked.then(|| warp.masked(stream, &masks)).transpose()?;
     stitch_sources(stream, sources, &masks, masked.as_ref().unwrap_or(warp), options)
 }
 
@@ -154,8 +153,8 @@ fn stitch_sources<P: Pixel>(
     let images = images.collect::<Result<Vec<_>, _>>()?;
     let mut blend = options.blend.mode();
     blend.prepare(stream, warp)?;
-    let seam = blend.seam();
-    let cut = seam.map(|_| seams::reweighted(stream, warp, &sources, masks, seam)).transpose()?;
+    let cut =
+        blend.seam().map(|seam| seams::cut(stream, warp, &sources, masks, seam)).transpose()?;
     let weights = cut.as_ref().unwrap_or(warp);
     let size = warp.size();
     let mut owners = no_owners(size, options);

@@ -85,45 +85,33 @@ pub(super) fn mask(
     warp.written(stream)
 }
 
-/// Returns a copy of a warp in which masked pixels have no weight. With a seam, its weights are those of the cut
-/// between the cameras. The weights sum to 1 at each pixel that a camera sees.
+/// Returns a copy of a warp with the weights of the cut between the cameras, in which masked pixels have no weight. The
+/// weights sum to 1 at each pixel that a camera sees.
 #[track_caller]
-pub(super) fn reweighted<P: Pixel>(
+pub(super) fn cut<P: Pixel>(
     stream: &Stream,
     warp: &DeviceWarp,
     sources: &Sources<'_, P>,
     masks: &[Option<Mask>],
-    seam: Option<SeamOptions>,
+    seam: SeamOptions,
 ) -> Result<DeviceWarp, PanoramaError> {
     let planes = |camera: usize| {
         HostPlanes::download(stream, warp, camera, MIN_WEIGHT, masks[camera].as_ref())
     };
-    let mut labels = None;
-    if let Some(options) = seam {
-        let grid = CellGrid::new(warp.size());
-        let mut views = Vec::new();
-        for camera in 0..sources.pictures.len() {
-            views.push(planes(camera)?.view((UVec2::ZERO, 1), &grid, sources, camera));
-        }
-        labels = Some(Labels::find(grid, &views, options.feather));
+    let grid = CellGrid::new(warp.size());
+    let mut views = Vec::new();
+    for camera in 0..sources.pictures.len() {
+        views.push(planes(camera)?.view((UVec2::ZERO, 1), &grid, sources, camera));
     }
-    let weights = |camera| {
-        let margin = planes(camera)?.margin;
-        if let Some(labels) = &labels {
-            let whole = OverlapBox { min: UVec2::ZERO, max: warp.size() };
-            return Ok::<_, DeviceError>(labels.weights(camera, whole, &margin));
-        }
-        let mut weights = warp.plane(Plane::Weight(camera)).download(stream)?;
-        weights.iter_mut().zip(&margin).filter(|(_, m)| **m == 0.0).for_each(|(w, _)| *w = 0.0);
-        Ok(weights)
-    };
+    let labels = Labels::find(grid, &views, seam.feather);
+    let whole = OverlapBox { min: UVec2::ZERO, max: warp.size() };
     let mut out = warp.reweighted(stream)?;
     // A mesh that follows new weights expects a camera at each pixel at which the warp has one.
     if masks.iter().any(Option::is_some) {
         out.discard_mesh();
     }
     for (camera, out) in out.weights_mut().iter_mut().enumerate() {
-        out.upload(stream, &weights(camera)?)?;
+        out.upload(stream, &labels.weights(camera, whole, &planes(camera)?.margin))?;
     }
     out.feather(stream)?;
     Ok(out)

@@ -18,10 +18,8 @@ mod overlap;
 mod seam;
 
 use glam::UVec2;
-use thiserror::Error;
 
-use crate::device::DeviceError;
-use crate::error::Classify;
+use crate::error::operation_error;
 pub use flicker::{Flicker, FlickerFrame, FlickerMeter, flicker_score};
 pub use levels::Levels;
 pub use overlap::{CameraDifference, OverlapMeter, colour_score};
@@ -30,23 +28,9 @@ pub use seam::{
     seam_score,
 };
 
-/// The error if the sizes of the inputs do not match, or the device failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum QualityError {
-    /// The number or the size of the inputs is wrong.
-    #[error("quality: {0}")]
-    Invalid(String),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
-
-impl Classify for QualityError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        let Self::Device(error) = self else { return None };
-        Some(error)
-    }
+operation_error! {
+    /// The error if the sizes of the inputs do not match, or the device failed.
+    QualityError: "quality: {0}"
 }
 
 /// Checks that an input has the expected size.

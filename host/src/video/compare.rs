@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::Offset;
 use super::feeds::{Feed, Wanted};
 use crate::device::{Device, DeviceError};
-use crate::error::Classify;
+use crate::error::passes_on;
 use crate::frame::{DeviceFrame, FrameFormat, FrameView, Rate};
 use crate::io::video::{Stop, VideoError, VideoSource};
 use crate::ops::ssim::{Compared, Comparer, Similarity, SsimError};
@@ -39,15 +39,7 @@ pub enum CompareError {
     Video(#[from] VideoError),
 }
 
-impl Classify for CompareError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        match self {
-            Self::Device(error) => Some(error),
-            Self::Video(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+passes_on!(CompareError: Device | Video);
 
 impl From<SsimError> for CompareError {
     fn from(error: SsimError) -> Self {
@@ -189,9 +181,11 @@ pub fn compare_videos(
     }
     let stored = formats.map(FrameFormat::stored);
     if stored[0] != stored[1] {
-        let file = sources[1].name().to_owned();
         let [expected, found] = formats.map(|format| format.pixels);
-        return Err(VideoError::Formats { file, found, expected }.into());
+        let reason = format!(
+            "the pixel format is {found}, but the other video's is {expected}; convert one of them"
+        );
+        return Err(VideoError::input(sources[1].name(), reason).into());
     }
     let stream = device.stream()?;
     // The buffers are allocated when both videos have a frame, because a file can claim frames of any size.

@@ -84,18 +84,34 @@ impl Feeds {
         limit: u64,
         mut refiner: Option<(Stream, WarpRefiner)>,
     ) -> (Counts, Result<(), VideoStitchError>) {
-        let mut n = 0;
-        let mut is_there = true;
-        let result = loop {
-            if n == limit || !is_there {
-                break Ok(());
+        let (mut n, mut is_there) = (0, true);
+        let mut submit = || {
+            while n < limit {
+                let begin = Instant::now();
+                is_there = self.advance(n)?;
+                self.waited += begin.elapsed();
+                if !is_there {
+                    break;
+                }
+                if let Some((stream, refiner)) = &mut refiner
+                    && n.is_multiple_of(self.rate.per_second().ceil() as u64)
+                {
+                    let warp = refiner.update(stream, &self.host_frames()?);
+                    match stitcher.swap(warp.map_err(LiveError::from)?) {
+                        // Where the pictures would move to, they may allow no seam.
+                        Err(LiveError::Blend(reason)) => {
+                            tracing::warn!("kept the former warp: {reason}");
+                        }
+                        swapped => swapped?,
+                    }
+                }
+                let frames: Vec<_> = self.feeds.iter().filter_map(Feed::frame).collect();
+                stitcher.submit(frames, self.rate.time(n))?;
+                n += 1;
             }
-            match self.submit(stitcher, n, &mut refiner) {
-                Ok(true) => n += 1,
-                Ok(false) => is_there = false,
-                Err(error) => break Err(error),
-            }
+            Ok(())
         };
+        let result = submit();
         let stopped = self.feeds.iter().any(|feed| feed.source.stop().is_asked());
         let ended_first = if stopped || is_there { None } else { self.ended_first(n) };
         if !stopped {
@@ -111,35 +127,6 @@ impl Feeds {
             waited: self.waited,
         };
         (counts, result)
-    }
-
-    /// Submits the set of frames for panorama `n`. Returns false if a video ends before the frame that this panorama
-    /// needs.
-    fn submit(
-        &mut self,
-        stitcher: &Session,
-        n: u64,
-        refiner: &mut Option<(Stream, WarpRefiner)>,
-    ) -> Result<bool, VideoStitchError> {
-        let begin = Instant::now();
-        let is_there = self.advance(n)?;
-        self.waited += begin.elapsed();
-        if !is_there {
-            return Ok(false);
-        }
-        if let Some((stream, refiner)) = refiner
-            && n.is_multiple_of(self.rate.per_second().ceil() as u64)
-        {
-            let warp = refiner.update(stream, &self.host_frames()?).map_err(LiveError::from)?;
-            match stitcher.swap(warp) {
-                // Where the pictures would move to, they may allow no seam.
-                Err(LiveError::Blend(reason)) => tracing::warn!("kept the former warp: {reason}"),
-                swapped => swapped?,
-            }
-        }
-        let frames: Vec<_> = self.feeds.iter().filter_map(Feed::frame).collect();
-        stitcher.submit(frames, self.rate.time(n))?;
-        Ok(true)
     }
 
     /// Advances each video to its frame for panorama `n`. Returns false if a video ends before.
@@ -228,7 +215,7 @@ impl Feed {
     /// Advances to a wanted frame. Returns false if the video ends before. It is an error if no earlier frame was used.
     pub(super) fn advance(&mut self, wanted: Wanted) -> Result<bool, VideoError> {
         while !self.ended && self.read <= wanted.nearest {
-            let Some(frame) = self.source.next_frame()? else {
+            let Some(frame) = self.source.next_frame(None)? else {
                 if self.source.stop().is_asked() {
                     return Ok(false);
                 }
@@ -242,8 +229,11 @@ impl Feed {
         }
         if !self.shows(wanted) {
             if self.read == self.unpaired {
-                let (file, frames) = (self.source.name().to_owned(), self.read);
-                return Err(VideoError::EndsBeforeStart { file, frames });
+                let reason = format!(
+                    "ends after {} frames, before all videos have begun; check the offsets in `sync`",
+                    self.read
+                );
+                return Err(VideoError::input(self.source.name(), reason));
             }
             return Ok(false);
         }
@@ -287,7 +277,7 @@ impl Feed {
     /// Returns whether the video has a frame `n`. To find out, reads all frames up to `n`, and discards them without
     /// counting them as read.
     fn has(&mut self, n: u64) -> bool {
-        (self.read..=n).all(|_| matches!(self.source.frame_within(Some(PATIENCE)), Ok(Some(_))))
+        (self.read..=n).all(|_| matches!(self.source.next_frame(Some(PATIENCE)), Ok(Some(_))))
     }
 
     /// Logs a warning if the video ended long before its stated length.

@@ -38,9 +38,6 @@ pub struct Stitched<'a> {
 impl Stitched<'_> {
     /// Returns the blending weights of each camera for this panorama, row by row. With seam blending,
     /// these are the weights of the current seam; otherwise, they are the weights of the warp.
-    ///
-    /// # Errors
-    /// Returns [`LiveError`] if the device fails.
     pub fn weights(&self) -> Result<Vec<Vec<f32>>, LiveError> {
         self.stitcher.weights()
     }

@@ -266,7 +266,7 @@ impl Drop for FeederEnd<'_> {
 }
 
 /// Checks that the frames of all videos have the same number of bits per sample, which stitching requires. Call this
-/// before expensive preparations; [`stitch_video`] also checks it.
+/// before expensive preparations; a [`Session`] refuses such videos, too.
 ///
 /// # Errors
 /// Returns [`VideoError::InputDepths`] for the first video whose frames differ from those of the first one.
@@ -297,7 +297,6 @@ pub(super) fn start(
     if found != expected {
         return Err(LiveError::cameras(found, expected).into());
     }
-    check_depths(sources)?;
     // Wait before creating the stitcher, which allocates gigabytes for large frames.
     for source in &mut *sources {
         if !source.await_first()? {

@@ -62,9 +62,6 @@ struct NoCamera {
 
 impl DeviceWarp {
     /// Copies a warp to the stream's device.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if an allocation or a copy fails.
     #[track_caller]
     pub fn upload(stream: &Stream, warp: &Warp) -> Result<Self, DeviceError> {
         let UVec2 { x, y } = warp.size();

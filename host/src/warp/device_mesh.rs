@@ -53,9 +53,6 @@ struct CameraCount(usize);
 
 impl DeviceMesh {
     /// Copies a mesh to the stream's device.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if an allocation or a copy fails.
     #[track_caller]
     pub fn upload(stream: &Stream, mesh: &Mesh) -> Result<Self, DeviceError> {
         let Parts { layers, patches, places, shares } = mesh.parts();

@@ -7,36 +7,22 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::device::DeviceError;
-use crate::error::{Classify, Kind};
+use crate::error::{Classify, Kind, passes_on};
 
 /// A warp could not be read or written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages explain the fields")]
 pub enum WarpError {
     /// The contents of a file or folder are not a valid warp.
     #[error("{}: {reason}", file.display())]
-    Invalid {
-        /// The file or folder.
-        file: PathBuf,
-        /// The fault, and what to do.
-        reason: String,
-    },
+    Invalid { file: PathBuf, reason: String },
     /// The file is missing, unreadable, or not a regular file.
     #[error("{}: cannot be read: {source}", file.display())]
-    Unreadable {
-        /// The file.
-        file: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    Unreadable { file: PathBuf, source: io::Error },
     /// The file cannot be written.
     #[error("{}: cannot be written: {source}", file.display())]
-    Unwritable {
-        /// The file.
-        file: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    Unwritable { file: PathBuf, source: io::Error },
 }
 
 impl Classify for WarpError {
@@ -102,9 +88,4 @@ pub enum RenderError {
     Device(#[from] DeviceError),
 }
 
-impl Classify for RenderError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        let Self::Device(error) = self else { return None };
-        Some(error)
-    }
-}
+passes_on!(RenderError: Device);

@@ -19,9 +19,6 @@ const PIECE: usize = 1 << 20;
 impl DeviceWarp {
     /// Copies the planes of the warp to the host, in pieces, and waits for them. Tiles in which a camera sees nothing
     /// contain zeros, so a mesh computed from the result is equal to that of all planes.
-    ///
-    /// # Errors
-    /// Returns [`RenderError`] if the copy fails or a number in the copied tiles is invalid.
     #[track_caller]
     pub(super) fn download_seen(&self, stream: &Stream) -> Result<Warp, RenderError> {
         self.await_ready(stream)?;

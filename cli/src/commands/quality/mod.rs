@@ -21,7 +21,7 @@ use panoweave::panorama::{PanoramaOptions, stitch_warp};
 use panoweave::quality::{
     FlickerMeter, Levels, OverlapMeter, SeamLine, owners_of_warp, owners_of_weights,
 };
-use panoweave::video::{Stitched, VideoOptions, for_each_set, stitch_each};
+use panoweave::video::{Stitched, VideoOptions, check_depths, for_each_set, stitch_each};
 use panoweave::warp::{DeviceWarp, MAX_CAMERAS};
 
 use crate::commands::quality::figures::{Corrected, Figures, SCORES};
@@ -283,9 +283,7 @@ impl Job<'_> {
         let stop = Stop::default();
         let (source, cameras, plan) = stages.run("open", "opening", || {
             let source = VideoSource::open(&args.input(panorama)?, None, &stop)?;
-            let cameras = args.open(files, &stop)?;
-            let sizes: Vec<_> = cameras.iter().map(|source| source.format().size).collect();
-            let plan = args.plan(&sizes, files)?;
+            let (cameras, plan) = args.open(files, &stop)?;
             Ok((source, cameras, plan))
         })?;
         conversions.add_videos([&source].into_iter().chain(&cameras));
@@ -334,12 +332,8 @@ impl Job<'_> {
     fn videos(&mut self, files: &[&Path]) -> Result<Device, Failure> {
         let Self { args, blend, stages, conversions, figures } = self;
         let stop = Stop::default();
-        let (sources, plan) = stages.run("open", "opening", || {
-            let sources = args.open(files, &stop)?;
-            let sizes: Vec<_> = sources.iter().map(|source| source.format().size).collect();
-            let plan = args.plan(&sizes, files)?;
-            Ok((sources, plan))
-        })?;
+        let (sources, plan) = stages.run("open", "opening", || args.open(files, &stop))?;
+        check_depths(&sources)?;
         conversions.add_videos(&sources);
         if args.blending.refine.is_some() {
             return Err(Failure::usage("--refine does not apply to measured videos; remove it"));
@@ -442,11 +436,14 @@ impl Args {
     }
 
     /// Opens the cameras' videos. If ffmpeg decodes the second video, it converts the frames to the pixel format of the
-    /// first video.
-    fn open(&self, files: &[&Path], stop: &Stop) -> Result<Vec<VideoSource>, Failure> {
+    /// first video. Returns also the map.
+    fn open(&self, files: &[&Path], stop: &Stop) -> Result<(Vec<VideoSource>, Map), Failure> {
         let inputs = files.iter().map(|file| self.input(file));
         let inputs = inputs.collect::<Result<Vec<_>, Failure>>()?;
-        Ok(VideoSource::open_all(&inputs, stop)?)
+        let sources = VideoSource::open_all(&inputs, stop)?;
+        let sizes: Vec<_> = sources.iter().map(|source| source.format().size).collect();
+        let plan = self.plan(&sizes, files)?;
+        Ok((sources, plan))
     }
 
     /// Rotates `owners` by 180° if `--flip` is given. `owners` contains, row by row, the index of the camera that each

@@ -344,8 +344,7 @@ fn a_ramp_of_ten_bits_survives() {
     let line = "video left.mkv right.mkv --homography shift.txt --device cpu --no-colour --crf 0";
     let ramp: Vec<u16> = (0..1024).collect();
     for (output, warns) in [("p.mkv", false), ("p.mp4", false), ("p.y4m", true), ("p.p010", true)] {
-        let done = folder.words(&format!("{line} -o {output}"));
-        assert_eq!(done.code, Some(0), "{done:?}");
+        let done = folder.succeeds(&format!("{line} -o {output}"));
         let warning =
             "does not store the tags of the levels, BT.2020 primaries and the PQ transfer function";
         assert_eq!(done.stderr.contains(warning), warns, "{output}: {}", done.stderr);
@@ -402,8 +401,7 @@ fn a_ramp_of_ten_bits_survives() {
         @"error: `depth` 10 requires a first video with more than 8 bits per sample; remove it"
     );
     // Streams are not converted, so frames of different depths are not combined.
-    let done = folder.words(&format!("{line} --depth 8 -o shallow.y4m"));
-    assert_eq!(done.code, Some(0), "{done:?}");
+    folder.succeeds(&format!("{line} --depth 8 -o shallow.y4m"));
     let done = folder
         .words("video p.y4m shallow.y4m --homography shift.txt --device cpu --no-colour -o q.mkv");
     assert_eq!(done.code, Some(2), "{done:?}");
@@ -552,8 +550,7 @@ fn damage_is_reported_if_another_video_ends_first() {
     folder.write("bad.mkv", bad);
     let said = "bad.mkv: ffmpeg reported errors while decoding: ";
     for line in ["short.mkv bad.mkv", "bad.mkv long.mkv --frames 40"] {
-        let done = folder.words(&format!("video {line} {MAP} -o p.y4m"));
-        assert_eq!(done.code, Some(0), "{line}: {done:?}");
+        let done = folder.succeeds(&format!("video {line} {MAP} -o p.y4m"));
         assert_eq!(done.stderr.matches(said).count(), 1, "{line}: {done:?}");
     }
 }
@@ -695,8 +692,7 @@ fn other_rates_use_the_nearest_frames() {
             let line = format!(
                 "video {own}.mp4 {own}.mp4 {MAP} --no-colour --fps {rate} --frames {count} -o p.y4m"
             );
-            let done = folder.words(&line);
-            assert_eq!(done.code, Some(0), "{done:?}");
+            folder.succeeds(&line);
             folder.read("p.y4m")
         });
         assert!(panoramas[0] == panoramas[1], "{rate}");
@@ -745,8 +741,7 @@ fn a_damaged_video_that_ends_early_is_said_to() {
     let whole = folder.read("whole.mkv");
     folder.write("half.mkv", &whole[..whole.len() / 2]);
     let line = |left: &str| format!("video {left}.mkv {left}.mkv {MAP} --json -o p.mkv");
-    let done = folder.words(&line("half"));
-    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = folder.succeeds(&line("half"));
     let (read, json) = (done.json()["cameras"][0]["frames"].clone(), done.json());
     assert!(read.as_u64().unwrap() < 100, "{json}");
     let said = format!("WARN half.mkv ended after {read} frames, but its stated length is about");

@@ -22,8 +22,7 @@ fn sound_is_copied_or_encoded_again() {
         ("l.mkv", "p.mkv", "wmav2", false),
         ("short.mp4", "p.m4v", "aac", false),
     ] {
-        let done = folder.words(&format!("video {left} r.mp4 {MAP} -o {output}"));
-        assert_eq!(done.code, Some(0), "{done:?}");
+        let done = folder.succeeds(&format!("video {left} r.mp4 {MAP} -o {output}"));
         assert_eq!(done.stderr.contains("encoding it as AAC"), note, "{done:?}");
         let probe = ffmpeg.probe(&folder, output);
         assert_eq!(probe.frames(), 15, "{output}");
@@ -49,8 +48,7 @@ fn chapters_do_not_change_the_duration() {
     ffmpeg.run(&folder, "-i left.mp4 -i chapters.txt -map_chapters 1 -c copy l.mp4");
     for output in ["p.mp4", "p.mkv"] {
         // ffmpeg reports that it has not found the track of the chapters.
-        let done = folder.words(&format!("video l.mp4 right.mp4 {MAP} --frames 10 -o {output}"));
-        assert_eq!(done.code, Some(0), "{done:?}");
+        folder.succeeds(&format!("video l.mp4 right.mp4 {MAP} --frames 10 -o {output}"));
         let probe = ffmpeg.probe(&folder, output);
         assert_eq!((probe.frames(), probe.stream("audio").is_some()), (10, true), "{output}");
         let lasts = seconds(&probe.0["format"]);

@@ -42,8 +42,7 @@ fn given_offsets_select_the_frames() {
     ] {
         let line = format!("video {left}.y4m {right}.y4m --sync {sync} {MAP} --no-colour");
         // A warning may say which recording ended first.
-        let done = folder.words(&format!("{line} -o p.y4m"));
-        assert_eq!(done.code, Some(0), "{done:?}");
+        folder.succeeds(&format!("{line} -o p.y4m"));
         let sides = sides(&folder, "p.y4m");
         assert_eq!(sides.len(), count, "{left} {right} {sync}");
         assert_same_times(&sides);
@@ -109,8 +108,7 @@ fn three_cameras_begin_when_the_last_one_begins() {
     }
     let line =
         "video a.y4m late.y4m early.y4m --sync 0.2,-0.12 --rig three.toml --device cpu --no-colour";
-    let done = folder.words(&format!("{line} -o p.y4m"));
-    assert_eq!(done.code, Some(0), "{done:?}");
+    folder.succeeds(&format!("{line} -o p.y4m"));
     let (header, frames) = luma(&folder.read("p.y4m"));
     assert!(header.contains(" W96 H32 "), "{header}");
     // The third video has shown 8 of its 30 frames when the second one begins.
@@ -127,8 +125,7 @@ fn compare_follows_a_given_offset() {
     folder.write("a.y4m", flat("25:1", scene(0, 30)));
     folder.write("b.y4m", flat("25:1", scene(5, 30)));
     let compare = |options: &str| {
-        let done = folder.words(&format!("compare a.y4m b.y4m --json --device cpu {options}"));
-        assert_eq!(done.code, Some(0), "{done:?}");
+        let done = folder.succeeds(&format!("compare a.y4m b.y4m --json --device cpu {options}"));
         let json = done.json();
         (json["frames"].as_u64().unwrap(), json["identical"]["gray"].as_bool().unwrap())
     };
@@ -184,8 +181,7 @@ fn offsets_are_found_in_the_sound() {
     recordings(&ffmpeg, &folder);
     for (other, offset, count) in [("late.mp4", 1.28, 168), ("early.mkv", -0.8, 180)] {
         let line = format!("video first.mp4 {other} --sync audio {MAP} --no-colour");
-        let done = folder.words(&format!("{line} --json -o p.y4m"));
-        assert_eq!(done.code, Some(0), "{done:?}");
+        let done = folder.succeeds(&format!("{line} --json -o p.y4m"));
         let sync = &done.json()["cameras"][1]["sync"];
         let error = sync["offset"].as_f64().unwrap() - offset;
         assert!(error.abs() < 1e-3, "{other}: {error}");

@@ -69,9 +69,7 @@ fn dark(bytes: &[u8]) -> usize {
 fn a_view_along_a_track_is_kept_inside() {
     let folder = Folder::new();
     let pictures = clip(&folder);
-    let done = folder.words(&format!("--json {LINE} --view track.csv -o v.rgba"));
-    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
-    let json = done.json();
+    let json = folder.quiet_json(&format!("--json {LINE} --view track.csv -o v.rgba"));
     let (bytes, limited) = expected(&folder, RIG, &pictures, 0.2, false);
     assert!(folder.read("v.rgba") == bytes);
     assert_eq!(dark(&bytes), 0);
@@ -163,8 +161,7 @@ fn a_view_through_ffmpeg() {
     ffmpeg.pair(&folder, 1.0);
     folder.write("track.csv", TRACK);
     let line = "video left.mp4 right.mp4 --rig rig.toml --device cpu --view track.csv";
-    let done = folder.words(&format!("--json {line} --view-size 64x37 -o v.mp4"));
-    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = folder.succeeds(&format!("--json {line} --view-size 64x37 -o v.mp4"));
     assert!(done.json()["view"]["limited"].as_u64().unwrap() > 0, "{done:?}");
     let probe = ffmpeg.probe(&folder, "v.mp4");
     let video = probe.video();
@@ -200,64 +197,31 @@ fn views_that_are_refused() {
             .replace("x = 30.0, fy = 30.0", "x = 900.0, fy = 900.0"),
     );
     folder.quiet("warp --rig rig.toml --device cpu -o rig.safetensors");
-    let with_rig = "--rig rig.toml";
-    for (line, kind, part) in [
-        ("--homography shift.txt --view track.csv -o v.rgba", "usage", "give `rig`"),
-        (
-            "--warp rig.safetensors --view track.csv -o v.rgba",
-            "usage",
-            "which only a rig describes",
-        ),
-        ("--rig up.toml --view track.csv -o v.rgba", "usage", "set `view-free`"),
-        ("@ --view track.csv --edge-boost -o v.rgba", "usage", "does not apply to a view"),
-        ("@ --view missing.csv -o v.rgba", "input", "missing.csv: cannot be read"),
-        (
-            "@ --view nofov.csv -o v.rgba",
-            "input",
-            "nofov.csv: column fov is missing; a track needs the columns t, pan, tilt and fov, and may have roll",
-        ),
-        (
-            "@ --view zoom.csv -o v.rgba",
-            "input",
-            "zoom.csv: unknown column \"zoom\"; the first line must name the columns t, pan, tilt, fov and optionally roll",
-        ),
-        (
-            "@ --view wide.csv -o v.rgba",
-            "input",
-            "wide.csv: the keyframe at 1.5 s: view: invalid pose (pan 0, tilt 0, roll 0, field of view 180 degrees)",
-        ),
-        ("@ --view late.csv -o v.rgba", "input", "late.csv: the last keyframe is at 1000000000 s"),
-        ("@ --view word.csv -o v.rgba", "input", "word.csv:2: column 2: \"left\" is not a number"),
-        ("@ --view empty.csv -o v.rgba", "input", "empty.csv: the file has no rows"),
-        ("@ --view left.png -o v.rgba", "input", "left.png: not UTF-8 text"),
-        (
-            "@ --view track.y4m -o track.y4m",
-            "output",
-            "track.y4m: cannot be written: it is an input too",
-        ),
-        ("@ --view track.csv --output-format y4m -o track.csv", "output", "it is an input too"),
-        ("@ --view-size 32x18 -o v.rgba", "usage", "require `view`"),
-        ("@ --view-free -o v.rgba", "usage", "require `view`"),
-        ("@ --view-smooth 1 -o v.rgba", "usage", "require `view`"),
-        ("@ --view track.csv --view-size 0x18 -o v.rgba", "usage", "1 to 32768 pixels"),
-        ("@ --view track.csv --view-size 32 -o v.rgba", "usage", "--view-size"),
-        (
-            "@ --view track.csv --view-size 16384x16384 -o v.mp4",
-            "output",
-            "v.mp4: the panorama is 16384×16384 pixels, which ffmpeg does not encode; give a smaller size",
-        ),
-        ("@ --view track.csv --view-smooth 61 -o v.rgba", "usage", "a number from 0 to 60"),
-        ("@ --view track.csv --view-smooth=-1 -o v.rgba", "usage", "a number from 0 to 60"),
-        ("@ --view track.csv --view-smooth nan -o v.rgba", "usage", "a number from 0 to 60"),
-    ] {
-        let line = line.replace('@', with_rig);
-        let done = folder.words(&format!("--json video a.y4m a.y4m --device cpu {line}"));
-        assert_eq!(done.code, Some(2), "{line}: {done:?}");
-        let error = &done.json()["error"];
-        assert_eq!(error["kind"], kind, "{line}: {error}");
-        assert!(error["message"].as_str().unwrap().contains(part), "{line}: {error}");
-        assert!(!folder.path("v.rgba").exists(), "{line}");
-    }
+    folder.refuses("video a.y4m a.y4m --device cpu @", "v.rgba", r#"
+        --homography shift.txt --view track.csv -o v.rgba | usage | give `rig`
+        --warp rig.safetensors --view track.csv -o v.rgba | usage | which only a rig describes
+        --rig up.toml --view track.csv -o v.rgba | usage | set `view-free`
+        --rig rig.toml --view track.csv --edge-boost -o v.rgba | usage | does not apply to a view
+        --rig rig.toml --view missing.csv -o v.rgba | input | missing.csv: cannot be read
+        --rig rig.toml --view nofov.csv -o v.rgba | input | nofov.csv: column fov is missing; a track needs the columns t, pan, tilt and fov, and may have roll
+        --rig rig.toml --view zoom.csv -o v.rgba | input | zoom.csv: unknown column "zoom"; the first line must name the columns t, pan, tilt, fov and optionally roll
+        --rig rig.toml --view wide.csv -o v.rgba | input | wide.csv: the keyframe at 1.5 s: view: invalid pose (pan 0, tilt 0, roll 0, field of view 180 degrees)
+        --rig rig.toml --view late.csv -o v.rgba | input | late.csv: the last keyframe is at 1000000000 s
+        --rig rig.toml --view word.csv -o v.rgba | input | word.csv:2: column 2: "left" is not a number
+        --rig rig.toml --view empty.csv -o v.rgba | input | empty.csv: the file has no rows
+        --rig rig.toml --view left.png -o v.rgba | input | left.png: not UTF-8 text
+        --rig rig.toml --view track.y4m -o track.y4m | output | track.y4m: cannot be written: it is an input too
+        --rig rig.toml --view track.csv --output-format y4m -o track.csv | output | it is an input too
+        --rig rig.toml --view-size 32x18 -o v.rgba | usage | require `view`
+        --rig rig.toml --view-free -o v.rgba | usage | require `view`
+        --rig rig.toml --view-smooth 1 -o v.rgba | usage | require `view`
+        --rig rig.toml --view track.csv --view-size 0x18 -o v.rgba | usage | 1 to 32768 pixels
+        --rig rig.toml --view track.csv --view-size 32 -o v.rgba | usage | --view-size
+        --rig rig.toml --view track.csv --view-size 16384x16384 -o v.mp4 | output | v.mp4: the panorama is 16384×16384 pixels, which ffmpeg does not encode; give a smaller size
+        --rig rig.toml --view track.csv --view-smooth 61 -o v.rgba | usage | a number from 0 to 60
+        --rig rig.toml --view track.csv --view-smooth=-1 -o v.rgba | usage | a number from 0 to 60
+        --rig rig.toml --view track.csv --view-smooth nan -o v.rgba | usage | a number from 0 to 60
+    "#);
     assert_eq!(folder.read("track.y4m"), TRACK.as_bytes());
     // With `--view-free`, the same rig is accepted.
     folder.quiet("video a.y4m a.y4m --device cpu --rig up.toml --view track.csv --view-size 8x8 --view-free -o v.rgba");

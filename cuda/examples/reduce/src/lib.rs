@@ -18,9 +18,6 @@ pub struct Reduction {
 
 impl Reduction {
     /// Allocates the memory on `device`.
-    ///
-    /// # Errors
-    /// Returns the error of the device.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         // More blocks than run at once would not be faster.
         let multiprocessors = device.cuda_info().map_or(1, |info| info.multiprocessors);

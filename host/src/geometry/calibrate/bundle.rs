@@ -257,9 +257,6 @@ fn edges(
 }
 
 /// Calibrates a pair. The inner error is the reason why the pair cannot be calibrated.
-///
-/// # Errors
-/// Returns a [`Refusal`] if the input is malformed.
 fn edge(
     pictures: &[Photo],
     PhotoPair { left, right, correspondences }: &PhotoPair,

@@ -55,9 +55,6 @@ pub struct RigOptions {
 }
 
 /// Returns the rig of calibrated pictures. `reference` is the index of the reference picture.
-///
-/// # Errors
-/// Returns [`Refusal::Pictures`] if there is not one view per picture, or another [`Refusal`] if no rig can show them.
 pub(super) fn rig(
     pictures: &[Photo],
     views: &Views,

@@ -299,9 +299,6 @@ impl<P: Pixel> Picture<P> {
     }
 
     /// Copies the picture to the stream's device and waits for the copy.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the allocation or the copy fails.
     #[track_caller]
     pub fn upload(&self, stream: &Stream) -> Result<Image<P>, DeviceError> {
         Image::from_slice(stream, self.width, self.height, &self.pixels)

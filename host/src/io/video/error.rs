@@ -1,6 +1,6 @@
 //! The errors of reading and writing videos.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 use std::{fmt, io};
@@ -11,32 +11,20 @@ use thiserror::Error;
 use super::{NoNvdec, NvdecError, VideoLimitError};
 use crate::device::DeviceError;
 use crate::error::{Classify, Kind};
-use crate::frame::{FrameError, FrameFormat, PixelFormat, RateError};
-use crate::io::picture::{MAX_SIDE, PictureError};
+use crate::frame::{FrameError, FrameFormat, RateError};
+use crate::io::picture::PictureError;
 
 /// The error for a video that could not be read or written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum VideoError {
-    /// The program `ffmpeg` or `ffprobe` is not installed.
-    #[error(
-        "{}: cannot find the program {program}; install it (apt install ffmpeg), or set {variable} to its path; Y4M, raw frames and picture sequences work without it", file.display()
-    )]
-    NoFfmpeg { file: PathBuf, program: String, variable: &'static str },
-    /// The video has no sound that could be read.
-    #[error("{}: no sound track; only files that ffmpeg reads have one; give the offset of the recordings in seconds as `sync`, for example 0.25", file.display())]
-    NoSound { file: PathBuf },
-    /// The video ends before all videos have begun.
-    #[error("{}: ends after {frames} frames, before all videos have begun; check the offsets in `sync`", file.display())]
-    EndsBeforeStart { file: PathBuf, frames: u64 },
+    /// The video, a program that reads or writes it, or an option does not fit. The text states the remedy.
+    #[error("{}: {reason}", file.display())]
+    Input { file: PathBuf, reason: String },
     /// The program `ffmpeg` or `ffprobe` cannot be started, or its state cannot be queried.
     #[error("{}: the program {program} cannot be started: {source}; check the program, or set {variable} to the path of another one", file.display())]
     Start { file: PathBuf, program: String, variable: &'static str, source: io::Error },
-    /// The program that was started as `ffmpeg` or `ffprobe` does not print its version, so the video is not the cause
-    /// of the failure.
-    #[error("{}: the program {program} does not work{}; install ffmpeg (apt install ffmpeg), or set {variable} to the path of a working program", file.display(), quote(said))]
-    NotFfmpeg { file: PathBuf, program: String, variable: &'static str, said: String },
     /// ffmpeg or ffprobe failed or was killed.
     #[error("{}: ffmpeg failed while {work}, {status}{}{}", file.display(), quote(said), work.remedy())]
     Ffmpeg { file: PathBuf, work: FfmpegTask, status: ExitStatus, said: String },
@@ -63,9 +51,6 @@ pub enum VideoError {
     /// The thread that reads the video panicked, which is a bug of panoweave.
     #[error("{}: the thread that reads the video panicked; report this with the video", file.display())]
     Panicked { file: PathBuf },
-    /// The timestamps go backwards.
-    #[error("{}: the timestamps of many frames go backwards; repair them, or let ffmpeg decode the video (`decoder` ffmpeg)", file.display())]
-    Backwards { file: PathBuf },
     /// NVDEC was requested, but does not decode the video.
     #[error("{}: NVDEC does not decode this video: {reason}; set `decoder` to auto to let ffmpeg decode it", file.display())]
     NoNvdec { file: PathBuf, reason: Box<NoNvdec> },
@@ -75,17 +60,9 @@ pub enum VideoError {
     /// A frame could not be copied from the device.
     #[error("{}: cannot copy a frame from the device: {source}", file.display())]
     Download { file: PathBuf, source: Box<DeviceError> },
-    /// The file has no video stream.
-    #[error("{}: the file has no video stream; use a file that contains video", file.display())]
-    NoVideoStream { file: PathBuf },
     /// The file is missing or unreadable.
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable { file: PathBuf, source: io::Error },
-    /// The path is not a regular file, for instance a pipe or a folder, but ffmpeg reads only regular files.
-    #[error(
-        "{}: not a regular file; to read frames from a pipe, set `input-format` to y4m or to a pixel format such as nv12", file.display()
-    )]
-    NotRegular { file: PathBuf },
     /// The video cannot be written.
     #[error("{}: cannot be written: {source}", file.display())]
     Unwritable { file: PathBuf, source: io::Error },
@@ -101,15 +78,9 @@ pub enum VideoError {
     /// A picture in the middle of a sequence is missing.
     #[error("{}: this picture is missing, but the sequence continues up to {}; add the picture, or number the others without a gap", missing.display(), last.display())]
     Gap { missing: PathBuf, last: PathBuf },
-    /// A picture of a sequence does not have the size of the first picture.
-    #[error("{}: the picture is {}×{} pixels, but the first picture of the sequence is {}×{}; use pictures of one size", file.display(), found.x, found.y, expected.x, expected.y)]
-    Changed { file: PathBuf, found: UVec2, expected: UVec2 },
     /// The size of the panorama is not supported.
     #[error("{}: {source}", file.display())]
     Frame { file: PathBuf, source: FrameError },
-    /// The size of the input frames is not supported.
-    #[error("{}: the frames are {}×{} pixels; each side must be 1 to {MAX_SIDE} pixels", file.display(), size.x, size.y)]
-    SourceSize { file: PathBuf, size: UVec2 },
     /// The video exceeds a limit of [`VideoLimits`](super::VideoLimits).
     #[error("{}: {source}", file.display())]
     Limit { file: PathBuf, source: VideoLimitError },
@@ -119,21 +90,12 @@ pub enum VideoError {
     /// A frame does not have the size or the pixel format of the video to which it is written.
     #[error("{}: a frame of {found} cannot be written to a video of {expected}; stitch to the format of the video", file.display())]
     FrameFormat { file: PathBuf, found: FrameFormat, expected: FrameFormat },
-    /// Two videos that are compared have different pixel formats.
-    #[error("{}: the pixel format is {found}, but the other video's is {expected}; convert one of them", file.display())]
-    Formats { file: PathBuf, found: PixelFormat, expected: PixelFormat },
     /// The frames of two videos that are stitched have different numbers of bits per sample.
     #[error("{}: the frames have {found} bits per sample, but those of {} have {expected}; Y4M and raw videos are not converted, so convert one of them with ffmpeg", file.display(), first.display())]
     InputDepths { file: PathBuf, found: u8, first: PathBuf, expected: u8 },
     /// The output has another number of bits per sample than the frames of the inputs.
     #[error("{}: the output has {bits} bits per sample, but the frames of {} have {found}; {}", file.display(), input.display(), other_output(*bits))]
     OutputDepth { file: PathBuf, bits: u8, input: PathBuf, found: u8 },
-    /// The frame size of a raw stream is unknown.
-    #[error("{}: the size of raw frames is unknown; set `input-size` to WIDTHxHEIGHT", file.display())]
-    NoSize { file: PathBuf },
-    /// The frame rate is unknown.
-    #[error("{}: the frame rate is unknown; set `fps`, for example to 30 or 30000/1001", file.display())]
-    NoRate { file: PathBuf },
     /// The frame rate is invalid.
     #[error("{}: invalid frame rate {text}: {source}", file.display())]
     Rate { file: PathBuf, text: String, source: RateError },
@@ -213,6 +175,12 @@ impl FfmpegTask {
     }
 }
 
+impl VideoError {
+    pub(crate) fn input(file: &Path, reason: impl Into<String>) -> Self {
+        Self::Input { file: file.to_owned(), reason: reason.into() }
+    }
+}
+
 impl Classify for VideoError {
     fn kind(&self) -> Kind {
         match self {
@@ -247,6 +215,6 @@ fn other_output(bits: u8) -> &'static str {
 }
 
 /// Formats the last messages of a child process as the end of an error message.
-fn quote(said: &str) -> String {
+pub(super) fn quote(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!("; it said: {said}") }
 }

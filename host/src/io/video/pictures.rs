@@ -65,7 +65,13 @@ impl ReadFrame for Reader {
         let picture = Picture::open(&file)?;
         let (found, expected) = (picture.size(), self.size);
         if found != expected {
-            return Err(VideoError::Changed { file, found, expected });
+            return Err(VideoError::input(
+                &file,
+                format!(
+                    "the picture is {}×{} pixels, but the first picture of the sequence is {}×{}; use pictures of one size",
+                    found.x, found.y, expected.x, expected.y
+                ),
+            ));
         }
         frame.copy_from_slice(bytemuck::cast_slice(picture.pixels()));
         self.next = next.checked_add(1);

@@ -28,5 +28,7 @@ pub(super) fn check(file: &Path, size: UVec2) -> Result<(), VideoError> {
     if size.min_element() > 0 && size.max_element() <= MAX_SIDE {
         return Ok(());
     }
-    Err(VideoError::SourceSize { file: file.to_owned(), size })
+    let UVec2 { x, y } = size;
+    let reason = format!("the frames are {x}×{y} pixels; each side must be 1 to {MAX_SIDE} pixels");
+    Err(VideoError::input(file, reason))
 }

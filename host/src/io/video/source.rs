@@ -169,22 +169,13 @@ impl VideoSource {
         Ok((source, thread))
     }
 
-    /// Returns the next frame in the memory in which it was decoded, or `None` at the end of the video or after a stop
-    /// request.
-    ///
-    /// # Errors
-    /// Returns [`VideoError`] if reading fails. After an error, later calls return `None`.
-    pub fn next_frame(&mut self) -> Result<Option<VideoFrame>, VideoError> {
-        self.frame_within(None)
-    }
-
     /// Returns the bytes of the next frame without padding, or `None` at the end of the video or after a stop request.
     /// Copies a frame in device memory to the host.
     ///
     /// # Errors
     /// Returns [`VideoError`] if reading or copying fails. After an error, later calls return `None`.
     pub fn frame(&mut self) -> Result<Option<Vec<u8>>, VideoError> {
-        match self.next_frame()? {
+        match self.next_frame(None)? {
             Some(VideoFrame::Host(bytes)) => Ok(Some(bytes.to_vec())),
             Some(VideoFrame::Device(frame)) => {
                 let mut bytes = vec![0; self.format.bytes()];
@@ -224,7 +215,7 @@ impl VideoSource {
     /// Returns [`VideoError`] if the first frame cannot be read.
     pub fn await_first(&mut self) -> Result<bool, VideoError> {
         if self.first.is_none() {
-            self.first = self.next_frame()?;
+            self.first = self.next_frame(None)?;
         }
         Ok(self.first.is_some())
     }
@@ -235,9 +226,12 @@ impl VideoSource {
         self.first.as_ref()
     }
 
-    /// Returns the next frame like [`next_frame`](Self::next_frame), but returns `None` if no frame arrives within
-    /// `patience`.
-    pub(crate) fn frame_within(
+    /// Returns the next frame in the memory in which it was decoded, or `None` at the end of the video, after a stop
+    /// request, or if no frame arrives within `patience`.
+    ///
+    /// # Errors
+    /// Returns [`VideoError`] if reading fails. After an error, later calls return `None`.
+    pub fn next_frame(
         &mut self,
         patience: Option<Duration>,
     ) -> Result<Option<VideoFrame>, VideoError> {

@@ -16,10 +16,9 @@ use kernels_gpu::convolve as kernels;
 use shared_types::convolve::{
     BLOCK, ConstantTaps, MAX_LINES, TILE, column_pass_elements, fused_elements, row_pass_elements,
 };
-use thiserror::Error;
 
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
-use crate::error::Classify;
+use crate::error::operation_error;
 
 pub use gradients::GradientFilter;
 pub use taps::Taps;
@@ -27,23 +26,9 @@ pub use taps::Taps;
 /// The maximum shared memory per block of a launch for one pass, in bytes. Every GPU since 2020 supports this size.
 const SHARED: u32 = 96 << 10;
 
-/// The error if a filter is invalid, pictures differ in size, or the device failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ConvolveError {
-    /// The taps or the sizes are invalid.
-    #[error("{0}")]
-    Invalid(String),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
-
-impl Classify for ConvolveError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        let Self::Device(error) = self else { return None };
-        Some(error)
-    }
+operation_error! {
+    /// The error if a filter is invalid, pictures differ in size, or the device failed.
+    ConvolveError: "{0}"
 }
 
 /// A separable filter on a device. Only one stream at a time may use it.

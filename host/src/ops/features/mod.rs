@@ -14,10 +14,9 @@ use cuda_std::DeviceView;
 use glam::UVec2;
 use shared_types::Rgba8;
 pub use shared_types::features::MAX_WINDOW;
-use thiserror::Error;
 
-use crate::device::{DeviceError, Stream};
-use crate::error::Classify;
+use crate::device::Stream;
+use crate::error::operation_error;
 use crate::ops::convolve::ConvolveError;
 
 pub use detector::Detector;
@@ -77,29 +76,11 @@ pub struct Feature {
     pub value: f32,
 }
 
-/// The error if the options or the picture are invalid, or the device failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum FeatureError {
-    /// An option is out of range, or the picture does not have the detector's size or is too large.
-    #[error("finding features: {0}")]
-    Invalid(String),
-    /// The standard deviation of a Gaussian is out of range, or a convolution failed on the device.
-    #[error(transparent)]
-    Convolve(#[from] ConvolveError),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
-
-impl Classify for FeatureError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        match self {
-            Self::Convolve(error) => Some(error),
-            Self::Device(error) => Some(error),
-            _ => None,
-        }
-    }
+operation_error! {
+    /// The error if the options or the picture are invalid, or the device failed.
+    FeatureError: "finding features: {0}",
+    /// A convolution failed.
+    Convolve(ConvolveError)
 }
 
 impl FeatureOptions {

@@ -153,7 +153,11 @@ impl Describer {
         let (width, height) = picture.size();
         let found = UVec2::new(width, height);
         if found != self.size {
-            return Err(MatchError::Size { found, expected: self.size });
+            let expected = self.size;
+            return Err(MatchError::Invalid(format!(
+                "the picture is {}×{} pixels, but the describer was created for {}×{}",
+                found.x, found.y, expected.x, expected.y
+            )));
         }
         self.submit_levels(stream, picture)?;
         let peaks = self.chosen(stream)?;

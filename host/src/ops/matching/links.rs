@@ -24,9 +24,6 @@ const SAMPLE: usize = 160;
 /// [`calibrate`](crate::geometry::calibrate) can determine which pictures overlap. Returns all pairs. In a set of more
 /// than 8 pictures, pairs that hardly look alike have no matches. Ignores points on transparent pixels (see
 /// [`Picture::mask`]).
-///
-/// # Errors
-/// Returns [`MatchError`] if the device fails.
 #[track_caller]
 pub fn links(stream: &Stream, pictures: &[Picture]) -> Result<Vec<PhotoPair>, MatchError> {
     let size = |i: usize| pictures[i].size();

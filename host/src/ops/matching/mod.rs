@@ -16,11 +16,7 @@ mod pairs;
 mod relocate;
 mod spread;
 
-use glam::UVec2;
-use thiserror::Error;
-
-use crate::device::DeviceError;
-use crate::error::Classify;
+use crate::error::operation_error;
 use crate::ops::features::FeatureError;
 
 pub use describer::{Described, Describer, Keypoint};
@@ -31,30 +27,9 @@ pub use relocate::{recalibrate, relocate};
 /// The maximum number of pixels of the first pyramid level. Larger pictures are downscaled first.
 const PIXELS: u64 = 2_200_000;
 
-/// The error if a picture has another size than the describer, or the device failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum MatchError {
-    /// The picture does not have the describer's size.
-    #[error(
-        "matching: the picture is {}×{} pixels, but the describer was created for {}×{}", found.x, found.y, expected.x, expected.y
-    )]
-    #[expect(missing_docs, reason = "the message explains the fields")]
-    Size { found: UVec2, expected: UVec2 },
+operation_error! {
+    /// The error if a picture has another size than the describer, or the device failed.
+    MatchError: "matching: {0}",
     /// The eigenvalues of a pyramid level could not be computed.
-    #[error(transparent)]
-    Features(#[from] FeatureError),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
-
-impl Classify for MatchError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        match self {
-            Self::Features(error) => Some(error),
-            Self::Device(error) => Some(error),
-            _ => None,
-        }
-    }
+    Features(FeatureError)
 }

@@ -29,9 +29,6 @@ const WARP: u32 = 32;
 /// - Conversely, the nearest neighbour of this neighbour is at the position of the point.
 ///
 /// The score of a match is 1 minus the ratio of distances in the first condition.
-///
-/// # Errors
-/// Returns [`MatchError`] if the device fails.
 #[track_caller]
 pub fn pairs(
     stream: &Stream,

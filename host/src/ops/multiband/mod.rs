@@ -169,9 +169,6 @@ impl Multiband {
 
     /// Submits the change of a panorama of still pictures like [`submit`](Self::submit), which follows
     /// [`stitch_images`](crate::ops::stitch::stitch_images).
-    ///
-    /// # Errors
-    /// Returns [`StitchError`] as [`submit`](Self::submit) does.
     #[track_caller]
     pub fn submit_images<P: Pixel>(
         &mut self,

@@ -21,9 +21,8 @@ mod smooth;
 
 use glam::{UVec2, Vec2};
 use kernels_gpu::warp::edge_distance;
-use thiserror::Error;
 
-use crate::device::DeviceError;
+use crate::error::operation_error;
 use crate::warp::Refinement;
 pub use follow::WarpRefiner;
 use gray::Gray;
@@ -46,16 +45,9 @@ pub struct RefineOptions {
     pub limit: f32,
 }
 
-/// A warp cannot be refined.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RefineError {
-    /// An option or a frame is invalid. The text names it and the remedy.
-    #[error("refining a warp: {0}")]
-    Invalid(String),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
+operation_error! {
+    /// A warp cannot be refined.
+    RefineError: "refining a warp: {0}"
 }
 
 impl Default for RefineOptions {

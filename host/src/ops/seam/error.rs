@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::device::DeviceError;
+use crate::error::passes_on;
 use crate::ops::stitch::StitchError;
 
 /// The error if a warp does not allow a seam, an option is invalid, or the device failed.
@@ -23,20 +24,13 @@ pub enum SeamError {
     Feather(f32),
     /// The frames do not match the warp, or an option is out of range.
     #[error(transparent)]
-    Stitch(StitchError),
+    Stitch(#[from] StitchError),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
 
-impl From<StitchError> for SeamError {
-    fn from(error: StitchError) -> Self {
-        match error {
-            StitchError::Device(error) => Self::Device(error),
-            error => Self::Stitch(error),
-        }
-    }
-}
+passes_on!(SeamError: Stitch | Device);
 
 impl SeamError {
     /// Returns whether the cause of the error is that the warp does not allow a seam. In this case, use the feathered

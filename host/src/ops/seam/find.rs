@@ -194,9 +194,6 @@ impl Seam {
     /// Takes over the paths of `former`, the seam of the same cameras in a similar warp, such as one with refined
     /// coordinates. Returns `false` and changes nothing if `former` has no path, or if the directions or the areas of the
     /// seams differ. Waits for the device.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if a download or an upload fails.
     #[track_caller]
     pub(crate) fn take_over(
         &mut self,
@@ -308,9 +305,6 @@ impl Seam {
 
     /// Submits a copy of `warp` without waiting, and returns the copy. [`weigh`](Self::weigh) can then change the
     /// weights of the copy.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the allocation or the copy fails.
     #[track_caller]
     pub fn copy(stream: &Stream, warp: &DeviceWarp) -> Result<DeviceWarp, DeviceError> {
         warp.reweighted(stream)

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::lookup::LookupError;
 use crate::device::DeviceError;
-use crate::error::Classify;
+use crate::error::passes_on;
 use crate::frame::{FrameFormat, FrameView};
 use crate::warp::RenderError;
 
@@ -28,12 +28,7 @@ pub enum StitchError {
     Device(#[from] DeviceError),
 }
 
-impl Classify for StitchError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        let Self::Device(error) = self else { return None };
-        Some(error)
-    }
-}
+passes_on!(StitchError: Device);
 
 impl StitchError {
     fn count(found: usize, expected: usize) -> Self {

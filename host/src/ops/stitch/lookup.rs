@@ -104,55 +104,17 @@ impl fmt::Display for Lookup {
 }
 
 /// The error if the requested lookup does not support a stitch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the lookup `{lookup}` does not support {reason}; use the lookup `auto` or `planes`")]
 pub struct LookupError {
     /// The requested lookup.
     pub lookup: Lookup,
     /// The part of the stitch that it does not support.
-    pub reason: Unsupported,
+    pub reason: String,
 }
 
-/// A part of a stitch that a lookup does not support.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum Unsupported {
-    /// A colour correction has a shoulder.
-    #[error("colour corrections that keep highlights")]
-    Shoulder,
-    /// A colour correction has a shoulder, or a picture has a vignette.
-    #[error("vignettes, and colour corrections that keep highlights")]
-    Corrections,
-    /// Frames and panorama do not have the same number of bits per sample.
-    #[error("a mix of frames or panoramas with 8 and 10 bits per sample")]
-    Depths,
-    /// A frame has 10 bits per sample.
-    #[error("frames with 10 bits per sample")]
-    TenBits,
-    /// The pictures have 16 bits per channel.
-    #[error("pictures with 16 bits per channel")]
-    SixteenBits,
-    /// A panorama in Y'CbCr with an odd side is flipped.
-    #[error("a flip of a panorama in Y'CbCr with an odd width or height")]
-    OddFlip,
-    /// There are not two frames, or a frame or the panorama is not RGBA.
-    #[error("frames and panoramas other than two RGBA frames and an RGBA panorama")]
-    NotTwoRgba,
-    /// A colour covers a camera.
-    #[error("colours that cover cameras, such as those of cameras that fail")]
-    Covers,
-    /// There are more pictures than a stitch in one launch supports.
-    #[error("more than 16 pictures")]
-    Pictures,
-    /// The device cannot read the frame of the camera with this index as a texture.
-    #[error(
-        "the frame of camera {}, whose rows are on another device or not aligned for textures (a copy in a `DeviceFrame` is)", .0 + 1
-    )]
-    Unaligned(usize),
-    /// The device cannot read the planes of the warp as textures.
-    #[error("the planes of this warp, which the device cannot read as textures")]
-    Planes,
-}
+pub(super) const NOT_TWO_RGBA: &str =
+    "frames and panoramas other than two RGBA frames and an RGBA panorama";
 
 /// The pictures and the panorama of a stitch, as far as they decide which lookups support it.
 pub(crate) struct LookupCase<'a> {
@@ -179,7 +141,7 @@ impl StitchOptions {
     }
 
     /// Returns the reason why a lookup does not support a stitch, or `None` if it does.
-    fn unsupported(&self, lookup: Lookup, case: &LookupCase<'_>) -> Option<Unsupported> {
+    fn unsupported(&self, lookup: Lookup, case: &LookupCase<'_>) -> Option<String> {
         let &LookupCase { inputs, output, is_deep, unaligned } = case;
         let is_mesh = lookup == Lookup::Mesh;
         let all = || inputs.iter().chain([&output.pixels]);
@@ -189,21 +151,35 @@ impl StitchOptions {
         let is_plain = (self.colours.iter().zip(self.vignettes.iter()).take(inputs.len()))
             .all(|(colour, vignette)| colour.shoulder == 0.0 && *vignette == Vignette::NONE);
         let faults = [
-            (!lookup.adds_cameras() && inputs.len() > MAX_CAMERAS, Unsupported::Pictures),
-            (!lookup.adds_cameras() && is_deep, Unsupported::SixteenBits),
-            (is_mesh && self.has_shoulder(inputs.len()), Unsupported::Shoulder),
-            (is_mesh && mixes, Unsupported::Depths),
-            (is_mesh && self.flip && is_odd, Unsupported::OddFlip),
-            (lookup.is_for_two() && !two_rgba, Unsupported::NotTwoRgba),
-            (lookup.is_for_two() && self.covers.covers_any(inputs.len()), Unsupported::Covers),
-            (lookup == Lookup::GammaTable && !is_plain, Unsupported::Corrections),
+            (!lookup.adds_cameras() && inputs.len() > MAX_CAMERAS, "more than 16 pictures"),
+            (!lookup.adds_cameras() && is_deep, "pictures with 16 bits per channel"),
+            (is_mesh && self.has_shoulder(inputs.len()), "colour corrections that keep highlights"),
+            (is_mesh && mixes, "a mix of frames or panoramas with 8 and 10 bits per sample"),
+            (
+                is_mesh && self.flip && is_odd,
+                "a flip of a panorama in Y'CbCr with an odd width or height",
+            ),
+            (lookup.is_for_two() && !two_rgba, NOT_TWO_RGBA),
+            (
+                lookup.is_for_two() && self.covers.covers_any(inputs.len()),
+                "colours that cover cameras, such as those of cameras that fail",
+            ),
+            (
+                lookup == Lookup::GammaTable && !is_plain,
+                "vignettes, and colour corrections that keep highlights",
+            ),
             (
                 lookup == Lookup::Cubic && inputs.iter().any(|pixels| pixels.bits() > 8),
-                Unsupported::TenBits,
+                "frames with 10 bits per sample",
             ),
         ];
-        let fault = faults.into_iter().find(|(is_found, _)| *is_found).map(|(_, reason)| reason);
-        let unaligned = unaligned.filter(|_| lookup != Lookup::Auto).map(Unsupported::Unaligned);
-        fault.or(unaligned)
+        let fault = faults.iter().find(|(is_found, _)| *is_found);
+        let unaligned = unaligned.filter(|_| lookup != Lookup::Auto).map(|camera| {
+            format!(
+                "the frame of camera {}, whose rows are on another device or not aligned for textures (a copy in a `DeviceFrame` is)",
+                camera + 1
+            )
+        });
+        fault.map(|(_, reason)| (*reason).to_owned()).or(unaligned)
     }
 }

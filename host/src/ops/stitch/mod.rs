@@ -27,13 +27,13 @@ pub use covers::Covers;
 pub use error::StitchError;
 pub(crate) use error::{check_depths, check_frames, check_size, check_sources};
 pub(crate) use lookup::LookupCase;
-pub use lookup::{Lookup, LookupError, Unsupported};
+pub use lookup::{Lookup, LookupError};
 pub use per_camera::{Colours, PerCamera, Vignettes};
 pub(crate) use planes::config;
 pub(crate) use set::{StitchSet, Target};
 
 /// The options of a stitch: colour corrections, orientation, edge boost and lookup.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StitchOptions {
     /// The colour correction of each camera.
     pub colours: Colours,
@@ -47,19 +47,6 @@ pub struct StitchOptions {
     pub lookup: Lookup,
     /// The colour that replaces parts of the cameras' pictures.
     pub covers: Covers,
-}
-
-impl Default for StitchOptions {
-    fn default() -> Self {
-        Self {
-            colours: Colours::IDENTITY,
-            vignettes: Vignettes::NONE,
-            flip: false,
-            edge_boost: false,
-            lookup: Lookup::default(),
-            covers: Covers::NONE,
-        }
-    }
 }
 
 impl StitchOptions {

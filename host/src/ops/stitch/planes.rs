@@ -7,7 +7,8 @@ use shared_types::Rgba8;
 use shared_types::stitch::BLOCK;
 use shared_types::texture::DeviceTexturedCameraPlanes;
 
-use super::{Lookup, LookupError, StitchError, StitchOptions, StitchSet, Unsupported};
+use super::lookup::NOT_TWO_RGBA;
+use super::{Lookup, LookupError, StitchError, StitchOptions, StitchSet};
 use crate::device::{DeviceError, LaunchConfig, Stream, Textures};
 use crate::frame::{
     FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured, launch_by_formats,
@@ -63,9 +64,10 @@ pub(super) fn launch_variant(
     (frames, textured): (&[FrameView<'_>], &[Textured<'_>]),
     out: DeviceViewMut<'_, Rgba8>,
 ) -> Result<(), StitchError> {
-    let unsupported = |reason| LookupError { lookup: options.lookup, reason };
+    let unsupported =
+        |reason: &str| LookupError { lookup: options.lookup, reason: reason.to_owned() };
     let &[FrameView::Rgba8(left), FrameView::Rgba8(right)] = frames else {
-        return Err(unsupported(Unsupported::NotTwoRgba).into());
+        return Err(unsupported(NOT_TWO_RGBA).into());
     };
     warp.await_ready(stream)?;
     let (planes_left, planes_right) = (warp.planes(0)?, warp.planes(1)?);
@@ -102,7 +104,9 @@ pub(super) fn launch_variant(
         }
         _ => {
             let [planes_left, planes_right] =
-                textured_planes(stream, textures, warp)?.ok_or(unsupported(Unsupported::Planes))?;
+                textured_planes(stream, textures, warp)?.ok_or_else(|| {
+                    unsupported("the planes of this warp, which the device cannot read as textures")
+                })?;
             let kernel = kernels::StitchTexturedPlanes {
                 left,
                 right,

@@ -29,7 +29,7 @@ use shared_types::stitch::MAX_CAMERAS;
 use thiserror::Error;
 
 use crate::device::DeviceError;
-use crate::error::Classify;
+use crate::error::passes_on;
 use crate::geometry::rig::rotation;
 use crate::ops::stitch::StitchError;
 
@@ -145,12 +145,7 @@ pub enum ViewError {
     Stitch(#[from] StitchError),
 }
 
-impl Classify for ViewError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        let Self::Stitch(error) = self else { return None };
-        Some(error)
-    }
-}
+passes_on!(ViewError: Stitch);
 
 impl ViewError {
     fn cameras(found: usize) -> Self {

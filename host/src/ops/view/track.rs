@@ -20,7 +20,7 @@ use thiserror::Error;
 use super::smoothing::{gaussian, smooth};
 use super::{MAX_FOV, MIN_FOV, ViewError, ViewPose};
 use crate::device::Stream;
-use crate::error::Classify;
+use crate::error::passes_on;
 use crate::frame::Rate;
 use crate::ops::trajectory::{Trajectory, TrajectoryError};
 
@@ -53,12 +53,7 @@ pub enum TrackError {
     Invalid(String),
 }
 
-impl Classify for TrackError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        let Self::Trajectory(error) = self else { return None };
-        Some(error)
-    }
-}
+passes_on!(TrackError: Trajectory);
 
 /// Returns the error for a fault of a track file.
 fn invalid(file: &Path, fault: impl fmt::Display) -> TrackError {

@@ -27,7 +27,7 @@ use thiserror::Error;
 pub use whiten::Track;
 
 use super::Offset;
-use crate::error::Classify;
+use crate::error::passes_on;
 use crate::io::video::{Sound, Stop, VideoError, VideoSource};
 
 /// The number of samples per second of a [`Track`].
@@ -94,12 +94,7 @@ pub enum SyncError {
     Video(#[from] VideoError),
 }
 
-impl Classify for SyncError {
-    fn inner(&self) -> Option<&dyn Classify> {
-        let Self::Video(error) = self else { return None };
-        Some(error)
-    }
-}
+passes_on!(SyncError: Video);
 
 /// Finds the offsets of videos relative to the first one from their sound, searching offsets up to `most` seconds.
 /// Returns one offset for each further video, or `None` if a stop was requested.
@@ -132,7 +127,7 @@ pub fn find_offsets(
 }
 
 fn has_sound(source: &VideoSource) -> Result<&Sound, VideoError> {
-    source.sound().ok_or_else(|| VideoError::NoSound { file: source.name().to_owned() })
+    source.sound().ok_or_else(|| VideoError::input(source.name(), "no sound track; only files that ffmpeg reads have one; give the offset of the recordings in seconds as `sync`, for example 0.25"))
 }
 
 /// Reads the sound of a video. Returns `None` if a stop was requested.

@@ -21,9 +21,6 @@ struct OtherWarp;
 impl DeviceWarp {
     /// Returns a warp that shares the coordinates of this one, and has a copy of its weights, which the caller can
     /// change. Does not wait.
-    ///
-    /// # Errors
-    /// Returns [`DeviceError`] if the allocation or the copy fails.
     #[track_caller]
     pub(crate) fn reweighted(&self, stream: &Stream) -> Result<Self, DeviceError> {
         self.await_ready(stream)?;

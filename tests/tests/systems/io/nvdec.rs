@@ -63,7 +63,7 @@ fn read(file: &Path, decoder: VideoDecoder, rate: Option<Rate>) -> Result<Read, 
     let on_device = source.decoder() == Some("nvdec");
     let mut frames = Vec::new();
     let error = loop {
-        match source.next_frame() {
+        match source.next_frame(None) {
             Ok(Some(VideoFrame::Host(bytes))) => {
                 assert!(!on_device);
                 frames.push(bytes.to_vec());
@@ -231,7 +231,7 @@ fn videos_that_nvdec_does_not_decode_are_left_to_ffmpeg() {
     let mut auto =
         open(&videos.path("plain.mp4"), VideoDecoder::Auto(Device::cpu()), None).unwrap();
     assert_eq!(auto.decoder(), Some("ffmpeg"));
-    assert!(matches!(auto.next_frame(), Ok(Some(VideoFrame::Host(_)))));
+    assert!(matches!(auto.next_frame(None), Ok(Some(VideoFrame::Host(_)))));
 
     let Some(device) = gpu() else { return };
     assert_eq!(reason("mpeg4.mp4", &device), NoNvdec::Codec("mpeg4".into()));

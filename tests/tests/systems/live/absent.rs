@@ -13,7 +13,7 @@ use panoweave::live::{
 use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::{Colour, Colours};
 use panoweave::ops::seam::SeamOptions;
-use panoweave::ops::stitch::{Lookup, LookupError, StitchOptions, Unsupported};
+use panoweave::ops::stitch::{Lookup, LookupError, StitchOptions};
 use panoweave::ops::view::{ViewPose, Viewer};
 use panoweave::warp::{DeviceWarp, Plane, Warp};
 use panoweave_tests::live::{FRAME, STILL};
@@ -324,13 +324,14 @@ fn all_lookups_follow_cameras_that_fail() {
     let case = Case { lookup: Lookup::GammaTable, cameras: 2, ..THREE };
     let (device, geometry) = (Device::cpu(), case.geometry());
     let warp = || DeviceWarp::render(&device.stream().unwrap(), &geometry).unwrap();
-    let refused = LookupError { lookup: case.lookup, reason: Unsupported::Covers };
+    let is_refused =
+        |error: &LookupError| error.lookup == case.lookup && error.reason.contains("cover");
     let new = |case: Case| Session::new(&device, warp(), &[Output::default()], case.options());
     let made = new(case);
-    assert!(matches!(made, Err(LiveError::Lookup(error)) if error == refused));
+    assert!(matches!(made, Err(LiveError::Lookup(ref error)) if is_refused(error)));
     let session = new(Case { lookup: Lookup::Auto, ..case }).unwrap();
     let set = session.set_options(case.options().stitch);
-    assert!(matches!(set, Err(LiveError::Lookup(error)) if error == refused));
+    assert!(matches!(set, Err(LiveError::Lookup(ref error)) if is_refused(error)));
 }
 
 #[test]

@@ -15,9 +15,6 @@ use crate::io::video::{FfmpegTask, Stop, VideoError};
 /// Returns the time in seconds of the first frame of a video, or `None` if ffmpeg decodes no frame or the first frame
 /// has no time. `input` adds the file and its options to the command, and `streams` are the indices of the video stream
 /// and of further streams to read.
-///
-/// # Errors
-/// Returns [`VideoError`] if ffmpeg cannot be started, or fails or exceeds the time limit before the first frame.
 pub(super) fn first_frame(
     path: &Path,
     streams: impl IntoIterator<Item = u32>,

@@ -83,7 +83,10 @@ impl Packets {
         match self.stream.next() {
             Ok(Some(_)) if self.stream.crowded > MAX_CROWDED => {
                 self.child.kill();
-                Err(VideoError::Backwards { file: file() })
+                Err(VideoError::input(
+                    &self.file,
+                    "the timestamps of many frames go backwards; repair them, or let ffmpeg decode the video (`decoder` ffmpeg)",
+                ))
             }
             Ok(Some(packet)) => Ok(Some(packet)),
             Ok(None) => {

@@ -209,7 +209,10 @@ pub(in crate::io::video) fn probe(
         .map_err(|source| VideoError::Unreadable { file: path.to_owned(), source })?;
     // Reject a pipe, because probing it would consume its data.
     if !metadata.is_file() {
-        return Err(VideoError::NotRegular { file: path.to_owned() });
+        return Err(VideoError::input(
+            path,
+            "not a regular file; to read frames from a pipe, set `input-format` to y4m, nv12 or rgba",
+        ));
     }
     let mut command = FFPROBE.command();
     command

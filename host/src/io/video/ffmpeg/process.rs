@@ -67,9 +67,6 @@ impl Tool {
 
     /// Checks that the program prints its version. Call this after a failure, to find out whether the program or the
     /// video `file` is the cause.
-    ///
-    /// # Errors
-    /// Returns [`VideoError::NotFfmpeg`] if the program prints something else.
     pub(super) fn check(self, file: &Path, stop: &Stop) -> Result<(), VideoError> {
         let mut command = self.command();
         let program = command.get_program().to_string_lossy().into_owned();
@@ -81,8 +78,13 @@ impl Tool {
             return Ok(());
         }
         child.kill();
-        let (file, variable) = (file.to_owned(), self.variable);
-        Err(VideoError::NotFfmpeg { file, program, variable, said: child.said() })
+        let (variable, said) = (self.variable, super::super::error::quote(&child.said()));
+        Err(VideoError::input(
+            file,
+            format!(
+                "the program {program} does not work{said}; install ffmpeg (apt install ffmpeg), or set {variable} to the path of a working program"
+            ),
+        ))
     }
 }
 
@@ -145,7 +147,12 @@ impl Child {
         let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(VideoError::NoFfmpeg { file, program, variable });
+                return Err(VideoError::input(
+                    &file,
+                    format!(
+                        "cannot find the program {program}; install it (apt install ffmpeg), or set {variable} to its path; Y4M, raw frames and picture sequences work without it"
+                    ),
+                ));
             }
             Err(source) => return Err(VideoError::Start { file, program, variable, source }),
         };
@@ -166,9 +173,6 @@ impl Child {
     }
 
     /// Returns stdout, which must be a pipe that was not taken before.
-    ///
-    /// # Errors
-    /// Returns [`VideoError::Unreadable`] otherwise.
     pub(super) fn output(&self) -> Result<ChildStdout, VideoError> {
         lock(&self.0.child).stdout.take().ok_or_else(|| VideoError::Unreadable {
             file: self.0.file.clone(),

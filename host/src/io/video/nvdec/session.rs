@@ -43,12 +43,8 @@ const MAX_CODED_SIDE: u32 = 16_384;
 pub enum NvdecError {
     /// A function of NVDEC failed.
     #[error("{function} failed: {}", code.text())]
-    Call {
-        /// The name of the function.
-        function: &'static str,
-        /// The error code of the driver.
-        code: CUresult,
-    },
+    #[expect(missing_docs, reason = "the message explains the fields")]
+    Call { function: &'static str, code: CUresult },
     /// A decoded picture could not be copied.
     #[error(transparent)]
     Device(#[from] DeviceError),

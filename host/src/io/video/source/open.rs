@@ -49,7 +49,12 @@ impl VideoSource {
     ) -> Result<Self, VideoError> {
         let pixels = preferred.pixels;
         let name = shown(&input.path, "stdin");
-        let no_rate = || VideoError::NoRate { file: name.clone() };
+        let no_rate = || {
+            VideoError::input(
+                &name,
+                "the frame rate is unknown; set `fps`, for example to 30 or 30000/1001",
+            )
+        };
         let (limits, device) = (&input.limits, input.device.as_ref());
         let over = |source| VideoError::Limit { file: name.clone(), source };
         match &input.medium {
@@ -64,7 +69,12 @@ impl VideoSource {
                 Self::buffered(name, format, rate, expected, reader, device, stop)
             }
             Medium::Stream(StreamFormat::Raw(own)) => {
-                let size = input.size.ok_or_else(|| VideoError::NoSize { file: name.clone() })?;
+                let size = input.size.ok_or_else(|| {
+                    VideoError::input(
+                        &name,
+                        "the size of raw frames is unknown; set `input-size` to WIDTHxHEIGHT",
+                    )
+                })?;
                 let rate = input.rate.ok_or_else(no_rate)?;
                 let format = FrameFormat { size, pixels: tagged(*own, pixels) };
                 check(&name, format.size)?;

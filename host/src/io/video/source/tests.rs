@@ -33,7 +33,7 @@ fn drop_waits_for_a_reader_that_uses_the_gpu() {
     let (source, thread) =
         VideoSource::start(name, format, rate, None, Box::new(reader), &Stop::default()).unwrap();
     let mut source = VideoSource { _gpu_reader: Some(GpuReader(thread)), ..source };
-    assert!(source.next_frame().unwrap().is_some());
+    assert!(source.next_frame(None).unwrap().is_some());
     drop(source);
     assert!(ended.load(Ordering::SeqCst));
 }

@@ -113,7 +113,10 @@ impl Answer {
             .collect();
         let video = videos.iter().find(|s| s.disposition.default == 1).or(videos.first()).copied();
         let (Some(video), Some(size)) = (video, video.and_then(Stream::size)) else {
-            return Err(VideoError::NoVideoStream { file: path.to_owned() });
+            return Err(VideoError::input(
+                path,
+                "the file has no video stream; use a file that contains video",
+            ));
         };
         if videos.len() > 1 {
             tracing::warn!(
