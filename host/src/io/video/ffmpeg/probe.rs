@@ -211,7 +211,7 @@ pub(in crate::io::video) fn probe(
     if !metadata.is_file() {
         return Err(VideoError::input(
             path,
-            "not a regular file; to read frames from a pipe, set `input-format` to y4m, nv12 or rgba",
+            "not a regular file; to read frames from a pipe, set `input-format` to y4m or to a pixel format such as nv12",
         ));
     }
     let mut command = FFPROBE.command();

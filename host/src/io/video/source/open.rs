@@ -105,7 +105,12 @@ impl VideoSource {
         stop: &Stop,
     ) -> Result<Self, VideoError> {
         let (limits, device) = (&input.limits, input.device.as_ref());
-        let no_rate = || VideoError::NoRate { file: name.clone() };
+        let no_rate = || {
+            VideoError::input(
+                &name,
+                "the frame rate is unknown; set `fps`, for example to 30 or 30000/1001",
+            )
+        };
         let over = |source| VideoError::Limit { file: name.clone(), source };
         let probe = ffmpeg::probe(&input.path, limits, stop)?;
         limits.check_streams(probe.streams).map_err(over)?;
