@@ -18,19 +18,33 @@ use super::signals::{end, start};
 use super::{MAP, flat, gray, levels, luma, rgba, y4m};
 use crate::{Folder, pattern};
 
-/// Refinement replaces the warp once per second. A warning about its seams is logged only once.
+/// Refinement replaces the warp once per second. A warning about its seams is logged only once. A warp without any
+/// seam is refused.
 #[test]
 fn a_replaced_warp_repeats_no_warning() {
     let folder = Folder::new();
     let stream = flat("1:1", [10, 60, 110, 160]);
-    folder.write("a.y4m", &stream);
-    folder.write("b.y4m", &stream);
-    // The right picture is inside the left one, so no line separates them.
-    folder.write("inside.txt", "0.5 0 10 0 0.5 8 0 0 1\n");
-    let line = "video a.y4m b.y4m --homography inside.txt --device cpu --refine --blend multiband -o p.y4m";
-    let done = folder.succeeds(&format!("{line} --json"));
+    ["a.y4m", "b.y4m", "c.y4m"].iter().for_each(|name| folder.write(name, &stream));
+    let camera = |name: &str, focal: f64, yaw: f64| {
+        format!(
+            "[[camera]]\nname = \"{name}\"\nsize = [40, 30]\nlens = \"pinhole\"\nmatrix = {{ fx = {focal:?}, fy = {focal:?}, cx = 19.5, cy = 14.5 }}\nyaw = {yaw:?}\n"
+        )
+    };
+    // The picture of the third camera is inside that of the first one, so no line separates them.
+    let canvas =
+        "[panorama]\nprojection = \"cylindrical\"\nwidth = 120\nheight = 40\nfov = 100.0\n";
+    let [a, b, c] = [camera("a", 40.0, -20.0), camera("b", 40.0, 20.0), camera("c", 160.0, -30.0)];
+    folder.write("three.toml", [canvas, &a, &b, &c].concat());
+    folder.write("inside.toml", [canvas, &a, &c].concat());
+    let line = "--device cpu --refine --blend multiband -o p.y4m";
+    let done = folder.succeeds(&format!("video a.y4m b.y4m c.y4m --rig three.toml {line} --json"));
     assert_eq!(done.stderr.matches("WARN seam: camera 1 covers the whole").count(), 1, "{done:?}");
     assert_eq!(done.json()["warnings"].as_array().unwrap().len(), 1, "{done:?}");
+    let line = format!("video a.y4m c.y4m --rig inside.toml {line}");
+    folder.fails(
+        &line,
+        "the blend `multiband` needs a seam, but the warp allows none: seam: camera 1",
+    );
 }
 
 #[test]
