@@ -58,21 +58,6 @@ impl<'a> Textured<'a> {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
-    /// Returns the texture of an RGBA frame.
-    fn rgba8(&self) -> Option<DeviceRgba8Texture<'a>> {
-        if let Self::Rgba8(texture) = self { Some(*texture) } else { None }
-    }
-
-    /// Returns the textures of an NV12 frame.
-    fn nv12(&self) -> Option<DeviceNv12Texture<'a>> {
-        if let Self::Nv12(textures, _) = self { Some(*textures) } else { None }
-    }
-
-    /// Returns the textures of a P010 frame.
-    fn p010(&self) -> Option<DeviceP010Texture<'a>> {
-        if let Self::P010(textures, _) = self { Some(*textures) } else { None }
-    }
-
     /// Returns the textures for kernels that take frames of different formats, or `None` for P010.
     fn any(&self) -> Option<DeviceAnyTexture<'a>> {
         match self {
@@ -106,9 +91,17 @@ impl<'a> TexturedFrames<'a> {
     /// Returns the frames as an argument. Returns `None` unless there are 1 to [`MAX_CAMERAS`] frames, or if some but
     /// not all of them are P010.
     pub(crate) fn new(frames: &[Textured<'a>]) -> Option<Self> {
-        let rgba8: Option<Vec<_>> = frames.iter().map(Textured::rgba8).collect();
-        let nv12: Option<Vec<_>> = frames.iter().map(Textured::nv12).collect();
-        let p010: Option<Vec<_>> = frames.iter().map(Textured::p010).collect();
+        /// Returns the frames if all of them have this format.
+        macro_rules! all {
+            ($format:ident) => {{
+                let frame = |frame: &Textured<'a>| match frame {
+                    Textured::$format(textures, ..) => Some(*textures),
+                    _ => None,
+                };
+                frames.iter().map(frame).collect::<Option<Vec<_>>>()
+            }};
+        }
+        let (rgba8, nv12, p010) = (all!(Rgba8), all!(Nv12), all!(P010));
         match (rgba8, nv12, p010) {
             (Some(frames), ..) => DeviceTable::new(&frames).map(Self::Rgba8),
             (_, Some(frames), _) => DeviceTable::new(&frames).map(Self::Nv12),

@@ -54,9 +54,8 @@ pub use error::PanoramaError;
 
 use crate::device::{Image, Stream};
 use crate::frame::{FrameFormat, PixelFormat};
-use crate::geometry::Geometry;
-use crate::geometry::Vignetting;
 use crate::geometry::rig::MAX_RIG_CAMERAS;
+use crate::geometry::{Geometry, Vignetting};
 use crate::io::picture::{Mask, Picture, Pixel};
 use crate::ops::blend::Blend;
 use crate::ops::colour::Colours;

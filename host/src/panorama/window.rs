@@ -4,8 +4,7 @@ use glam::{UVec2, uvec2};
 use shared_types::colour::OverlapBox;
 
 use super::sources::place;
-use crate::geometry::Geometry;
-use crate::geometry::is_full_circle;
+use crate::geometry::{Geometry, is_full_circle};
 
 /// The distance in pixels between the positions at which a camera is tested.
 const STEP: u32 = 32;

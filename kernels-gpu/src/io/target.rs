@@ -1,10 +1,7 @@
 //! Output pictures, in RGBA (8 or 16 bits) or NV12. Kernels write them cell by cell, because 2×2 pixels share a chroma
 //! sample in NV12.
 
-use crate::io::pack::beside;
-use crate::io::pack::fused_dot;
-use crate::io::pack::in_a_row;
-use crate::io::pack::yuv_of_four;
+use crate::io::pack::{beside, fused_dot, in_a_row, yuv_of_four};
 use crate::io::rgba::Rgba;
 use crate::unroll::unroll;
 use cuda_std::prelude::*;

@@ -1,8 +1,7 @@
 //! Maps from a view's pixel to a camera's picture or to a canvas.
 
 use crate::view::camera::MIDDLE;
-use crate::view::pixel::Columns;
-use crate::view::pixel::Pixel;
+use crate::view::pixel::{Columns, Pixel};
 use crate::warp::lens::{Real, bend, closed};
 use crate::warp::patch::Map;
 use cuda_std::device;

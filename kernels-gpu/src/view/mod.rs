@@ -24,14 +24,10 @@ mod tile;
 pub use many::*;
 
 use crate::io::{Target, TextureSampler2d};
-use crate::view::camera::SourceCamera;
-use crate::view::camera::Weights;
-use crate::view::map::CanvasMap;
-use crate::view::map::LensMap;
+use crate::view::camera::{SourceCamera, Weights};
+use crate::view::map::{CanvasMap, LensMap};
 use crate::view::pixel::Columns;
-use crate::view::shade::Black;
-use crate::view::shade::OneCamera;
-use crate::view::shade::TwoCameras;
+use crate::view::shade::{Black, OneCamera, TwoCameras};
 use crate::view::tile::ViewTile;
 use crate::warp::patch::{Fit, Patches};
 use cuda_std::prelude::*;

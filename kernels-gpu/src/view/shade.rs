@@ -2,13 +2,9 @@
 
 use crate::io::{TextureSampler2d, fused};
 use crate::unroll::unroll;
-use crate::view::camera::SourceCamera;
-use crate::view::camera::Weights;
-use crate::view::camera::clamp_to_canvas;
+use crate::view::camera::{SourceCamera, Weights, clamp_to_canvas};
 use crate::view::map::TileMap;
-use crate::view::pixel::Columns;
-use crate::view::pixel::Pixel;
-use crate::view::pixel::Shader;
+use crate::view::pixel::{Columns, Pixel, Shader};
 use cuda_std::prelude::*;
 use glam::{Vec3, Vec4};
 use shared_types::stitch::MIN_WEIGHT;

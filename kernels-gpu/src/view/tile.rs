@@ -5,9 +5,7 @@ use glam::{UVec2, Vec2, Vec3, uvec2};
 use shared_types::view::{BLOCK, RUN, ViewCamera, ViewFrame, tile};
 
 use crate::io::{Sampler2d, Target};
-use crate::view::pixel::Columns;
-use crate::view::pixel::Pixel;
-use crate::view::pixel::Shader;
+use crate::view::pixel::{Columns, Pixel, Shader};
 use crate::warp::patch::{Fit, Map, Patches};
 
 /// The tile of the view that a block computes.

@@ -10,8 +10,7 @@ use shared_types::stitch::MIN_WEIGHT;
 use super::{SeamError, SeamOptions};
 use crate::device::{Buffer, DeviceError, Image, LaunchConfig, Stream};
 use crate::ops::colour::find_box;
-use crate::ops::seam::gridded::Gridded;
-use crate::ops::seam::gridded::cover;
+use crate::ops::seam::gridded::{Gridded, cover};
 use crate::ops::seam::search::Search;
 use crate::warp::DeviceWarp;
 

@@ -2,7 +2,9 @@
 
 use cuda_std::{DeviceTexture, DeviceViewMut};
 use glam::Vec4;
-use kernels_gpu::stitch::planes as kernels;
+use kernels_gpu::stitch::planes::{
+    self as kernels, StitchGammaTable, StitchHardwareBilinear, StitchTexturedPlanes,
+};
 use shared_types::Rgba8;
 use shared_types::stitch::BLOCK;
 use shared_types::texture::DeviceTexturedCameraPlanes;
@@ -76,25 +78,20 @@ pub(super) fn launch_variant(
     let params = options.params(PixelFormat::Rgba8, PixelFormat::Rgba8);
     match (options.lookup, textured) {
         (Lookup::HardwareBilinear, &[Textured::Rgba8(left), Textured::Rgba8(right)]) => {
-            let kernel = kernels::StitchHardwareBilinear {
-                left,
-                right,
-                planes_left,
-                planes_right,
-                params,
-                out,
-            };
+            let kernel =
+                StitchHardwareBilinear { left, right, planes_left, planes_right, params, out };
             stream.launch(&config, &kernel)?;
         }
         (Lookup::GammaTable, _) => {
             let mut table = lock(warp.gamma_table(stream)?);
             table.update(stream, [options.colours[0], options.colours[1]])?;
-            let kernel = kernels::StitchGammaTable {
+            let entries = table.entries.view();
+            let kernel = StitchGammaTable {
                 left,
                 right,
                 planes_left,
                 planes_right,
-                table: table.entries.view(),
+                table: entries,
                 params,
                 out,
             };
@@ -107,14 +104,8 @@ pub(super) fn launch_variant(
                 textured_planes(stream, textures, warp)?.ok_or_else(|| {
                     unsupported("the planes of this warp, which the device cannot read as textures")
                 })?;
-            let kernel = kernels::StitchTexturedPlanes {
-                left,
-                right,
-                planes_left,
-                planes_right,
-                params,
-                out,
-            };
+            let kernel =
+                StitchTexturedPlanes { left, right, planes_left, planes_right, params, out };
             stream.launch(&config, &kernel)?;
         }
     }

@@ -1,7 +1,6 @@
 //! Running sums over the layers of a tile, kept in shared memory for each thread.
 
-use crate::stitch::mesh::RUNS;
-use crate::stitch::mesh::rank;
+use crate::stitch::mesh::{RUNS, rank};
 use crate::unroll::unroll;
 use bytemuck::{Pod, Zeroable};
 use cuda_std::prelude::*;

@@ -3,8 +3,7 @@
 use crate::colour::grade;
 use crate::io::fused;
 use crate::stitch::mesh::ROWS_AHEAD;
-use crate::stitch::mesh::patch::column;
-use crate::stitch::mesh::patch::offset_from_centre;
+use crate::stitch::mesh::patch::{column, offset_from_centre};
 use crate::stitch::mesh::rank;
 use crate::unroll::unroll;
 use bytemuck::Pod;

@@ -132,7 +132,7 @@ fn a_ready_panorama_is_a_camera() {
 }
 
 #[test]
-fn a_panorama_that_spans_more_than_a_circle_is_refused() {
+fn a_panorama_of_more_than_a_circle_is_refused() {
     let camera = |lens: &str, fx: f64, fy: f64| {
         let matrix = format!("matrix = {{ fx = {fx}, fy = {fy}, cx = 499.5, cy = 249.5 }}");
         let camera = table(lens, uvec2(1000, 500), &matrix);
