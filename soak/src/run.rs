@@ -243,7 +243,7 @@ impl Director<'_> {
 
     fn reconfigure(&self, warps: &Warps<'_>, cycle: usize) -> Result<(), SoakError> {
         self.session.swap(warps.render(0.2)?)?;
-        let lookup = [Lookup::Planes, Lookup::GammaTable, Lookup::Mesh][cycle % 3];
+        let lookup = if cycle.is_multiple_of(3) { Lookup::Planes } else { Lookup::Auto };
         let flip = cycle.is_multiple_of(2);
         let options = StitchOptions { lookup, flip, edge_boost: true, ..Default::default() };
         self.session.set_options(options)?;
