@@ -19,7 +19,8 @@ use crate::colour::grade::{Grade, Mixed, Table};
 use crate::colour::vignette::factor;
 use crate::io::{Sampler2d, Target};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::stitch::{cpu, edge_boost};
+use crate::stitch::cpu;
+use crate::stitch::edge_boost;
 use crate::warp::camera::{Planes, SourceLookup};
 use cuda_std::prelude::*;
 use glam::Vec3;

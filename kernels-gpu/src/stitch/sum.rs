@@ -12,9 +12,10 @@
 use crate::colour::grade::{Grade, Mixed};
 use crate::colour::vignette::factor;
 use crate::io::{Cubic, Sampler2d, Target};
-use crate::stitch::planes::WeightedSum;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::stitch::{cpu, edge_boost};
+use crate::stitch::cpu;
+use crate::stitch::edge_boost;
+use crate::stitch::planes::WeightedSum;
 use crate::warp::camera::SourceLookup;
 use core::convert::identity;
 use cuda_std::prelude::*;
