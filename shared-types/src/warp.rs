@@ -78,6 +78,13 @@ impl Lens {
     pub const CYLINDRICAL: Self = Self(2);
     /// Equirectangular panorama.
     pub const EQUIRECTANGULAR: Self = Self(3);
+
+    /// Returns whether the pictures are panoramas, whose columns are proportional to an angle.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_panorama(self) -> bool {
+        self != Self::PINHOLE && self != Self::FISHEYE
+    }
 }
 
 /// One camera as the input of the warp kernel.

@@ -33,6 +33,14 @@ pub enum TextError {
 
 impl Classify for TextError {}
 
+/// Returns the line and the column of an error in a TOML text, both from 1, and the reason in one line.
+pub(crate) fn toml_place(text: &str, error: &toml::de::Error) -> (usize, usize, String) {
+    let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or("");
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+    (line, column, error.message().replace('\n', "; "))
+}
+
 /// Replaces a text file atomically.
 ///
 /// # Errors

@@ -41,7 +41,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use crate::io::text::read_text;
+use crate::io::text::{read_text, toml_place};
 
 pub use error::{JobError, listed};
 pub use map::{Map, Recipe, check_pictures};
@@ -81,13 +81,8 @@ impl Job {
     /// Returns [`JobError`] if the text describes no job, or a value is out of range.
     pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, JobError> {
         let job: Self = toml::from_str(text).map_err(|error| {
-            let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or("");
-            JobError::Syntax {
-                file: file.as_ref().to_owned(),
-                line: before.matches('\n').count() + 1,
-                column: before.chars().rev().take_while(|&c| c != '\n').count() + 1,
-                reason: error.message().replace('\n', "; "),
-            }
+            let (line, column, reason) = toml_place(text, &error);
+            JobError::Syntax { file: file.as_ref().to_owned(), line, column, reason }
         })?;
         let checked = match &job {
             Self::Video(job) => schema::check(job),

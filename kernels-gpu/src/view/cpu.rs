@@ -301,7 +301,7 @@ fn rays(Rays { middle, along, down }: &Rays, at: Vec2) -> [Row; 3] {
 fn bend(camera: &ViewCamera, [x, y, z]: &[Row; 3]) -> [Row; 2] {
     let ([a, b, c, d, e], limit) = (camera.distortion, camera.limit);
     let mut points = [[0.0; SIDE]; 2];
-    if camera.lens != Lens::PINHOLE && camera.lens != Lens::FISHEYE {
+    if camera.lens.is_panorama() {
         for k in 0..SIDE {
             let point =
                 bend_one::<_, true>(camera.lens, &camera.distortion, limit, [x[k], y[k], z[k]]);

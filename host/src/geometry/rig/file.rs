@@ -12,6 +12,7 @@ use crate::geometry::rig::{
     CameraMatrix, CameraPose, LensName, MAX_RIG_CAMERAS, Mount, Quality, Rig, RigCamera, RigCanvas,
     RigError,
 };
+use crate::io::text::toml_place;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,13 +78,8 @@ pub(crate) fn write(rig: &Rig) -> Result<String, RigError> {
 /// file is an error. The caller must check the ranges of the numbers.
 pub(crate) fn parse(text: &str, file: &Path, folder: Option<&Path>) -> Result<Rig, RigError> {
     let table: RigTable = toml::from_str(text).map_err(|error| {
-        let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or("");
-        RigError::Syntax {
-            file: file.to_owned(),
-            line: before.matches('\n').count() + 1,
-            column: before.chars().rev().take_while(|&c| c != '\n').count() + 1,
-            reason: error.message().replace('\n', "; "),
-        }
+        let (line, column, reason) = toml_place(text, &error);
+        RigError::Syntax { file: file.to_owned(), line, column, reason }
     })?;
     let invalid = |reason| RigError::Invalid { file: file.to_owned(), reason };
     let count = table.camera.len();
@@ -143,7 +139,7 @@ fn complete(table: CameraTable, folder: Option<&Path>) -> Result<RigCamera, Stri
             )
         };
         let lens = table.lens.ok_or_else(missing)?;
-        let circle = stated.filter(|_| lens.is_panorama() && table.opencv.is_none());
+        let circle = stated.filter(|_| lens.lens().is_panorama() && table.opencv.is_none());
         let (matrix, distortion, calibrated) = match (table.matrix, circle) {
             (None, Some([width, height])) => {
                 let per_radian = f64::from(width) / TAU;

@@ -355,10 +355,8 @@ pub(crate) fn lens_camera(
     for (slot, k) in distortion.iter_mut().zip(coefficients) {
         *slot = *k;
     }
-    let limit = match lens {
-        LensName::Cylindrical | LensName::Equirectangular => (cx + 0.5) / fx,
-        _ => radial_limit(lens.lens(), &distortion),
-    };
+    let lens = lens.lens();
+    let limit = if lens.is_panorama() { (cx + 0.5) / fx } else { radial_limit(lens, &distortion) };
     Camera {
         from_ray,
         focal: DVec2::new(fx, fy),
@@ -366,7 +364,7 @@ pub(crate) fn lens_camera(
         distortion,
         limit,
         size,
-        lens: lens.lens(),
+        lens,
         reserved: 0,
     }
 }

@@ -88,11 +88,6 @@ impl LensName {
         }
     }
 
-    /// Returns whether the pictures are panoramas, whose columns are proportional to an angle.
-    pub(crate) const fn is_panorama(self) -> bool {
-        matches!(self, Self::Cylindrical | Self::Equirectangular)
-    }
-
     /// Returns the number of distortion coefficients of the lens model.
     #[must_use]
     pub const fn coefficients(self) -> usize {

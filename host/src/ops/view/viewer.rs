@@ -15,7 +15,6 @@ use super::{ViewError, ViewLimits, ViewPose};
 use crate::device::{Stream, Textures};
 use crate::frame::{FrameView, FrameViewMut};
 use crate::geometry::Geometry;
-use crate::geometry::rig::LensName;
 use crate::lock::lock;
 use crate::ops::stitch::{StitchError, StitchOptions, check_depths, check_frames, check_sources};
 use crate::warp::{DeviceWarp, Plane};
@@ -123,7 +122,7 @@ impl Viewer {
         let mixed = options.covers.covers_any(frames.len())
             || options.vignettes.iter().take(frames.len()).any(|of| *of != Vignette::NONE)
             || options.has_shoulder(frames.len())
-            || self.cameras.iter().any(|camera| LensName::of(camera.lens).is_panorama());
+            || self.cameras.iter().any(|camera| camera.lens.is_panorama());
         let corrections = (0..self.cameras.len()).map(|camera| {
             let (colour, offset, vignette) = options.correction(camera);
             (colour, (offset, vignette))
