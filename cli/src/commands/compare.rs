@@ -8,8 +8,8 @@ use panoweave::device::DeviceName;
 use panoweave::io::picture::Picture;
 use panoweave::io::text::replace_text;
 use panoweave::io::video::{Medium, STANDARD, Stop, VideoDecoder, VideoInput, VideoSource};
-use panoweave::job::InputOptions;
 use panoweave::job::files::{check_output, check_pipes, input_files, would_be_same};
+use panoweave::job::{InputOptions, Sync};
 use panoweave::ops::ssim::MARGIN;
 use panoweave::ops::ssim::compare_pictures;
 use panoweave::video::{AtFrame, Comparison, FrameSimilarity, compare_videos};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::commands::video::describe_offset;
 use crate::options::fail_below::FailBelow;
-use crate::options::inputs::are_pictures;
+
 use crate::options::job::Options;
 use crate::output;
 use crate::output::conversions::Conversions;
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("--map, --csv and --plot need a file name; - is not supported"));
     }
     args.fail_below.check(&["ssim"])?;
-    if are_pictures(&args.clips, &args.files())? {
+    if args.clips.are_pictures(&args.files())? {
         pictures(args, as_json)
     } else {
         videos(args, as_json)
@@ -163,8 +163,9 @@ fn videos(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let mut stages = Stages::new()?;
     let stop = Stop::default();
     let sources = stages.run("open", "opening", || open(&inputs, &stop))?;
-    let synced =
-        stages.run("sync", "comparing the sound", || Ok(args.clips.offsets(&sources, &stop)?))?;
+    let synced = stages.run("sync", "comparing the sound", || {
+        Ok(args.clips.offsets(&sources, &Sync::Together, &stop)?)
+    })?;
     let offset = synced.as_ref().and_then(|synced| synced.offsets.last().copied());
     let mut conversions = Conversions::default();
     conversions.add_videos(&sources);

@@ -9,6 +9,7 @@ use panoweave::job::{Corrections, Event, Job, OutputReport, Synced, VideoJob, Vi
 use panoweave::video::Summary;
 use serde_json::{Value, json};
 
+use crate::commands::calibrated::describe as describe_calibration;
 use crate::options::job::Options;
 use crate::output;
 use crate::output::colour;
@@ -47,7 +48,7 @@ See panoweave --help for exit codes and errors as JSON.";
 /// Stitches the videos of 1 to 16 cameras into a video of panoramas, or of a virtual camera's view.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(id = "map", required = true, multiple = false, args = ["warp", "rig", "homography"])]
+#[group(id = "map", multiple = false, args = ["warp", "rig", "homography"])]
 pub(crate) struct Args {
     #[command(flatten)]
     job: Options<VideoJob>,
@@ -105,7 +106,7 @@ pub(crate) fn stitch(
     }
     let done = done?;
     if as_json {
-        let mut json = describe(&done);
+        let mut json = describe(job, &done);
         json["warnings"] = log::warnings().into();
         json["conversions"] = progress.conversions.json();
         output::print_json(&json)?;
@@ -155,7 +156,7 @@ fn fps(done: &Summary) -> f64 {
     done.written as f64 / done.time.as_secs_f64().max(1e-9)
 }
 
-fn describe(report: &VideoReport) -> Value {
+fn describe(job: &VideoJob, report: &VideoReport) -> Value {
     let done = &report.summary;
     let milliseconds = |seconds: f64| (seconds * 1e6).round() / 1e3;
     let camera = |i: usize| {
@@ -180,6 +181,7 @@ fn describe(report: &VideoReport) -> Value {
         "stopped": done.stopped,
         "rate": report.rate.to_string(),
         "device": report.device.to_string(),
+        "calibration": report.calibrated.as_ref().map(|found| describe_calibration(found, &job.videos)),
         "times_ms": {
             "read": milliseconds(done.stages.read.as_secs_f64()),
             "stitch": milliseconds(done.stages.stitch.as_secs_f64()),

@@ -1,6 +1,5 @@
 //! Options that several subcommands share, and the parsers of their values.
 
 pub(crate) mod fail_below;
-pub(crate) mod inputs;
 pub(crate) mod job;
 pub(crate) mod values;

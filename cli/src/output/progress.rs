@@ -2,6 +2,7 @@
 
 use panoweave::job::Event;
 
+use crate::commands::calibrated::summary;
 use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
 use crate::output::meter::Meter;
@@ -26,7 +27,10 @@ impl Progress {
             Event::Converted(file, conversion) => {
                 self.conversions.add(file, [conversion].into_iter());
             }
-            Event::Calibrated(found) => {
+            Event::Calibrated(found, rig) => {
+                if let Some(rig) = rig {
+                    tracing::info!("{}: {}", rig.display(), summary(found));
+                }
                 found.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
             }
             Event::Start { expected, cameras } => {

@@ -325,8 +325,8 @@ fn what_cannot_be_compared() {
         left.png eleven.png | input | the second picture is 11×11 pixels; it must be 40×30
         left.png missing.png | input | missing.png: cannot be read
         rig.toml missing.mp4 | input | rig.toml: 
-        left.png a.y4m | input | left.png is a picture but a.y4m is a video
-        a.y4m left.png | input | left.png is a picture but a.y4m is a video
+        left.png a.y4m | input | left.png: it is a picture, but a.y4m is a video
+        a.y4m left.png | input | left.png: it is a picture, but a.y4m is a video
         a.y4m wide.y4m | input | 40×30 pixels in the first video but 42×30
         small.y4m small.y4m | input | the pictures are 20×10 pixels
         a.y4m none.y4m | input | none.y4m: no frames

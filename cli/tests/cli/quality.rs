@@ -327,8 +327,8 @@ fn what_cannot_be_measured() {
         eleven.png --warp map.st | input | eleven.png: the size is 11×11 pixels
         p.png --rig three.toml | input | three.toml describes a panorama of 64×32
         a.y4m --warp map.st | input | a.y4m: the size is 40×30 pixels
-        l.png a.y4m --warp map.st | input | l.png is a picture but a.y4m is a video
-        p.png --cameras a.y4m a.y4m --warp map.st | input | p.png is a picture but a.y4m is a video
+        l.png a.y4m --warp map.st | input | l.png: it is a picture, but a.y4m is a video
+        p.png --cameras a.y4m a.y4m --warp map.st | input | p.png: it is a picture, but a.y4m is a video
         l.png one.png --warp map.st | input | one.png: 1×1 pixels, but map.st is for pictures of camera 2
         p.png --warp map.st --reference eleven.png | input | eleven.png and p.png: ssim: the second
         missing.y4m a.y4m --rig rig.toml | input | missing.y4m: cannot be read

@@ -280,16 +280,23 @@ impl Map {
         }
     }
 
+    /// Returns the rig from which the warp is or was made, if there was one.
+    #[must_use]
+    pub fn as_rig(&self) -> Option<Rig> {
+        let text = match self {
+            Self::Planes(warp) => warp.rig(),
+            Self::Render(recipe) => recipe.is_rig.then_some(&*recipe.text),
+        };
+        Rig::parse(text?, "warp").ok()
+    }
+
     /// Returns the vignettes of the first 16 cameras. A warp file contains the rig from which it was made, if there was
     /// one.
     #[must_use]
     pub fn vignettes(&self) -> Vignettes {
         match self {
             Self::Render(recipe) => Vignettes::of(&recipe.vignettes),
-            Self::Planes(warp) => {
-                let rig = warp.rig().and_then(|text| Rig::parse(text, "warp").ok());
-                rig.as_ref().map(Vignettes::of_rig).unwrap_or_default()
-            }
+            Self::Planes(_) => self.as_rig().as_ref().map(Vignettes::of_rig).unwrap_or_default(),
         }
     }
 

@@ -26,8 +26,10 @@
 mod error;
 pub mod files;
 mod map;
+mod moments;
 mod options;
 mod photos;
+mod rig_check;
 pub mod schema;
 mod stitch;
 mod sync;
@@ -50,6 +52,7 @@ pub use options::{
     ShapeOptions, VideoOutputOptions, ViewOptions,
 };
 pub use photos::{CalibrateJob, Calibrated, calibrate_photos};
+pub use rig_check::told;
 pub use stitch::{StitchJob, StitchReport, stitch_photos};
 pub use sync::Synced;
 pub use text::{File, Gain, Size, Sync};

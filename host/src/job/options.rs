@@ -1,6 +1,7 @@
 //! The options of a job, in groups that commands share. The documentation of a field is also its text in a program's help
 //! and in the properties of an element.
 
+use std::path::Path;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -69,8 +70,9 @@ pub struct InputOptions {
     pub fps: Option<Rate>,
     /// Aligns recordings that did not start together. N is the time in seconds from the start of the first video to the
     /// start of each further video, separated by commas; it is negative if that video started earlier. `audio` finds
-    /// these times, up to 10 minutes, and the drift of the cameras' clocks from the sound of the files. By default, all
-    /// videos start together.
+    /// these times, up to 10 minutes, and the drift of the cameras' clocks from the sound of the files. `together`: all
+    /// videos start together. `auto`: `audio` if all videos have sound that determines the times, otherwise `together`.
+    /// Default: auto; together for `compare`.
     pub sync: Option<Sync>,
     /// Maximum number of pixels of a frame of an input video. If ffmpeg decodes, a larger frame is an error even if the
     /// file states a smaller size; NVDEC scales it down. The default is 16384×8192.
@@ -98,7 +100,39 @@ impl Default for InputOptions {
     }
 }
 
+/// Extensions of pictures, also of those that cannot be read, so that the error says so. No video has them.
+const PICTURES: [&str; 11] =
+    ["png", "jpg", "jpeg", "mpo", "webp", "tif", "tiff", "bmp", "heic", "heif", "avif"];
+
 impl InputOptions {
+    /// Returns true if all files are pictures, and false if all files are videos. A picture has a picture's extension,
+    /// is not a pattern of numbered pictures, and has no `input-format`.
+    ///
+    /// # Errors
+    /// Returns [`JobError`] if there are both, or if all files are pictures but an option for videos is given.
+    pub fn are_pictures<P: AsRef<Path>>(&self, files: &[P]) -> Result<bool, JobError> {
+        let mut kinds = Vec::with_capacity(files.len());
+        for file in files.iter().map(AsRef::as_ref) {
+            let extension = file.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+            let is_picture = PICTURES.contains(&&*extension);
+            kinds.push(is_picture && Medium::of_input(file, self.input_format)? == Medium::File);
+        }
+        let of = |kind: bool| kinds.iter().position(|is| *is == kind).map(|i| files[i].as_ref());
+        match (of(true), of(false)) {
+            (Some(picture), Some(video)) => Err(JobError::input(
+                picture,
+                format!(
+                    "it is a picture, but {} is a video; give only pictures or only videos",
+                    video.display()
+                ),
+            )),
+            (Some(_), None) if *self != Self::default() => Err(JobError::usage(
+                "options for videos, such as `input-format`, `fps` and `sync`, do not apply to pictures; remove them",
+            )),
+            (picture, _) => Ok(picture.is_some()),
+        }
+    }
+
     /// Returns the description from which the video in `file` is opened. `ten_bit` states whether more than 8 bits per
     /// sample are read with 10. `decoder` is that of encoded files.
     ///
@@ -106,7 +140,7 @@ impl InputOptions {
     /// Returns [`VideoError`] if the name of the file does not determine its format.
     pub fn input(
         &self,
-        file: &std::path::Path,
+        file: &Path,
         ten_bit: bool,
         decoder: VideoDecoder,
         device: Option<Device>,
@@ -123,6 +157,7 @@ impl InputOptions {
                 streams: self.max_input_streams,
                 duration: Duration::from_secs(self.max_input_seconds),
             },
+            start: 0.0,
             device,
         })
     }

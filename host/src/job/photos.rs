@@ -1,10 +1,11 @@
-//! Calibrates cameras from their pictures.
+//! Calibrates cameras from their pictures or videos.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::options::{LensOptions, MaskOptions, ShapeOptions};
-use super::text::File;
+use super::moments::moments;
+use super::options::{InputOptions, LensOptions, MaskOptions, ShapeOptions};
+use super::text::{File, Sync};
 use super::{Event, JobError};
 use crate::device::{DeviceName, Stream};
 use crate::frame::Rgba8;
@@ -15,16 +16,19 @@ use crate::geometry::calibrate::{
 use crate::geometry::intrinsics::Intrinsics;
 use crate::geometry::rig::{LensName, MAX_RIG_CAMERAS, ModelName, Rig};
 use crate::io::picture::{Picture, Pixel};
-use crate::ops::matching::{links, recalibrate};
+use crate::io::video::{Stop, VideoDecoder, VideoSource};
+use crate::ops::matching::{joined, links, recalibrate};
 use crate::panorama::vignetting;
 
-/// Calibrates the cameras of overlapping pictures.
+/// Calibrates the cameras of overlapping pictures, or of videos.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CalibrateJob {
-    /// Pictures of the cameras, PNG or JPEG, at most 64.
-    #[schemars(extend("value-name" = "PICTURE"))]
+    /// Pictures of the cameras, PNG or JPEG, at most 64; or their videos, of which several moments are used.
+    #[schemars(extend("value-name" = "FILE"))]
     pub pictures: Vec<File>,
+    /// The formats and the starts of videos.
+    pub input: InputOptions,
     /// Model and projection.
     pub shape: ShapeOptions,
     /// Masks.
@@ -56,40 +60,57 @@ pub fn calibrate_photos<P: Into<File>>(
     let pictures = paths.into_iter().map(Into::into).collect();
     let job = CalibrateJob { pictures, ..options.clone() };
     let stream = job.device.open()?.stream()?;
-    let pictures = job.read(&mut |_| ())?;
-    Ok(job.run(&stream, pictures, &mut |_| ())?.0)
+    let moments = job.read(&Stop::default(), &mut |_| ())?;
+    Ok(job.run(&stream, moments, &mut |_| ())?.0)
 }
 
 impl CalibrateJob {
-    /// Reads the pictures, and masks them.
+    /// Reads the pictures and masks them. Returns those of each moment; several moments only of videos that are encoded
+    /// files.
     ///
     /// # Errors
-    /// Returns [`JobError`] if a file cannot be read, or a mask does not fit its picture.
-    pub fn read(&self, watch: &mut dyn FnMut(Event<'_>)) -> Result<Vec<Picture>, JobError> {
+    /// Returns [`JobError`] if a file cannot be read, a mask does not fit its picture, or a stop was requested.
+    pub fn read(
+        &self,
+        stop: &Stop,
+        watch: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Vec<Vec<Picture>>, JobError> {
         watch(Event::Stage("load", "reading"));
-        let mut pictures =
-            self.pictures.iter().map(Picture::open).collect::<Result<Vec<_>, _>>()?;
-        self.mask.apply(&mut pictures, &self.pictures)?;
-        watch_conversions(&self.pictures, &pictures, watch);
-        Ok(pictures)
+        let files = &self.pictures;
+        let mut moments = if self.input.are_pictures(files)? {
+            let pictures = files.iter().map(Picture::open).collect::<Result<Vec<_>, _>>()?;
+            watch_conversions(files, &pictures, watch);
+            vec![pictures]
+        } else {
+            self.input.check(files.len())?;
+            let input = |file: &File| self.input.input(file, false, VideoDecoder::Ffmpeg, None);
+            let inputs = files.iter().map(input).collect::<Result<Vec<_>, _>>()?;
+            let mut sources = VideoSource::open_all(&inputs, stop)?;
+            let synced = self.input.offsets(&sources, &Sync::Auto, stop)?;
+            let offsets = synced.map_or_else(Vec::new, |synced| synced.offsets);
+            moments(&inputs, &mut sources, &offsets, stop)?
+        };
+        moments.iter_mut().try_for_each(|pictures| self.mask.apply(pictures, files))?;
+        Ok(moments)
     }
 
-    /// Calibrates the cameras of the pictures that [`read`](Self::read) returns. Returns the calibrated pictures, too.
-    /// The rig contains their vignetting.
+    /// Calibrates the cameras of the pictures that [`read`](Self::read) returns. Returns the calibrated pictures of the
+    /// first moment, too. The rig contains their vignetting.
     ///
     /// # Errors
     /// Returns [`JobError`] if the pictures do not fit together, or if the device fails.
     pub fn run(
         &self,
         stream: &Stream,
-        pictures: Vec<Picture>,
+        mut moments: Vec<Vec<Picture>>,
         watch: &mut dyn FnMut(Event<'_>),
     ) -> Result<(Calibrated, Vec<Picture>), JobError> {
         let how = CalibrateOptions { model: self.shape.model, ..CalibrateOptions::default() };
-        let known = self.lenses.known(&self.pictures, &pictures)?;
-        let files = &self.pictures;
-        let mut found = Calibrated::new(stream, files, &pictures, known, &how, &self.shape, watch)?;
-        let pictures = found.select(pictures);
+        let all: Vec<_> = moments.iter().map(|pictures| &pictures[..]).collect();
+        let known = self.lenses.known(&self.pictures, all.first().copied().unwrap_or_default())?;
+        let mut found =
+            Calibrated::new(stream, &self.pictures, &all, known, &how, &self.shape, watch)?;
+        let pictures = found.select(moments.swap_remove(0));
         watch(Event::Stage("light", "comparing the exposures"));
         let vignetting = vignetting(&pictures, &found.rig.geometry()?)?;
         for (camera, vignetting) in found.rig.cameras.iter_mut().zip(vignetting) {
@@ -199,31 +220,33 @@ pub struct Calibrated {
 }
 
 impl Calibrated {
-    /// Matches the pictures, which were read from `files`, and calibrates their cameras. `lenses` has an element per
-    /// picture.
+    /// Matches the pictures of each of `moments`, which were read from `files`, and calibrates their cameras. `lenses`
+    /// has an element per picture.
     pub(super) fn new(
         stream: &Stream,
         files: &[File],
-        pictures: &[Picture],
+        moments: &[&[Picture]],
         lenses: Vec<Option<KnownLens>>,
         how: &CalibrateOptions,
         shape: &ShapeOptions,
         watch: &mut dyn FnMut(Event<'_>),
     ) -> Result<Self, JobError> {
         let has_lenses = lenses.iter().any(Option::is_some);
+        let pictures = moments.first().copied().unwrap_or_default();
         if pictures.len() > MAX_RIG_CAMERAS {
             // Fail here, before the pictures are matched, because matching many pictures takes a long time.
             let found = pictures.len();
             return Err(JobError::refused(files, Refusal::Pictures { found }));
         }
         watch(Event::Stage("match", "matching"));
-        let links = links(stream, pictures)?;
+        let links = moments.iter().map(|pictures| links(stream, pictures));
+        let links = links.collect::<Result<Vec<_>, _>>()?;
         let mut named = named(files, pictures);
         named.iter_mut().zip(lenses).for_each(|(picture, lens)| picture.lens = lens);
         let refused = |refusal| JobError::refused(files, refusal);
         watch(Event::Stage("fit", "calibrating"));
-        let found = calibrate(&named, &links, how).map_err(refused)?;
-        let (found, links) = recalibrate(pictures, &named, links, found, how);
+        let found = calibrate(&named, &joined(&links), how).map_err(refused)?;
+        let (found, links) = recalibrate(moments, &named, &links, found, how);
         let options = RigOptions { projection: shape.projection, crop: shape.crop };
         let rig = found.rig(&options).map_err(refused)?;
         let mut warnings = warnings(&found, files);

@@ -204,8 +204,8 @@ impl StitchJob {
         };
         let (rgba, lenses) = (Picture::all_rgba8(pictures), vec![None; pictures.len()]);
         let found =
-            Calibrated::new(stream, &self.pictures, &rgba, lenses, &how, &self.shape, watch)?;
-        watch(Event::Calibrated(&found));
+            Calibrated::new(stream, &self.pictures, &[&rgba], lenses, &how, &self.shape, watch)?;
+        watch(Event::Calibrated(&found, None));
         let indices = &found.calibration.indices;
         let colours = indices.iter().filter(|&&i| i < MAX_CAMERAS);
         let colours = colours.map(|&i| options.stitch.colours[i]);

@@ -5,7 +5,7 @@ use super::options::InputOptions;
 use super::text::Sync;
 use crate::io::video::{Stop, VideoSource};
 use crate::video::Offset;
-use crate::video::sound::{SoundOffset, find_offsets};
+use crate::video::sound::{SoundOffset, SyncError, find_offsets};
 
 /// The largest offset, in seconds, that is searched in the sound.
 const MOST_AUDIO: f64 = 600.0;
@@ -33,24 +33,33 @@ impl InputOptions {
         }
     }
 
-    /// Returns the offsets of the videos, or `None` if they start together.
+    /// Returns the offsets of the videos, or `None` if they start together. `otherwise` is the default of the field
+    /// `sync`.
     ///
     /// # Errors
-    /// Returns [`JobError`] if a video has no sound, if its offset cannot be found, or if a stop was requested.
+    /// Returns [`JobError`] if an offset must come from the sound and cannot be found there, or if a stop was requested.
     pub fn offsets(
         &self,
         sources: &[VideoSource],
+        otherwise: &Sync,
         stop: &Stop,
     ) -> Result<Option<Synced>, JobError> {
-        let (further, found) = match &self.sync {
-            None => return Ok(None),
-            Some(Sync::Seconds(seconds)) => {
+        let sync = self.sync.as_ref().unwrap_or(otherwise);
+        let (further, found) = match sync {
+            Sync::Together => return Ok(None),
+            Sync::Seconds(seconds) => {
                 let offset = |seconds: &f64| Offset { seconds: *seconds, drift: 0.0 };
                 (seconds.iter().map(offset).collect(), Vec::new())
             }
-            Some(Sync::Audio) => {
-                let found =
-                    find_offsets(sources, MOST_AUDIO, stop)?.ok_or(JobError::Interrupted)?;
+            Sync::Auto if sources.iter().any(|source| source.sound().is_none()) => return Ok(None),
+            Sync::Audio | Sync::Auto => {
+                let found = match find_offsets(sources, MOST_AUDIO, stop) {
+                    Err(error @ SyncError::Sound { .. }) if *sync == Sync::Auto => {
+                        tracing::warn!("{error}; until then, the videos start together");
+                        return Ok(None);
+                    }
+                    found => found?.ok_or(JobError::Interrupted)?,
+                };
                 for (source, found) in sources[1..].iter().zip(&found) {
                     let Offset { seconds, drift } = found.offset;
                     tracing::info!(

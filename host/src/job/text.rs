@@ -85,7 +85,7 @@ by_text! {
     Gain: "R,G,B";
     Rate: "RATE";
     Size: "WxH";
-    Sync: "audio|N,...";
+    Sync: "auto|audio|together|N,...";
 }
 
 by_name! {
@@ -201,9 +201,14 @@ impl fmt::Display for Gain {
     }
 }
 
-/// The starts of recordings: `audio`, or the seconds from the start of the first video to that of each further one.
+/// The starts of recordings: `auto`, `audio`, `together`, or the seconds from the start of the first video to that of each
+/// further one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sync {
+    /// Found in the sound if all videos have sound that determines it, otherwise together.
+    Auto,
+    /// The videos start together.
+    Together,
     /// Found in the sound.
     Audio,
     /// Given in seconds for each video after the first.
@@ -214,13 +219,16 @@ impl FromStr for Sync {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "audio" {
-            return Ok(Self::Audio);
+        match text {
+            "auto" => return Ok(Self::Auto),
+            "audio" => return Ok(Self::Audio),
+            "together" => return Ok(Self::Together),
+            _ => {}
         }
         let seconds = |word: &str| word.trim().parse().ok().filter(|n: &f64| n.abs() <= MAX_OFFSET);
         let all: Option<Vec<f64>> = text.split(',').map(seconds).collect();
         all.map(Self::Seconds).ok_or_else(|| {
-            format!("the value must be audio, or a number of seconds from -{MAX_OFFSET} to {MAX_OFFSET} for each further video, separated by commas, as in 0.25,-1.5")
+            format!("the value must be auto, audio, together, or a number of seconds from -{MAX_OFFSET} to {MAX_OFFSET} for each further video, separated by commas, as in 0.25,-1.5")
         })
     }
 }
@@ -228,7 +236,9 @@ impl FromStr for Sync {
 impl fmt::Display for Sync {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Auto => f.write_str("auto"),
             Self::Audio => f.write_str("audio"),
+            Self::Together => f.write_str("together"),
             Self::Seconds(seconds) => {
                 let texts: Vec<_> = seconds.iter().map(f64::to_string).collect();
                 f.write_str(&texts.join(","))
@@ -243,7 +253,9 @@ mod tests {
 
     #[test]
     fn offsets_are_audio_or_seconds() {
-        assert_eq!("audio".parse(), Ok(Sync::Audio));
+        for sync in [Sync::Auto, Sync::Audio, Sync::Together] {
+            assert_eq!(sync.to_string().parse(), Ok(sync));
+        }
         assert_eq!("0.25".parse(), Ok(Sync::Seconds(vec![0.25])));
         assert_eq!("0, -1.25,86400".parse(), Ok(Sync::Seconds(vec![0.0, -1.25, 86_400.0])));
         for text in ["", "Audio", "1,", "1;2", "nan", "inf", "86401", "1 2", "audio,1"] {

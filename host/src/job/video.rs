@@ -7,22 +7,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::files::{check_pipes, check_video_output, input_files, is_stdout, would_be_same};
+use super::moments::{first, moments};
 use super::options::{
-    BlendOptions, DecoderName, InputOptions, LookOptions, MapOptions, VideoOutputOptions,
+    BlendOptions, DecoderName, InputOptions, LensOptions, LookOptions, MapOptions, ShapeOptions,
+    VideoOutputOptions,
 };
+use super::rig_check::told;
 use super::sync::Synced;
-use super::text::File;
-use super::{Calibrated, Corrections, JobError, Map};
-use crate::device::{Device, DeviceName};
+use super::text::{File, Sync};
+use super::{CalibrateJob, Calibrated, Corrections, JobError, Map, Recipe};
+use crate::device::{Device, DeviceName, Stream};
 use crate::frame::{ColourTags, Rate};
+use crate::geometry::calibrate::{CalibrateOptions, ModelChoice, check_rig};
 use crate::io::Conversion;
+use crate::io::picture::Picture;
 use crate::io::video::{
-    Crf, Medium, STANDARD, Stop, StreamFormat, TenBit, VideoEncoder, VideoError, VideoOutput,
-    VideoSink, VideoSource,
+    Crf, Medium, STANDARD, Stop, StreamFormat, TenBit, VideoEncoder, VideoError, VideoInput,
+    VideoOutput, VideoSink, VideoSource,
 };
 use crate::live::{ColourOptions, LiveRig};
 use crate::lock::lock;
 use crate::ops::blend::Blend;
+use crate::ops::matching::links;
 use crate::ops::stitch::{Lookup, StitchOptions};
 use crate::video::{
     Offset, Progress, Summary, VideoOptions, VideoStitchError, check_depths, stitch_video,
@@ -35,8 +41,15 @@ pub struct VideoJob {
     /// Videos of the cameras, in the order of the rig. One of them may be - for standard input.
     #[schemars(extend("value-name" = "VIDEO"))]
     pub videos: Vec<File>,
-    /// The warp, rig or homography.
+    /// The warp, rig or homography. Without one, the videos are calibrated first, and the rig is written beside the first
+    /// output: `match.rig.toml` beside `match.mp4`.
     pub map: MapOptions,
+    /// Model and projection of a calibration.
+    pub shape: ShapeOptions,
+    /// Known lenses for a calibration.
+    pub lenses: LensOptions,
+    /// Does not check that the rig fits the first frames of the videos.
+    pub no_check: bool,
     /// Output videos.
     pub outputs: Vec<VideoOutputOptions>,
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
@@ -66,8 +79,8 @@ pub enum Event<'a> {
     Stage(&'static str, &'static str),
     /// A property of an input is lost on reading.
     Converted(&'a Path, Conversion),
-    /// The pictures were calibrated.
-    Calibrated(&'a Calibrated),
+    /// The cameras were calibrated, and their rig was written to a file if there is one.
+    Calibrated(&'a Calibrated, Option<&'a Path>),
     /// The stitch of videos begins. From now on, a stop ends the output in order.
     Start {
         /// The approximate number of panoramas, if it is known.
@@ -94,6 +107,8 @@ pub struct VideoReport {
     pub decoders: Vec<Option<&'static str>>,
     /// The offsets of the videos, if they do not start together.
     pub synced: Option<Synced>,
+    /// The calibration of the videos, if there was no map.
+    pub calibrated: Option<Calibrated>,
 }
 
 /// An output of a [`VideoJob`].
@@ -129,16 +144,28 @@ impl VideoJob {
         let targets = self.check()?;
         let device = self.device.open()?;
         watch(Event::Stage("open", "opening"));
-        let (sources, map) = self.open(&targets, &device, stop)?;
+        let inputs = self.inputs(&targets, &device)?;
+        let (mut sources, map) = self.open(&inputs, &targets, stop)?;
         for source in &sources {
             let lost = source.conversions().iter().cloned();
             lost.for_each(|conversion| watch(Event::Converted(source.name(), conversion)));
         }
         let decoders = sources.iter().map(VideoSource::decoder).collect();
         watch(Event::Stage("sync", "comparing the sound"));
-        let synced = self.input.offsets(&sources, stop)?;
+        let synced = self.input.offsets(&sources, &Sync::Auto, stop)?;
         let offsets = synced.as_ref().map_or_else(Vec::new, |synced| synced.offsets.clone());
         let stream = device.stream()?;
+        let (map, calibrated) = match map {
+            Some(map) => {
+                self.check_rig(&stream, &map, &mut sources, watch)?;
+                (map, None)
+            }
+            None => {
+                let moments = moments(&inputs, &mut sources, &offsets, stop)?;
+                let found = self.calibrate(&stream, moments, &targets[0], watch)?;
+                (Map::Render(Recipe::new(&found.rig)?), Some(found))
+            }
+        };
         let rate = self.input.fps.unwrap_or(sources[0].rate());
         let stitch = StitchOptions { vignettes: map.vignettes(), ..self.look.stitch(Lookup::Auto) };
         let view =
@@ -174,7 +201,7 @@ impl VideoJob {
         let outputs = outputs
             .map(|((file, size), corrections)| OutputReport { file, size, corrections })
             .collect();
-        Ok(VideoReport { summary, outputs, rate, device, decoders, synced })
+        Ok(VideoReport { summary, outputs, rate, device, decoders, synced, calibrated })
     }
 
     /// Checks all that does not depend on the contents of the inputs.
@@ -185,6 +212,17 @@ impl VideoJob {
         if self.videos.is_empty() || targets.is_empty() {
             return Err(JobError::usage(
                 "a video needs inputs and outputs; give `videos`, one per camera, and `outputs`",
+            ));
+        }
+        let ShapeOptions { model, projection, crop } = self.shape;
+        if self.map.path().is_some()
+            && (crop
+                || model != ModelChoice::Auto
+                || projection.is_some()
+                || !self.lenses.lens.is_empty())
+        {
+            return Err(JobError::usage(
+                "`model`, `projection`, `crop` and `lens` are for a calibration of the videos; remove them, or remove `warp`, `rig` and `homography`",
             ));
         }
         self.input.check(self.videos.len())?;
@@ -221,29 +259,94 @@ impl VideoJob {
         Ok(targets)
     }
 
-    /// Opens the videos and the map, and waits for the first frame of each video, so that a video without frames is an
-    /// error before any computation.
-    fn open(
+    fn inputs(
         &self,
         targets: &[Target<'_>],
         device: &Device,
-        stop: &Stop,
-    ) -> Result<(Vec<VideoSource>, Map), JobError> {
+    ) -> Result<Vec<VideoInput>, VideoError> {
         let ten_bit = targets.iter().all(Target::reads_ten_bits);
         let decoder = self.decoder.of(device);
         let input =
             |file: &File| self.input.input(file, ten_bit, decoder.clone(), Some(device.clone()));
-        let inputs = self.videos.iter().map(input).collect::<Result<Vec<_>, _>>()?;
-        let mut sources = VideoSource::open_all(&inputs, stop)?;
+        self.videos.iter().map(input).collect()
+    }
+
+    /// Opens the videos and the map, if there is one, and waits for the first frame of each video, so that a video
+    /// without frames is an error before any computation.
+    fn open(
+        &self,
+        inputs: &[VideoInput],
+        targets: &[Target<'_>],
+        stop: &Stop,
+    ) -> Result<(Vec<VideoSource>, Option<Map>), JobError> {
+        let mut sources = VideoSource::open_all(inputs, stop)?;
         check_depths(&sources)?;
         targets.iter().try_for_each(|target| target.check_depth(&sources[0]))?;
         let sizes: Vec<_> = sources.iter().map(|source| source.format().size).collect();
         let names: Vec<_> = sources.iter().map(VideoSource::name).collect();
-        let map = self.map.open(&sizes, &names, &targets[0].path)?;
+        let map = self.map.path().map(|_| self.map.open(&sizes, &names, &targets[0].path));
+        let map = map.transpose()?;
         for source in &mut sources {
             source.await_first()?;
         }
         Ok((sources, map))
+    }
+
+    /// Calibrates the cameras from their pictures at several moments, and writes the rig beside the first output.
+    fn calibrate(
+        &self,
+        stream: &Stream,
+        moments: Vec<Vec<Picture>>,
+        target: &Target<'_>,
+        watch: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Calibrated, JobError> {
+        let job = CalibrateJob {
+            pictures: self.videos.clone(),
+            shape: self.shape.clone(),
+            lenses: self.lenses.clone(),
+            ..CalibrateJob::default()
+        };
+        let (found, _) = job.run(stream, moments, watch)?;
+        if let Some(one) = found.calibration.left_out.first() {
+            return Err(JobError::input(
+                &self.videos[one.index],
+                format!(
+                    "it does not fit the other videos: {}; leave it out, or give a rig",
+                    one.reason
+                ),
+            ));
+        }
+        let file =
+            (target.path.as_os_str() != STANDARD).then(|| target.path.with_extension("rig.toml"));
+        if let Some(file) = &file {
+            found.rig.save(file)?;
+        }
+        watch(Event::Calibrated(&found, file.as_deref()));
+        Ok(found)
+    }
+
+    /// Checks that the rig of a map fits the first frames of the videos.
+    fn check_rig(
+        &self,
+        stream: &Stream,
+        map: &Map,
+        sources: &mut [VideoSource],
+        watch: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), JobError> {
+        let Some(rig) = map.as_rig().filter(|rig| rig.cameras.len() > 1 && !self.no_check) else {
+            return Ok(());
+        };
+        watch(Event::Stage("check", "checking the rig"));
+        let links = links(stream, &first(sources)?)?;
+        let refused = |refusal| JobError::refused(&self.videos, refusal);
+        let found = check_rig(&rig, &links, &CalibrateOptions::default()).map_err(refused)?;
+        let Some(told) = told(&found, &self.videos) else { return Ok(()) };
+        if found.fits_nothing() {
+            let file = self.map.path().unwrap_or(Path::new(""));
+            return Err(JobError::input(file, format!("{told}; set `no-check` to use it anyway")));
+        }
+        tracing::warn!("{}: {told}", self.map.path().unwrap_or(Path::new("")).display());
+        Ok(())
     }
 
     /// Returns whether the colours of the cameras are measured and matched.

@@ -48,7 +48,7 @@ impl<'a> Levels<'a> {
 
     /// Yields the gray levels of a row. For RGBA they are computed by Rec. 601 in integers, as in
     /// [`ssim`](crate::ops::ssim).
-    pub(super) fn gray_row(&self, y: u32) -> impl Iterator<Item = u32> + 'a {
+    pub(crate) fn gray_row(&self, y: u32) -> impl Iterator<Item = u32> + 'a {
         let (bytes, levels) = self.pixel.clone();
         let row =
             &self.plane.bytes[y as usize * self.plane.pitch..][..bytes * self.size.x as usize];

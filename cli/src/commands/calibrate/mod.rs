@@ -5,14 +5,13 @@ mod sketch;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use panoweave::geometry::calibrate::{
-    CalibrateOptions, Drift, LEAST_OVERLAP, PhotoPair, Refusal, check,
-};
+use panoweave::geometry::calibrate::{CalibrateOptions, RigCheck, check_rig};
 use panoweave::geometry::rig::Rig;
 use panoweave::io::picture::{Picture, PictureFormat};
+use panoweave::io::video::Stop;
 use panoweave::job::files::{check_output, would_be_same};
-use panoweave::job::{CalibrateJob, Calibrated, Event, File, JobError, check_pictures};
-use panoweave::ops::matching::links;
+use panoweave::job::{CalibrateJob, Calibrated, Event, File, JobError, check_pictures, told};
+use panoweave::ops::matching::{joined, links};
 use serde_json::{Value, json};
 
 use crate::commands::calibrated::{describe, summary};
@@ -78,25 +77,26 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let rig =
         args.check.as_ref().map(|file| Ok::<_, Failure>((file, Rig::open(file)?))).transpose()?;
     let mut progress = Progress::new()?;
-    let pictures = job.read(&mut |event| progress.show(event))?;
+    let moments = job.read(&Stop::default(), &mut |event| progress.show(event))?;
     if let Some((file, rig)) = &rig {
         let wanted: Vec<_> = rig.cameras.iter().map(|camera| camera.size.into()).collect();
-        let sizes: Vec<_> = pictures.iter().map(Picture::size).collect();
+        let sizes: Vec<_> = moments[0].iter().map(Picture::size).collect();
         let files: Vec<&Path> = files.iter().map(|file| &**file).collect();
         check_pictures(file, &wanted, &sizes, &files)?;
     }
     let stream = job.device.open()?.stream()?;
     if let Some((file, rig)) = &rig {
         progress.show(Event::Stage("match", "matching"));
-        let links = links(&stream, &pictures)?;
+        let links = moments.iter().map(|pictures| links(&stream, pictures));
+        let links = joined(&links.collect::<Result<Vec<_>, _>>()?);
         progress.show(Event::Stage("check", "checking"));
-        let drift = worst(rig, &links, &CalibrateOptions::default(), files)?;
+        let found = check_rig(rig, &links, &CalibrateOptions::default())
+            .map_err(|refusal| JobError::refused(files, refusal))?;
         progress.end();
-        tell_drift(file, &drift, &progress, as_json)?;
-        return Ok(if drift.drifted { ExitCode::from(CHECK_FAILED) } else { ExitCode::SUCCESS });
+        return tell_check(file, found, files, &progress, as_json);
     }
-    let (found, pictures) = job.run(&stream, pictures, &mut |event| progress.show(event))?;
-    progress.show(Event::Calibrated(&found));
+    let (found, pictures) = job.run(&stream, moments, &mut |event| progress.show(event))?;
+    progress.show(Event::Calibrated(&found, None));
     if let Some(file) = &args.output {
         progress.show(Event::Stage("save", "writing"));
         found.rig.save(file)?;
@@ -142,68 +142,29 @@ fn tell(
     output::print_json(&all)
 }
 
-/// Checks every pair of pictures against the rig. Returns the drift of the worst pair: the one with the largest ratio
-/// of measured to allowed deviation. A pair that cannot be checked does not count if both of its cameras are in other
-/// pairs that can, or if the cameras do not overlap in the rig.
-///
-/// Fails if no pair has drifted, and a camera that overlaps others in the rig cannot be checked. It may have been moved
-/// so far that it shows nothing of their pictures.
-fn worst(
-    rig: &Rig,
-    links: &[PhotoPair],
-    options: &CalibrateOptions,
-    files: &[File],
-) -> Result<Drift, Failure> {
-    let off = |drift: &Drift| drift.median_px / drift.allowed_px;
-    let mut worst: Option<Drift> = None;
-    let mut is_checked = vec![false; files.len()];
-    let mut refused = Vec::new();
-    for PhotoPair { left, right, correspondences } in links {
-        match check(rig, [*left, *right], correspondences, options) {
-            Ok(drift) => {
-                is_checked[*left] = true;
-                is_checked[*right] = true;
-                if worst.as_ref().is_none_or(|worst| off(&drift) > off(worst)) {
-                    worst = Some(drift);
-                }
-            }
-            Err(refusal) => refused.push(([*left, *right], refusal)),
-        }
-    }
-    if let Some(drift) = worst.filter(|drift| drift.drifted) {
-        return Ok(drift);
-    }
-    let overlaps = rig.geometry()?.overlaps();
-    let unchecked = overlaps.pairs.iter().find(|pair| {
-        let overlap = pair.pictures[0].max(pair.pictures[1]);
-        overlap >= LEAST_OVERLAP && pair.cameras.iter().any(|&camera| !is_checked[camera])
-    });
-    if let Some(pair) = unchecked {
-        let is_pair =
-            |cameras: &[usize; 2]| pair.cameras.iter().all(|camera| cameras.contains(camera));
-        let refusal = refused.into_iter().find(|(cameras, _)| is_pair(cameras));
-        let refusal = refusal.map_or(Refusal::TooFew { found: 0 }, |(_, refusal)| refusal);
-        return Err(JobError::refused(&pair.cameras.map(|camera| &*files[camera]), refusal).into());
-    }
-    let reason = refused.into_iter().next();
-    worst.ok_or_else(|| match reason {
-        Some((cameras, refusal)) => {
-            JobError::refused(&cameras.map(|camera| &*files[camera]), refusal).into()
-        }
-        None => Failure::usage("--check needs a rig with two or more cameras"),
-    })
-}
-
-fn tell_drift(
+/// Prints how the pictures fit the rig. Fails if no pair has drifted and a camera cannot be checked.
+fn tell_check(
     rig: &Path,
-    drift: &Drift,
+    found: RigCheck,
+    files: &[File],
     Progress { stages, conversions, .. }: &Progress,
     as_json: bool,
-) -> Result<(), Failure> {
+) -> Result<ExitCode, Failure> {
+    let told = told(&found, files).filter(|_| found.worst.is_some());
+    if let (None, Some((cameras, refusal))) = (&told, found.unchecked) {
+        return Err(JobError::refused(&cameras.map(|camera| &*files[camera]), refusal).into());
+    }
+    let Some(drift) = found.worst else {
+        return Err(Failure::usage("--check needs a rig with two or more cameras that overlap"));
+    };
+    let code = if told.is_some() { ExitCode::from(CHECK_FAILED) } else { ExitCode::SUCCESS };
+    let number = |i: &usize| i + 1;
     if as_json {
-        return output::print_json(&json!({
+        output::print_json(&json!({
             "rig": rig.to_string_lossy(),
-            "drifted": drift.drifted,
+            "drifted": told.is_some(),
+            "moved": found.moved.iter().map(number).collect::<Vec<_>>(),
+            "order": found.order.as_ref().map(|all| all.iter().map(number).collect::<Vec<_>>()),
             "median_px": drift.median_px,
             "rms_px": drift.rms_px,
             "allowed_px": drift.allowed_px,
@@ -212,15 +173,17 @@ fn tell_drift(
             "inliers": drift.inliers,
             "conversions": conversions.json(),
             "times_ms": stages.json(),
-        }));
+        }))?;
+        return Ok(code);
     }
+    let text = told.map_or_else(|| "fits".to_owned(), |told| format!("drifted: {told}"));
     output::print(&format!(
-        "{}: {}: median error {:.2} px, {:.2} px allowed; {:.0} % of {} points are within the limit\n",
+        "{}: {text}: median error {:.2} px, {:.2} px allowed; {:.0} % of {} points are within the limit\n",
         rig.display(),
-        if drift.drifted { "drifted, calibrate again" } else { "fits" },
         drift.median_px,
         drift.allowed_px,
         100.0 * drift.agreeing,
         drift.inliers,
-    ))
+    ))?;
+    Ok(code)
 }

@@ -11,7 +11,7 @@ use panoweave::frame::{Frame, FrameFormat};
 use panoweave::io::picture::Picture;
 use panoweave::io::video::{Stop, VideoDecoder, VideoError, VideoInput, VideoSource};
 use panoweave::job::files::check_pipes;
-use panoweave::job::{BlendOptions, InputOptions, LookOptions, Map, MapOptions};
+use panoweave::job::{BlendOptions, InputOptions, LookOptions, Map, MapOptions, Sync};
 use panoweave::live::ColourOptions;
 use panoweave::ops::blend::Blend;
 use panoweave::ops::colour::Colours;
@@ -26,7 +26,7 @@ use panoweave::warp::{DeviceWarp, MAX_CAMERAS};
 
 use crate::commands::quality::figures::{Corrected, Figures, SCORES};
 use crate::options::fail_below::FailBelow;
-use crate::options::inputs::are_pictures;
+
 use crate::options::job::Options;
 use crate::output;
 use crate::output::conversions::Conversions;
@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     if panorama.is_none() {
         args.look.check(cameras.len())?;
     }
-    let pictures = are_pictures(&args.clips, &files)?;
+    let pictures = args.clips.are_pictures(&files)?;
     args.clips.check(cameras.len())?;
     if args.reference.is_some() && !pictures {
         return Err(Failure::usage(
@@ -350,8 +350,9 @@ impl Job<'_> {
         let (size, meters) = (warp.size(), meters(&stream, &warp)?);
         let owners = args.owners(&stream, &warp, size)?;
         let rate = args.clips.fps.unwrap_or(sources[0].rate());
-        let synced = stages
-            .run("sync", "comparing the sound", || Ok(args.clips.offsets(&sources, &stop)?))?;
+        let synced = stages.run("sync", "comparing the sound", || {
+            Ok(args.clips.offsets(&sources, &Sync::Auto, &stop)?)
+        })?;
         let options = VideoOptions {
             offsets: synced.map_or_else(Vec::new, |synced| synced.offsets),
             stitch: StitchOptions { vignettes, ..args.look.stitch(Lookup::Auto) },

@@ -1,15 +1,22 @@
-//! Checks a rig against correspondences between new pictures, to detect a camera that was moved.
+//! Checks a rig against correspondences between new pictures, to detect cameras that were moved, and pictures in another
+//! order than the cameras.
 //!
 //! Most correspondences may be wrong, so large distances between correspondences and the rig do not prove that a camera
 //! moved. Therefore a new model is fitted to the correspondences first. Only those that agree with the new model are
-//! compared with the rig.
+//! compared with the rig. Wrong correspondences hardly ever agree with the rig, so a few that do agree prove which
+//! cameras two pictures show.
+
+use std::cmp::Reverse;
 
 use glam::UVec2;
+use shared_types::warp::Camera;
 
 use super::cameras::map;
 use super::matches::{check_picture, checked};
+use super::quality::LEAST_OVERLAP;
+use super::refusal::MIN_INLIERS;
 use super::select::choose;
-use super::{CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, Refusal};
+use super::{CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, PhotoPair, Refusal};
 use crate::geometry::rig::Rig;
 
 /// Median distance in pixels, between the inliers and the rig, above which the rig has drifted. It applies to left
@@ -80,17 +87,168 @@ pub fn check(
     let options = CalibrateOptions { model, ..*options };
     let fresh = choose(&matches, pictures, &options)?.judged(&matches, pictures, &options)?;
     let (left, right) = (&cameras[left], &cameras[right]);
+    let inliers = fresh.inliers.iter().map(|&i| &correspondences[i]);
+    let off: Vec<f64> = distances(left, right, inliers).collect();
+    Ok(drift(off, matches.len(), allowed_px(rig, left)))
+}
+
+/// Yields the distance of each correspondence from the rig, in pixels of the left picture; infinite if the rig does not
+/// map its right point.
+fn distances<'a>(
+    left: &'a Camera,
+    right: &'a Camera,
+    correspondences: impl Iterator<Item = &'a Correspondence> + 'a,
+) -> impl Iterator<Item = f64> + 'a {
     // Use the inverse instead of the transpose, because a camera may be a homography.
     let to_world = right.from_ray.inverse();
-    let off = |&i: &usize| {
-        let at = map(left, right, to_world, correspondences[i].right);
-        at.map_or(f64::INFINITY, |at| at.distance(correspondences[i].left))
-    };
-    let off: Vec<f64> = fresh.inliers.iter().map(off).collect();
-    let side = f64::from(pictures[0].size.max_element());
+    correspondences.map(move |one| {
+        let at = map(left, right, to_world, one.right);
+        at.map_or(f64::INFINITY, |at| at.distance(one.left))
+    })
+}
+
+/// Returns the maximum allowed median distance from the rig in pixels of the left camera.
+fn allowed_px(rig: &Rig, left: &Camera) -> f64 {
+    let side = f64::from(left.size.max_element());
     let expected = rig.quality.as_ref().map_or(0.0, |quality| quality.seam_error_px);
-    let allowed_px = (DRIFT * (side / 2000.0).max(1.0)).max(DRIFT_EXPECTED * expected);
-    Ok(drift(off, matches.len(), allowed_px))
+    (DRIFT * (side / 2000.0).max(1.0)).max(DRIFT_EXPECTED * expected)
+}
+
+/// The agreement of a rig with new pictures of all its cameras.
+#[derive(Debug)]
+pub struct RigCheck {
+    /// The drift of the worst pair: the one with the largest ratio of measured to allowed distance. `None` if no pair
+    /// determines a model.
+    pub worst: Option<Drift>,
+    /// The indices of the cameras that have probably moved, because the other pairs of cameras fit without them. Both
+    /// cameras of a pair if either may have moved.
+    pub moved: Vec<usize>,
+    /// The camera of the rig that each picture shows, if the pictures fit the rig in this order only.
+    pub order: Option<Vec<usize>>,
+    /// The cameras of the first pair that overlaps in the rig, but cannot be checked, although one of its cameras is in
+    /// no other pair that can. That camera may have moved so far that it shows nothing of the other pictures.
+    pub unchecked: Option<([usize; 2], Refusal)>,
+    /// The number of correspondences between pictures whose cameras overlap in the rig.
+    pub matches: usize,
+}
+
+/// Compares a rig with correspondences between new pictures of all its cameras. Each pair of pictures is in `links` at
+/// most once.
+///
+/// # Errors
+/// Returns a [`Refusal`] if the rig is invalid.
+pub fn check_rig(
+    rig: &Rig,
+    links: &[PhotoPair],
+    options: &CalibrateOptions,
+) -> Result<RigCheck, Refusal> {
+    let geometry = rig.geometry()?;
+    let overlaps = geometry.overlaps().pairs.into_iter();
+    let overlaps = overlaps.filter(|pair| pair.pictures[0].max(pair.pictures[1]) >= LEAST_OVERLAP);
+    let overlaps: Vec<_> = overlaps.map(|pair| pair.cameras).collect();
+    let agreeing = |link: &PhotoPair, [left, right]: [usize; 2]| {
+        let [left, right] = [left, right].map(|camera| &geometry.cameras[camera]);
+        let allowed = allowed_px(rig, left);
+        distances(left, right, link.correspondences.iter()).filter(|off| *off <= allowed).count()
+    };
+    let off = |drift: &Drift| drift.median_px / drift.allowed_px;
+    let mut found =
+        RigCheck { worst: None, moved: Vec::new(), order: None, unchecked: None, matches: 0 };
+    let (mut bad, mut refused) = (Vec::new(), Vec::new());
+    let (mut fits, mut is_checked) =
+        (vec![false; rig.cameras.len()], vec![false; rig.cameras.len()]);
+    for link in links {
+        let cameras @ [left, right] = [link.left, link.right];
+        let overlaps = overlaps.contains(&cameras);
+        found.matches += if overlaps { link.correspondences.len() } else { 0 };
+        match check(rig, cameras, &link.correspondences, options) {
+            Ok(drift) => {
+                (is_checked[left], is_checked[right]) = (true, true);
+                if drift.drifted {
+                    bad.push(cameras);
+                } else {
+                    (fits[left], fits[right]) = (true, true);
+                }
+                if found.worst.as_ref().is_none_or(|worst| off(&drift) > off(worst)) {
+                    found.worst = Some(drift);
+                }
+            }
+            Err(refusal) if overlaps && agreeing(link, cameras) < MIN_INLIERS => {
+                bad.push(cameras);
+                refused.push((cameras, refusal));
+            }
+            Err(_) => {}
+        }
+    }
+    found.unchecked = refused.into_iter().find(|(pair, _)| pair.iter().any(|&i| !is_checked[i]));
+    if !bad.is_empty() {
+        found.order = order(rig.cameras.len(), links, &agreeing);
+        found.moved = moved(bad, &fits);
+    }
+    Ok(found)
+}
+
+/// Returns the fewest cameras whose moves explain that the pairs `bad` do not fit the rig. A camera that `fits` in
+/// another pair has moved only if there is no other explanation.
+fn moved(mut bad: Vec<[usize; 2]>, fits: &[bool]) -> Vec<usize> {
+    let mut moved = Vec::new();
+    while !bad.is_empty() {
+        let rank = |camera: usize| {
+            (fits[camera], Reverse(bad.iter().filter(|pair| pair.contains(&camera)).count()))
+        };
+        let cameras = bad.iter().flatten().copied();
+        let best = cameras.clone().map(rank).min();
+        let mut alike: Vec<_> = cameras.filter(|&camera| Some(rank(camera)) == best).collect();
+        // In a single pair, either camera may have moved.
+        alike.truncate(if bad.len() == 1 { 2 } else { 1 });
+        bad.retain(|pair| pair.iter().all(|camera| !alike.contains(camera)));
+        moved.extend(alike);
+    }
+    moved.sort_unstable();
+    moved
+}
+
+/// Returns the camera that each of `cameras` pictures shows, if the pictures agree with the rig much better in this order
+/// than in their own. `agreeing` counts the correspondences that agree if two pictures show the given cameras.
+///
+/// Begins with the pair of pictures and the pair of cameras that agree best, and adds the best further picture until no
+/// picture agrees. Any others keep the order of the remaining cameras.
+fn order(
+    cameras: usize,
+    links: &[PhotoPair],
+    agreeing: &impl Fn(&PhotoPair, [usize; 2]) -> usize,
+) -> Option<Vec<usize>> {
+    let mut camera_of: Vec<Option<usize>> = vec![None; cameras];
+    let mut all: Vec<(usize, [usize; 2], [usize; 2])> = Vec::new();
+    let pairs = (0..cameras).flat_map(|p| (0..cameras).map(move |q| [p, q]));
+    let pairs: Vec<_> = pairs.filter(|[p, q]| p != q).collect();
+    for link in links {
+        let count = |&pair: &[usize; 2]| (agreeing(link, pair), [link.left, link.right], pair);
+        all.extend(pairs.iter().map(count).filter(|(count, ..)| *count >= MIN_INLIERS));
+    }
+    all.sort_by_key(|(count, ..)| Reverse(*count));
+    let agree = |order: &dyn Fn(usize) -> Option<usize>| -> usize {
+        let is = |(_, pictures, cameras): &&(usize, [usize; 2], [usize; 2])| {
+            pictures.map(order) == cameras.map(Some)
+        };
+        all.iter().filter(is).map(|(count, ..)| count).sum()
+    };
+    loop {
+        let is_first = camera_of.iter().all(Option::is_none);
+        let next = all.iter().find(|(_, pictures, cameras)| {
+            let known = [0, 1].map(|i| camera_of[pictures[i]] == Some(cameras[i]));
+            let free = [0, 1].map(|i| {
+                camera_of[pictures[i]].is_none() && !camera_of.contains(&Some(cameras[i]))
+            });
+            (is_first && free[0] && free[1]) || (known[0] && free[1]) || (free[0] && known[1])
+        });
+        let Some((_, pictures, cameras)) = next else { break };
+        (camera_of[pictures[0]], camera_of[pictures[1]]) = (Some(cameras[0]), Some(cameras[1]));
+    }
+    let is_better = agree(&|picture| camera_of[picture]) > 2 * agree(&|picture| Some(picture));
+    let mut rest = (0..cameras).filter(|camera| !camera_of.contains(&Some(*camera)));
+    let order = camera_of.iter().map(|camera| camera.or_else(|| rest.next()));
+    order.collect::<Option<Vec<_>>>().filter(|_| is_better)
 }
 
 /// Computes the figures of [`Drift`] from `off`, the distance of each inlier from the rig in pixels.

@@ -49,7 +49,7 @@ use shared_types::warp::Camera;
 
 pub use bundle::calibrate;
 pub use compose::RigOptions;
-pub use drift::{Drift, check};
+pub use drift::{Drift, RigCheck, check, check_rig};
 pub use left_out::{FalsePair, LeftOut};
 pub use quality::LEAST_OVERLAP;
 pub use refusal::Refusal;

@@ -50,6 +50,9 @@ pub struct VideoInput {
     pub decoder: VideoDecoder,
     /// The limits on the video.
     pub limits: VideoLimits,
+    /// The time in seconds since the first frame at which reading starts. Only ffmpeg, as the decoder of an encoded
+    /// file, starts later than 0.
+    pub start: f64,
     /// The device to which the frames are copied, if it is known: they are read to page-locked memory, from which a GPU
     /// copies faster.
     pub device: Option<Device>,
@@ -62,7 +65,8 @@ impl VideoInput {
     pub fn new(path: impl Into<PathBuf>, medium: Medium) -> Self {
         let (path, decoder, limits) =
             (path.into(), VideoDecoder::default(), VideoLimits::default());
-        Self { path, medium, size: None, rate: None, ten_bit: false, decoder, limits, device: None }
+        let (size, rate, ten_bit, start, device) = (None, None, false, 0.0, None);
+        Self { path, medium, size, rate, ten_bit, decoder, limits, start, device }
     }
 }
 

@@ -58,6 +58,18 @@ pub fn links(stream: &Stream, pictures: &[Picture]) -> Result<Vec<PhotoPair>, Ma
     Ok(links)
 }
 
+/// Joins the pairs of the same cameras at several moments, each as [`links`] returns them.
+#[must_use]
+pub fn joined(moments: &[Vec<PhotoPair>]) -> Vec<PhotoPair> {
+    let mut all = moments.first().cloned().unwrap_or_default();
+    for pairs in moments.iter().skip(1) {
+        for (all, pair) in all.iter_mut().zip(pairs) {
+            all.correspondences.extend_from_slice(&pair.correspondences);
+        }
+    }
+    all
+}
+
 /// Returns for each picture, and each picture before it, whether they may overlap.
 #[track_caller]
 fn likely(stream: &Stream, described: &[Described]) -> Result<Vec<Vec<bool>>, MatchError> {

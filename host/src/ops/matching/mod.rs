@@ -20,7 +20,7 @@ use crate::error::operation_error;
 use crate::ops::features::FeatureError;
 
 pub use describer::{Described, Describer, Keypoint};
-pub use links::links;
+pub use links::{joined, links};
 pub use pairs::pairs;
 pub use relocate::{recalibrate, relocate};
 

@@ -12,7 +12,7 @@
 use glam::{DMat2, DVec2, IVec2, UVec2, dvec2, ivec2};
 use shared_types::Rgba8;
 
-use super::PIXELS;
+use super::{PIXELS, joined};
 use crate::geometry::calibrate::{
     CalibrateOptions, Calibration, Correspondence, ModelChoice, PairFigures, Photo, PhotoPair,
     Views, calibrate,
@@ -70,28 +70,37 @@ pub fn relocate<P: Pixel>(
     all
 }
 
-/// Calibrates pictures again from relocated correspondences of their calibration `found`. `photos` and `pairs` are
-/// those from which `found` was computed.
+/// Calibrates cameras again from relocated correspondences of their calibration `found`, which was computed from
+/// `photos` and the [`joined`] `pairs`. Both `moments` and `pairs` have an element per moment: its pictures, and its
+/// pairs as [`links`](super::links) returns them.
 ///
 /// Returns the new calibration and the refined pairs. The indices in [`Calibration::pairs`] refer to these pairs. Pairs that
-/// contradict `found` are not among them. The model stays the same. Returns `found` and `pairs` unchanged if the new
-/// calibration fails, or contains fewer pictures or pairs. `pairs` must contain each pair of pictures at most once.
+/// contradict `found` are not among them. The model stays the same. Returns `found` and the joined pairs if the new
+/// calibration fails, or contains fewer pictures or pairs.
 ///
 /// The second calibration takes at most as long as the first one, because it has no pairs without overlap.
 #[must_use]
 pub fn recalibrate<P: Pixel>(
-    pictures: &[Picture<P>],
+    moments: &[&[Picture<P>]],
     photos: &[Photo],
-    pairs: Vec<PhotoPair>,
+    pairs: &[Vec<PhotoPair>],
     found: Calibration,
     options: &CalibrateOptions,
 ) -> (Calibration, Vec<PhotoPair>) {
     let one = |figures: &PairFigures| {
         let [left, right] = [figures.left, figures.right].map(|i| found.indices[i]);
-        let pair = pairs.iter().find(|pair| [pair.left, pair.right] == [left, right])?;
-        let both = [pictures.get(left)?, pictures.get(right)?];
         let map = |at| found.views.map(figures.right, figures.left, at);
-        let correspondences = relocate(both, &pair.correspondences, &figures.inliers, map);
+        let mut correspondences = Vec::new();
+        for (pictures, pairs) in moments.iter().zip(pairs) {
+            let pair = pairs.iter().find(|pair| [pair.left, pair.right] == [left, right])?;
+            let both = [pictures.get(left)?, pictures.get(right)?];
+            // The indices of the inliers count the joined correspondences.
+            let before = correspondences.len();
+            let range = before..before + pair.correspondences.len();
+            let own = figures.inliers.iter().filter(|i| range.contains(i));
+            let own: Vec<_> = own.map(|i| i - before).collect();
+            correspondences.extend(relocate(both, &pair.correspondences, &own, map));
+        }
         Some(PhotoPair { left, right, correspondences })
     };
     let relocated: Vec<_> = found.pairs.iter().filter_map(one).collect();
@@ -110,7 +119,7 @@ pub fn recalibrate<P: Pixel>(
         }
         other => {
             tracing::debug!(?other, "keeping the first calibration");
-            (found, pairs)
+            (found, joined(pairs))
         }
     }
 }

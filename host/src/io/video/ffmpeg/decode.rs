@@ -58,6 +58,7 @@ impl Decoder {
         probe: &Probe,
         rate: Rate,
         format: FrameFormat,
+        start: f64,
         stop: &Stop,
     ) -> Result<Self, VideoError> {
         let mut command = ffmpeg();
@@ -66,6 +67,9 @@ impl Decoder {
             // size. By default, ffmpeg would initialise all filters again, and `setpts` would restart the timestamps at
             // 0.
             .args(["-reinit_filter", "0"]);
+        if start > 0.0 {
+            command.arg("-ss").arg(start.to_string());
+        }
         input(&mut command, path, probe.max_pixels);
         command
             .arg("-map")

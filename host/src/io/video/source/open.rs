@@ -147,7 +147,7 @@ impl VideoSource {
                 Self { decoder: Some("nvdec"), child, _gpu_reader, ..source }
             }
             None => {
-                let ffmpeg = Decoder::start(path, &probe, rate, format, stop)?;
+                let ffmpeg = Decoder::start(path, &probe, rate, format, input.start, stop)?;
                 let child = Some(ffmpeg.killer());
                 let source = Self::buffered(name, format, rate, expected, ffmpeg, device, stop)?;
                 Self { decoder: Some("ffmpeg"), child, ..source }
