@@ -8,13 +8,13 @@ use panoweave_tests::random::Random;
 
 use crate::Folder;
 
-const SIZE: [u32; 2] = [320, 240];
+pub(crate) const SIZE: [u32; 2] = [320, 240];
 /// The distance between the left edges of consecutive pictures, in scene pixels.
-const SHIFT: u32 = 200;
+pub(crate) const SHIFT: u32 = 200;
 
 /// Draws a scene that is wide enough for `pictures` pictures: rectangles of random sizes and colours, whose corners
 /// are distinctive.
-fn scene(pictures: u32) -> Picture {
+pub(crate) fn scene(pictures: u32) -> Picture {
     let [width, height] = [SIZE[0] + (pictures - 1) * SHIFT, SIZE[1]];
     let mut picture = Picture::filled(width, height, Rgba8::opaque(90, 100, 110));
     let mut random = Random::new(3);
@@ -31,7 +31,7 @@ fn scene(pictures: u32) -> Picture {
     picture
 }
 
-fn part(scene: &Picture, first: u32) -> Picture {
+pub(crate) fn part(scene: &Picture, first: u32) -> Picture {
     let rows = scene.pixels().chunks_exact(scene.width() as usize);
     let pixels = rows.flat_map(|row| &row[first as usize..][..SIZE[0] as usize]).copied();
     Picture::from_pixels(SIZE[0], SIZE[1], pixels.collect()).unwrap()

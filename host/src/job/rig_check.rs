@@ -8,6 +8,9 @@ use crate::geometry::calibrate::RigCheck;
 /// Fewer may be noise, as of a dark scene.
 const MANY: usize = 200;
 
+/// The number of correspondences below which pictures show too little, as in a black frame.
+const FEW: usize = 20;
+
 impl RigCheck {
     /// Returns whether the pictures show so much that they prove that they are not from the rig's cameras.
     #[must_use]
@@ -29,19 +32,25 @@ pub fn told(found: &RigCheck, files: &[impl AsRef<Path>]) -> Option<String> {
             files.collect::<Vec<_>>().join(" ")
         ));
     }
-    if found.fits_nothing() {
-        return Some(format!(
-            "the pictures do not fit it, and each other neither: none of {} matches agree; check that they are from the \
-             cameras of the rig",
-            found.matches
-        ));
+    if found.moved.is_empty() {
+        return None;
     }
-    let drift = found.worst.filter(|drift| drift.drifted)?;
     let cameras: Vec<_> = found.moved.iter().map(|&i| name(i)).collect();
-    Some(format!(
-        "{} moved since it was made: the pictures are off by {:.1} px, and {:.1} px are allowed; calibrate again",
-        cameras.join(if found.moved.len() == 2 { " or " } else { ", " }),
-        drift.median_px,
-        drift.allowed_px
-    ))
+    let cameras = cameras.join(if found.moved.len() == 2 { " or " } else { ", " });
+    match found.worst {
+        Some(drift) if drift.drifted => Some(format!(
+            "{cameras} moved since it was made: the pictures are off by {:.1} px, and {:.1} px are allowed; calibrate again",
+            drift.median_px, drift.allowed_px
+        )),
+        Some(_) => Some(format!(
+            "{cameras} shows nothing of what the rig's other cameras show there; check that it is this camera, and calibrate again"
+        )),
+        None => (found.matches >= FEW).then(|| {
+            format!(
+                "the pictures fit neither the rig nor each other: none of {} matches agree; check that they are from \
+                 the cameras of the rig",
+                found.matches
+            )
+        }),
+    }
 }

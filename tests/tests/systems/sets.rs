@@ -198,7 +198,7 @@ fn check(stream: &Stream, seed: u64) -> Result<(String, bool), String> {
     let found = calibrate(&photos, &pairs, &options);
     let found = found.map_err(|refusal| wrong(refusal.to_string()))?;
     let before = set.worst(&found);
-    let (found, pairs) = recalibrate(&pictures, &photos, pairs, found, &options);
+    let (found, pairs) = recalibrate(&[&pictures[..]], &photos, &[pairs], found, &options);
     for one in &found.pairs {
         let link = [one.left, one.right].map(|i| found.indices[i]);
         let pair = pairs.iter().find(|pair| [pair.left, pair.right] == link);

@@ -150,7 +150,8 @@ fn tell_check(
     Progress { stages, conversions, .. }: &Progress,
     as_json: bool,
 ) -> Result<ExitCode, Failure> {
-    let told = told(&found, files).filter(|_| found.worst.is_some());
+    let has_drifted = found.order.is_some() || found.worst.is_some_and(|drift| drift.drifted);
+    let told = told(&found, files).filter(|_| has_drifted);
     if let (None, Some((cameras, refusal))) = (&told, found.unchecked) {
         return Err(JobError::refused(&cameras.map(|camera| &*files[camera]), refusal).into());
     }

@@ -15,6 +15,7 @@
 mod confined;
 mod failures;
 mod files;
+mod journey;
 mod library;
 mod signals;
 mod sound;

@@ -4,7 +4,8 @@
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use panoweave::geometry::Geometry;
 use panoweave::geometry::calibrate::{
-    CalibrateOptions, Calibration, Photo, Refusal, RigOptions, Views, check,
+    CalibrateOptions, Calibration, Photo, PhotoPair, Refusal, RigOptions, Views, calibrate, check,
+    check_rig,
 };
 use panoweave::geometry::rig::{CameraPose, ModelName, ProjectionName, Rig};
 use proptest::prelude::*;
@@ -193,6 +194,43 @@ fn a_rig_that_fits_is_fine_and_a_moved_camera_is_found() {
     assert!(matches!(refusal, Refusal::Chance { .. }), "{refusal}");
     let refusal = check(&rig, [0, 2], &covered, &CalibrateOptions::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::NoSuchCamera { cameras: 2, .. }), "{refusal}");
+}
+
+#[test]
+fn the_moved_camera_and_another_order_are_named() {
+    let first = Pinhole { size: SIZE, focal: 1000.0, k1: -0.05, to_world: DMat3::IDENTITY };
+    let at = |degrees: f64| Pinhole { to_world: turn(degrees, 1.0, 0.5), ..first };
+    let row = [first, at(28.0), at(55.0)];
+    let links = |cameras: [Pinhole; 3], seed: u64| {
+        [[0, 1], [0, 2], [1, 2]].map(|[left, right]| {
+            let matcher = Matcher { many: 400, wrong: 0.5, noise: 0.6, seed };
+            let correspondences = matcher.find([SIZE; 2], &between(cameras[left], cameras[right]));
+            PhotoPair { left, right, correspondences }
+        })
+    };
+    let options = CalibrateOptions::default();
+    let photos = ["a", "b", "c"].map(|name| Photo::new(name, SIZE));
+    let rig = calibrate(&photos, &links(row, 1), &options).unwrap();
+    let rig = rig.rig(&RigOptions::default()).unwrap();
+    let found = |cameras: [Pinhole; 3]| {
+        let found = check_rig(&rig, &links(cameras, 9), &options).unwrap();
+        (found.moved, found.order)
+    };
+    let [a, b, c] = row;
+    assert_eq!(found(row), (vec![], None));
+    assert_eq!(found([a, at(28.5), c]), (vec![1], None));
+    assert_eq!(found([a, b, at(56.0)]), (vec![2], None));
+    for order in [[1, 0, 2], [2, 1, 0], [1, 2, 0]] {
+        assert_eq!(found(order.map(|i| row[i])).1, Some(order.to_vec()), "{order:?}");
+    }
+    // Nothing in common, as if all lenses were covered.
+    let covered = links(row, 9).map(|link| {
+        let wrong = Matcher { many: 400, wrong: 1.0, noise: 0.6, seed: 5 };
+        PhotoPair { correspondences: wrong.find([SIZE; 2], &|_| None), ..link }
+    });
+    let covered = check_rig(&rig, &covered, &options).unwrap();
+    assert!(covered.worst.is_none() && covered.order.is_none() && covered.fits_nothing());
+    assert!(matches!(covered.unchecked, Some(([0, 1], Refusal::Chance { .. }))), "{covered:?}");
 }
 
 #[test]
