@@ -20,11 +20,11 @@ use crate::output::progress::Progress;
 
 const AFTER_HELP: &str = "\
 Examples:
+  panoweave video l.mp4 r.mp4 -o pano.mp4
   panoweave video l.mp4 r.mp4 --rig rig.toml -o pano.mp4
   panoweave video l.mkv r.mkv --warp rig.safetensors -o pano.mkv --crf 18 --device cuda:0
   panoweave video l_%04d.png r_%04d.png --fps 25 --homography h.txt -o pano_%04d.png
   panoweave video l.mp4 r.mp4 --rig rig.toml --view track.csv -o view.mp4
-  panoweave video a.mp4 b.mp4 c.mp4 --rig rig.toml --sync audio -o pano.mp4
   camera | panoweave video - right.fifo --input-format nv12 --input-size 1920x1080 --fps 30 \\
       --warp rig.safetensors -o - | ffplay -
 
@@ -35,8 +35,8 @@ stay in device memory; see --decoder. Output files .mp4, .m4v, .mov and .mkv are
 If the first video has more than 8 bits per sample, the output has 10: files are HEVC (Main 10) with the colour tags of
 the first video, such as BT.2020 and PQ or HLG, and Y4M is C420p10. The levels are not linearised or tone-mapped; static
 HDR metadata is not copied. --depth 8 selects 8 bits.
-H.264 and HEVC need even sizes, so an odd last column or row is cut off. The panorama ends with the video that ends first. With
---sync, it begins when all cameras record.
+H.264 and HEVC need even sizes, so an odd last column or row is cut off. The panorama begins
+when all cameras record, and ends with the video that ends first.
 
 If a video fails midway, the panoramas before the failure are written and replace an old output. The command fails, and
 its message says after which panorama the output ends.

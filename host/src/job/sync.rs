@@ -5,7 +5,7 @@ use super::options::InputOptions;
 use super::text::Sync;
 use crate::io::video::{Stop, VideoSource};
 use crate::video::Offset;
-use crate::video::sound::{SoundOffset, SyncError, find_offsets};
+use crate::video::sound::{SoundError, SoundOffset, SyncError, find_offsets};
 
 /// The largest offset, in seconds, that is searched in the sound.
 const MOST_AUDIO: f64 = 600.0;
@@ -54,6 +54,11 @@ impl InputOptions {
             Sync::Auto if sources.iter().any(|source| source.sound().is_none()) => return Ok(None),
             Sync::Audio | Sync::Auto => {
                 let found = match find_offsets(sources, MOST_AUDIO, stop) {
+                    Err(SyncError::Sound { error: SoundError::Silent, .. })
+                        if *sync == Sync::Auto =>
+                    {
+                        return Ok(None);
+                    }
                     Err(error @ SyncError::Sound { .. }) if *sync == Sync::Auto => {
                         tracing::warn!("{error}; until then, the videos start together");
                         return Ok(None);

@@ -1,4 +1,4 @@
-//! `panoweave calibrate`: makes a rig from overlapping photographs, or checks whether a rig fits new photographs.
+//! `panoweave calibrate`: makes a rig from overlapping photographs or videos, or checks whether a rig fits new ones.
 
 mod sketch;
 
@@ -26,6 +26,7 @@ Examples:
   panoweave calibrate left.jpg right.jpg -o rig.toml --preview check.png
   panoweave calibrate left.jpg right.jpg --check rig.toml
   panoweave calibrate a.jpg b.jpg c.jpg -o rig.toml --crop
+  panoweave calibrate a.mp4 b.mp4 -o rig.toml
 
 The pictures must overlap, ideally by a fifth to a half, and must be taken at the same time. Two pictures that do not
 fit together are rejected, with the reason. Of three or more, pictures that do not fit the others are left out, with a
@@ -34,7 +35,7 @@ because it was moved so far that it shows nothing of the other pictures. In the 
 the homography of a pair maps pixels of its second camera to its first one: nine numbers, row by row.
 See panoweave --help for exit codes and errors as JSON.";
 
-/// Makes a rig file from overlapping photographs, or checks that a rig file still fits them.
+/// Makes a rig file from overlapping photographs or videos, or checks that a rig file still fits them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

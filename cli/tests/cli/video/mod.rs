@@ -147,7 +147,7 @@ impl Ffmpeg {
             self.run(
                 folder,
                 &format!(
-                    "-f lavfi -i testsrc2=s=40x30:r=30 -f lavfi -i sine -t {seconds} -c:v libx264 \
+                    "-f lavfi -i testsrc2=s=40x30:r=30 -f lavfi -i anoisesrc=a=0.1:seed=1 -t {seconds} -c:v libx264 \
                      -pix_fmt yuv420p -c:a aac {name}.mp4"
                 ),
             );

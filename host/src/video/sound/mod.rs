@@ -68,7 +68,7 @@ pub struct SoundOffset {
 #[expect(missing_docs, reason = "the fields of each variant are explained by its message")]
 pub enum SoundError {
     /// A recording is silent or too short.
-    #[error("one of the recordings is silent or shorter than 0.5 s")]
+    #[error("one of the recordings is silent or shorter than {LEAST_SECONDS} s")]
     Silent,
     /// The recordings have no sound in common, or their clocks differ by more than [`MAX_DRIFT`].
     #[error(
