@@ -61,12 +61,6 @@ impl Viewer {
         self.cameras.iter().map(|camera| camera.size).collect()
     }
 
-    /// Returns the size of the canvas in pixels.
-    #[must_use]
-    pub fn canvas_size(&self) -> UVec2 {
-        self.canvas.size
-    }
-
     /// Checks that a warp has the source sizes of the cameras and the size of the canvas.
     pub(crate) fn check_warp(&self, warp: &DeviceWarp) -> Result<(), ViewError> {
         check_sources(warp.sources(), &self.sources())?;
