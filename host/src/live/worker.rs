@@ -335,7 +335,7 @@ impl Worker {
         for ((kind, pose), OutputFrame { device: out, .. }) in kinds.zip(&mut output.frames) {
             match (kind, viewer) {
                 (OutputKind::View(_), Some(viewer)) => {
-                    viewer.submit(compute, &frames, weights, pose, &options, out)?;
+                    viewer.render(compute, &panorama.pictures, weights, pose, &options, out)?;
                 }
                 (OutputKind::Panorama, _) => lock(blend).submit(compute, &panorama, out)?,
                 // `Formats::new` has checked that views have a viewer. Previews follow below.

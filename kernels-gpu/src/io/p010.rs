@@ -6,6 +6,7 @@
 
 use crate::io::pack::{WHOLE, fused_dot};
 use crate::io::sampler::{Corners, to_rgb};
+use crate::io::target::yuv_target;
 use crate::io::{Sampler2d, Target, TextureSampler2d};
 use crate::unroll::unroll;
 use cuda_std::device;
@@ -142,52 +143,7 @@ impl Four {
 }
 
 impl Target for P010Mut {
-    const CELL: u32 = 2;
-
-    #[device]
-    fn width(&self) -> u32 {
-        self.y.width()
-    }
-
-    #[device]
-    fn height(&self) -> u32 {
-        self.y.height()
-    }
-
-    #[device]
-    fn is_whole(&self) -> bool {
-        P010Mut::is_whole(self)
-    }
-
-    #[device]
-    unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv) {
-        let mut sum = Vec3::ZERO;
-        // Process one pixel at a time, because an array of colours would be in local memory.
-        for i in 0..4 {
-            let (x, y) = (x + i % 2, y + i / 2);
-            let at = (x.min(self.y.width() - 1), y.min(self.y.height() - 1));
-            // Clamp levels outside 0 to 255 before averaging, because they cannot be displayed.
-            let colour = colour(at.0, at.1).clamp(Vec3::ZERO, Vec3::splat(255.0));
-            sum += colour;
-            if self.y.contains(x, y) {
-                let luma = ten_bits(fused_dot(encode.y, colour, encode.black));
-                // SAFETY: the pixel is inside the luma plane, as just checked. The caller guarantees that no other
-                // thread writes it.
-                unsafe { self.y.store(x, y, luma) };
-            }
-        }
-        let mean = sum * 0.25;
-        let chroma = Chroma10 {
-            u: ten_bits(fused_dot(encode.cb, mean, 128.0)),
-            v: ten_bits(fused_dot(encode.cr, mean, 128.0)),
-        };
-        // SAFETY: the picture is whole, so the chroma plane has a sample for every cell. The caller guarantees that no
-        // other thread writes this cell.
-        unsafe { self.uv.store(x / 2, y / 2, chroma) };
-    }
-
-    const FOUR: UVec2 = uvec2(2, 2);
-    const EIGHT: UVec2 = uvec2(4, 2);
+    yuv_target!(P010Mut, Chroma10, ten_bits);
 
     #[device]
     unsafe fn store_four(

@@ -157,53 +157,67 @@ pub(super) unsafe fn store_down<P: Rgba, const N: usize>(
     }
 }
 
-impl Target for Nv12Mut {
-    const CELL: u32 = 2;
+/// Implements the parts of [`Target`] that NV12 and P010 have in common. `$round` rounds a level to a stored sample.
+macro_rules! yuv_target {
+    ($picture:ty, $chroma:ident, $round:path) => {
+        const CELL: u32 = 2;
 
-    #[device]
-    fn width(&self) -> u32 {
-        self.y.width()
-    }
-
-    #[device]
-    fn height(&self) -> u32 {
-        self.y.height()
-    }
-
-    #[device]
-    fn is_whole(&self) -> bool {
-        Nv12Mut::is_whole(self)
-    }
-
-    #[device]
-    unsafe fn store(&self, x: u32, y: u32, colour: impl Fn(u32, u32) -> Vec3, encode: &RgbToYuv) {
-        let mut sum = Vec3::ZERO;
-        // Process one pixel at a time, because an array of colours would be in local memory.
-        for i in 0..4 {
-            let (x, y) = (x + i % 2, y + i / 2);
-            let at = (x.min(self.y.width() - 1), y.min(self.y.height() - 1));
-            // Clamp levels outside 0 to 255 before averaging, because they cannot be displayed.
-            let colour = colour(at.0, at.1).clamp(Vec3::ZERO, Vec3::splat(255.0));
-            sum += colour;
-            if self.y.contains(x, y) {
-                let luma = fused_dot(encode.y, colour, encode.black).to_u8_saturating();
-                // SAFETY: the pixel is inside the luma plane, as just checked. The caller guarantees that no other
-                // thread writes it.
-                unsafe { self.y.store(x, y, luma) };
-            }
+        #[device]
+        fn width(&self) -> u32 {
+            self.y.width()
         }
-        let mean = sum * 0.25;
-        let chroma = Chroma {
-            u: fused_dot(encode.cb, mean, 128.0).to_u8_saturating(),
-            v: fused_dot(encode.cr, mean, 128.0).to_u8_saturating(),
-        };
-        // SAFETY: the picture is whole, so the chroma plane has a sample for every cell. The caller guarantees that no
-        // other thread writes this cell.
-        unsafe { self.uv.store(x / 2, y / 2, chroma) };
-    }
 
-    const FOUR: UVec2 = uvec2(2, 2);
-    const EIGHT: UVec2 = uvec2(4, 2);
+        #[device]
+        fn height(&self) -> u32 {
+            self.y.height()
+        }
+
+        #[device]
+        fn is_whole(&self) -> bool {
+            <$picture>::is_whole(self)
+        }
+
+        #[device]
+        unsafe fn store(
+            &self,
+            x: u32,
+            y: u32,
+            colour: impl Fn(u32, u32) -> Vec3,
+            encode: &RgbToYuv,
+        ) {
+            let mut sum = Vec3::ZERO;
+            // Process one pixel at a time, because an array of colours would be in local memory.
+            for i in 0..4 {
+                let (x, y) = (x + i % 2, y + i / 2);
+                let at = (x.min(self.y.width() - 1), y.min(self.y.height() - 1));
+                // Clamp levels outside 0 to 255 before averaging, because they cannot be displayed.
+                let colour = colour(at.0, at.1).clamp(Vec3::ZERO, Vec3::splat(255.0));
+                sum += colour;
+                if self.y.contains(x, y) {
+                    let luma = $round(fused_dot(encode.y, colour, encode.black));
+                    // SAFETY: the pixel is inside the luma plane, as just checked. The caller guarantees that no other
+                    // thread writes it.
+                    unsafe { self.y.store(x, y, luma) };
+                }
+            }
+            let mean = sum * 0.25;
+            let chroma = $chroma {
+                u: $round(fused_dot(encode.cb, mean, 128.0)),
+                v: $round(fused_dot(encode.cr, mean, 128.0)),
+            };
+            // SAFETY: the picture is whole, so the chroma plane has a sample for every cell. The caller guarantees that no
+            // other thread writes this cell.
+            unsafe { self.uv.store(x / 2, y / 2, chroma) };
+        }
+
+        const FOUR: UVec2 = uvec2(2, 2);
+        const EIGHT: UVec2 = uvec2(4, 2);
+    };
+}
+pub(super) use yuv_target;
+
+impl Target for Nv12Mut {
+    yuv_target!(Nv12Mut, Chroma, GpuPower::to_u8_saturating);
 
     #[device]
     unsafe fn store_four(&self, x: u32, y: u32, colours: [Vec3; 4], encode: &RgbToYuv, flip: bool) {

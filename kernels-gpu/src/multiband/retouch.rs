@@ -101,122 +101,78 @@ macro_rules! retouch_rgba {
 retouch_rgba!(Rgba8, GpuPower::to_u8_saturating);
 retouch_rgba!(Rgba16, sixteen_bits);
 
-impl Retouch for Nv12Mut {
-    type Pixels = ([u8; 4], Chroma);
+/// Implements [`Retouch`] for a format with chroma. `$level` converts a stored sample to a level, `$round` rounds a level to
+/// a stored sample, and `$levels` converts a stored pixel to R'G'B' levels.
+macro_rules! retouch_yuv {
+    ($picture:ty, $sample:ty, $chroma:ident, $steps:literal, $level:path, $round:path, $levels:path) => {
+        impl Retouch for $picture {
+            type Pixels = ([$sample; 4], $chroma);
 
-    const GROUPED: bool = true;
+            const GROUPED: bool = true;
 
-    #[device]
-    unsafe fn pixels(&self, at: UVec2) -> ([u8; 4], Chroma) {
-        let mut lumas = [0; 4];
-        let mut chroma = Chroma::default();
-        unroll!(4, |i| {
-            let UVec2 { x, y } = pixel(at, i);
-            if self.y.contains(x, y) {
-                // SAFETY: the luma plane contains the pixel, and the caller guarantees that no other thread accesses it.
-                lumas[i] = unsafe { self.y.load(x, y) };
+            const STEPS: f32 = $steps;
+
+            #[device]
+            unsafe fn pixels(&self, at: UVec2) -> ([$sample; 4], $chroma) {
+                let mut lumas = [0; 4];
+                let mut chroma = <$chroma>::default();
+                unroll!(4, |i| {
+                    let UVec2 { x, y } = pixel(at, i);
+                    if self.y.contains(x, y) {
+                        // SAFETY: the luma plane contains the pixel, and the caller guarantees that no other thread accesses it.
+                        lumas[i] = unsafe { self.y.load(x, y) };
+                    }
+                });
+                if self.y.contains(at.x, at.y) {
+                    // SAFETY: the picture is whole, so the chroma plane has a sample for every group.
+                    chroma = unsafe { self.uv.load(at.x / 2, at.y / 2) };
+                }
+                (lumas, chroma)
             }
-        });
-        if self.y.contains(at.x, at.y) {
-            // SAFETY: the picture is whole, so the chroma plane has a sample for every group.
-            chroma = unsafe { self.uv.load(at.x / 2, at.y / 2) };
-        }
-        (lumas, chroma)
-    }
 
-    #[device]
-    unsafe fn retouch(
-        &self,
-        at: UVec2,
-        (lumas, chroma): ([u8; 4], Chroma),
-        changes: [Vec3; 4],
-        (decode, encode): &(YuvToRgb, RgbToYuv),
-    ) {
-        let (mut sum, mut pixels) = (Vec3::ZERO, 0.0);
-        unroll!(4, |i| {
-            let UVec2 { x, y } = pixel(at, i);
-            if self.y.contains(x, y) {
-                let levels = yuv_levels(lumas[i], chroma, decode);
-                // A stored value may be outside the R'G'B' range. It may stay there, but not move further away.
-                let (low, high) = (levels.min(Vec3::ZERO), levels.max(Vec3::splat(255.0)));
-                let change = (levels + changes[i]).clamp(low, high) - levels;
-                sum += change;
-                pixels += 1.0;
-                let luma = encode.y.dot(change) + f32::from(lumas[i]);
-                // SAFETY: the luma plane contains the pixel, and the caller guarantees that no other thread accesses it.
-                unsafe { self.y.store(x, y, luma.to_u8_saturating()) };
+            #[device]
+            unsafe fn retouch(
+                &self,
+                at: UVec2,
+                (lumas, chroma): ([$sample; 4], $chroma),
+                changes: [Vec3; 4],
+                (decode, encode): &(YuvToRgb, RgbToYuv),
+            ) {
+                let (mut sum, mut pixels) = (Vec3::ZERO, 0.0);
+                unroll!(4, |i| {
+                    let UVec2 { x, y } = pixel(at, i);
+                    if self.y.contains(x, y) {
+                        let levels = $levels(lumas[i], chroma, decode);
+                        // A stored value may be outside the R'G'B' range. It may stay there, but not move further away.
+                        let (low, high) = (levels.min(Vec3::ZERO), levels.max(Vec3::splat(255.0)));
+                        let change = (levels + changes[i]).clamp(low, high) - levels;
+                        sum += change;
+                        pixels += 1.0;
+                        let luma = encode.y.dot(change) + $level(lumas[i]);
+                        // SAFETY: the luma plane contains the pixel, and the caller guarantees that no other thread accesses it.
+                        unsafe { self.y.store(x, y, $round(luma)) };
+                    }
+                });
+                if self.y.contains(at.x, at.y) {
+                    let mean = sum * pixels.fast_recip();
+                    let u = encode.cb.dot(mean) + $level(chroma.u);
+                    let v = encode.cr.dot(mean) + $level(chroma.v);
+                    let chroma = $chroma { u: $round(u), v: $round(v) };
+                    // SAFETY: the picture is whole, so the chroma plane has a sample for every group.
+                    unsafe { self.uv.store(at.x / 2, at.y / 2, chroma) };
+                }
             }
-        });
-        if self.y.contains(at.x, at.y) {
-            let mean = sum * pixels.fast_recip();
-            let u = encode.cb.dot(mean) + f32::from(chroma.u);
-            let v = encode.cr.dot(mean) + f32::from(chroma.v);
-            let chroma = Chroma { u: u.to_u8_saturating(), v: v.to_u8_saturating() };
-            // SAFETY: the picture is whole, so the chroma plane has a sample for every group.
-            unsafe { self.uv.store(at.x / 2, at.y / 2, chroma) };
         }
-    }
+    };
 }
 
-impl Retouch for P010Mut {
-    type Pixels = ([u16; 4], Chroma10);
+retouch_yuv!(Nv12Mut, u8, Chroma, 1.0, f32::from, GpuPower::to_u8_saturating, yuv_levels);
+retouch_yuv!(P010Mut, u16, Chroma10, 4.0, eight_bits, ten_bits, p010_levels);
 
-    const GROUPED: bool = true;
-
-    const STEPS: f32 = 4.0;
-
-    #[device]
-    unsafe fn pixels(&self, at: UVec2) -> ([u16; 4], Chroma10) {
-        let mut lumas = [0; 4];
-        let mut chroma = Chroma10::default();
-        unroll!(4, |i| {
-            let UVec2 { x, y } = pixel(at, i);
-            if self.y.contains(x, y) {
-                // SAFETY: the luma plane contains the pixel, and the caller guarantees that no other thread accesses it.
-                lumas[i] = unsafe { self.y.load(x, y) };
-            }
-        });
-        if self.y.contains(at.x, at.y) {
-            // SAFETY: the picture is whole, so the chroma plane has a sample for every group.
-            chroma = unsafe { self.uv.load(at.x / 2, at.y / 2) };
-        }
-        (lumas, chroma)
-    }
-
-    #[device]
-    unsafe fn retouch(
-        &self,
-        at: UVec2,
-        (lumas, chroma): ([u16; 4], Chroma10),
-        changes: [Vec3; 4],
-        (decode, encode): &(YuvToRgb, RgbToYuv),
-    ) {
-        let level = |sample: u16| f32::from(sample) * (1.0 / 256.0);
-        let (mut sum, mut pixels) = (Vec3::ZERO, 0.0);
-        unroll!(4, |i| {
-            let UVec2 { x, y } = pixel(at, i);
-            if self.y.contains(x, y) {
-                let levels = p010_levels(lumas[i], chroma, decode);
-                // A stored value may be outside the R'G'B' range. It may stay there, but not move further away.
-                let (low, high) = (levels.min(Vec3::ZERO), levels.max(Vec3::splat(255.0)));
-                let change = (levels + changes[i]).clamp(low, high) - levels;
-                sum += change;
-                pixels += 1.0;
-                let luma = encode.y.dot(change) + level(lumas[i]);
-                // SAFETY: the luma plane contains the pixel, and the caller guarantees that no other thread accesses it.
-                unsafe { self.y.store(x, y, ten_bits(luma)) };
-            }
-        });
-        if self.y.contains(at.x, at.y) {
-            let mean = sum * pixels.fast_recip();
-            let u = encode.cb.dot(mean) + level(chroma.u);
-            let v = encode.cr.dot(mean) + level(chroma.v);
-            // SAFETY: the picture is whole, so the chroma plane has a sample for every group.
-            unsafe {
-                self.uv.store(at.x / 2, at.y / 2, Chroma10 { u: ten_bits(u), v: ten_bits(v) });
-            }
-        }
-    }
+/// Returns the level of a stored sample of P010.
+#[device]
+fn eight_bits(sample: u16) -> f32 {
+    f32::from(sample) * (1.0 / 256.0)
 }
 
 /// Returns whether the changes do not change any stored level. Luma and chroma change by at most as much as the colours.

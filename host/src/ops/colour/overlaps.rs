@@ -7,7 +7,7 @@ use super::overlap::MAX_OVERLAPS;
 use super::{Colours, Edge, Overlap, Summing, solve};
 use crate::device::{DeviceError, Stream};
 use crate::frame::{DeviceFrame, FrameRef, FrameView};
-use crate::ops::stitch::{StitchError, Vignettes, check_depths, check_frames};
+use crate::ops::stitch::{Pictures, StitchError, Vignettes, check_depths};
 use crate::warp::DeviceWarp;
 
 /// The overlaps of a warp, one for each pair of cameras that overlap.
@@ -61,7 +61,7 @@ impl Overlaps {
         frames: &[FrameView<'_>],
         summing: &mut Summing,
     ) -> Result<(), StitchError> {
-        check_frames(frames, &self.sources)?;
+        Pictures::new(frames.iter().copied(), &self.sources)?;
         check_depths(frames.iter().map(FrameView::format))?;
         for (element, overlap) in (0..MAX_OVERLAPS).zip(&self.overlaps) {
             let pair = overlap.cameras().map(|camera| frames[camera]);

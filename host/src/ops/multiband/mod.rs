@@ -191,6 +191,7 @@ impl Multiband {
         panorama: SumView<'_>,
     ) -> Result<(), StitchError> {
         let StitchSet { pictures, warp: weights, options } = set;
+        let pictures = pictures.all();
         check_sources(weights.sources(), &self.sources)?;
         check_size(weights.size(), self.panorama)?;
         set.check_output(&panorama)?;

@@ -9,7 +9,7 @@ use crate::frame::{FrameView, PixelFormat};
 use crate::ops::colour::Colours;
 use crate::ops::seam::gridded::{Gridded, cover};
 use crate::ops::seam::search::Search;
-use crate::ops::stitch::{StitchError, check_frames};
+use crate::ops::stitch::{Pictures, StitchError};
 use crate::warp::DeviceWarp;
 use cuda_std::DeviceSlice;
 use glam::{UVec2, Vec2Swizzles};
@@ -99,7 +99,7 @@ impl Seam {
         self.check(warp)?;
         let (l, r) = (left.format(), right.format());
         let ([planes_left, planes_right], sources) = warp.pair(self.cameras)?;
-        check_frames(&[left, right], &sources)?;
+        Pictures::new([left, right], &sources)?;
         let [a, b] = self.cameras;
         let grid = self.grid();
         let decode = l.pixels.to_rgb();

@@ -12,7 +12,7 @@ use super::{Seam, SeamError, SeamOptions};
 use crate::device::{Buffer, DeviceError, ErrorKind, Image, LaunchConfig, Stream};
 use crate::frame::FrameView;
 use crate::ops::colour::{Colours, find_box};
-use crate::ops::stitch::check_frames;
+use crate::ops::stitch::Pictures;
 use crate::warp::DeviceWarp;
 
 /// The seams of a warp.
@@ -176,7 +176,7 @@ pub fn seamed(
     colours: Colours,
     options: SeamOptions,
 ) -> Result<(DeviceWarp, Vec<SeamError>), SeamError> {
-    check_frames(frames, warp.sources())?;
+    Pictures::new(frames.iter().copied(), warp.sources())?;
     let (mut seams, reasons) = Seams::new(stream, warp, options)?;
     for seam in seams.pairs_mut() {
         let [left, right] = seam.cameras().map(|camera| frames[camera]);

@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::lookup::LookupError;
 use crate::device::DeviceError;
 use crate::error::passes_on;
-use crate::frame::{FrameFormat, FrameView};
+use crate::frame::FrameFormat;
 use crate::warp::RenderError;
 
 /// The error if pictures, warp and options do not match, or the device failed.
@@ -95,16 +95,6 @@ pub(crate) fn check_sources(found: &[UVec2], expected: &[UVec2]) -> Result<(), S
             expected[camera].x,
             expected[camera].y
         ))),
-        None => Ok(()),
-    }
-}
-
-/// Checks the number and the sizes of frames like [`check_sources`], and that their chroma planes are complete.
-pub(crate) fn check_frames(frames: &[FrameView<'_>], sources: &[UVec2]) -> Result<(), StitchError> {
-    let sizes: Vec<_> = frames.iter().map(|frame| frame.format().size).collect();
-    check_sources(&sizes, sources)?;
-    match frames.iter().position(|frame| !frame.is_whole()) {
-        Some(camera) => Err(StitchError::chroma(&format!("the frame of camera {}", camera + 1))),
         None => Ok(()),
     }
 }

@@ -25,12 +25,12 @@ use sum::SumView;
 
 pub use covers::Covers;
 pub use error::StitchError;
-pub(crate) use error::{check_depths, check_frames, check_size, check_sources};
+pub(crate) use error::{check_depths, check_size, check_sources};
 pub(crate) use lookup::LookupCase;
 pub use lookup::{Lookup, LookupError};
 pub use per_camera::{Colours, PerCamera, Vignettes};
 pub(crate) use planes::config;
-pub(crate) use set::{StitchSet, Target};
+pub(crate) use set::{Pictures, StitchSet, Target};
 
 /// The options of a stitch: colour corrections, orientation, edge boost and lookup.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

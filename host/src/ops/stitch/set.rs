@@ -1,5 +1,7 @@
 //! A set of pictures that were checked once, and the choice of the launches that stitch it.
 
+use glam::UVec2;
+
 use super::error::{StitchError, check_size, check_sources};
 use super::lookup::{Lookup, LookupCase};
 use super::sum::{LayerView, SumView};
@@ -10,10 +12,41 @@ use crate::io::picture::Pixel;
 use crate::lock::lock;
 use crate::warp::DeviceWarp;
 
-/// A picture for each camera of a warp, and the options of a stitch. The constructor has checked that the number and
-/// the sizes of the pictures are those of the warp, that they are whole, and that colour corrections are in range.
+/// A picture for each camera. The constructor has checked that their number and sizes are those of the cameras, and that
+/// their chroma planes are complete.
+pub(crate) struct Pictures<'a>(Vec<LayerView<'a>>);
+
+impl<'a> Pictures<'a> {
+    /// Takes pictures of cameras with these source sizes.
+    pub(crate) fn new<V: Into<LayerView<'a>>>(
+        pictures: impl IntoIterator<Item = V>,
+        sources: &[UVec2],
+    ) -> Result<Self, StitchError> {
+        let pictures: Vec<LayerView<'a>> = pictures.into_iter().map(Into::into).collect();
+        let sizes: Vec<_> = pictures.iter().map(|picture| picture.format().size).collect();
+        check_sources(&sizes, sources)?;
+        let broken = pictures.iter().position(|of| of.frame().is_some_and(|it| !it.is_whole()));
+        match broken {
+            Some(camera) => {
+                Err(StitchError::chroma(&format!("the frame of camera {}", camera + 1)))
+            }
+            None => Ok(Self(pictures)),
+        }
+    }
+
+    pub(crate) fn all(&self) -> &[LayerView<'a>] {
+        &self.0
+    }
+
+    /// Returns the pictures that are frames.
+    pub(crate) fn frames(&self) -> Vec<FrameView<'a>> {
+        self.0.iter().filter_map(|it| it.frame()).collect()
+    }
+}
+
+/// The pictures of a warp's cameras and the options of a stitch, whose colour corrections the constructor has checked.
 pub(crate) struct StitchSet<'a> {
-    pub(crate) pictures: Vec<LayerView<'a>>,
+    pub(crate) pictures: Pictures<'a>,
     pub(crate) warp: &'a DeviceWarp,
     pub(crate) options: &'a StitchOptions,
 }
@@ -42,17 +75,8 @@ impl<'a> StitchSet<'a> {
         warp: &'a DeviceWarp,
         options: &'a StitchOptions,
     ) -> Result<Self, StitchError> {
-        let pictures: Vec<LayerView<'a>> = pictures.into_iter().map(Into::into).collect();
         options.check(warp.sources().len())?;
-        let sizes: Vec<_> = pictures.iter().map(|picture| picture.format().size).collect();
-        check_sources(&sizes, warp.sources())?;
-        let broken = pictures.iter().position(|of| of.frame().is_some_and(|it| !it.is_whole()));
-        match broken {
-            Some(camera) => {
-                Err(StitchError::chroma(&format!("the frame of camera {}", camera + 1)))
-            }
-            None => Ok(Self { pictures, warp, options }),
-        }
+        Ok(Self { pictures: Pictures::new(pictures, warp.sources())?, warp, options })
     }
 
     /// Checks that an output has the size of the warp, and that its chroma plane is complete.
@@ -66,7 +90,7 @@ impl<'a> StitchSet<'a> {
     pub(crate) fn stitch(&self, stream: &Stream, out: SumView<'_>) -> Result<(), StitchError> {
         let Self { warp, options, .. } = self;
         self.check_output(&out)?;
-        let frames: Vec<_> = self.pictures.iter().filter_map(|it| it.frame()).collect();
+        let frames = self.pictures.frames();
         // Hold the lock until the launch is submitted, so that no other thread evicts the textures that it uses.
         let mut textures = lock(warp.textures());
         let mut textured = Vec::new();

@@ -196,7 +196,7 @@ pub(super) fn launch(
     stream.wait(&summing.done)?;
     let boxes = summing.boxes.clone();
     let submitted =
-        pictures.iter().enumerate().zip(boxes).try_for_each(|((camera, &picture), place)| {
+        pictures.all().iter().enumerate().zip(boxes).try_for_each(|((camera, &picture), place)| {
             let (colour, offset, vignette) = options.correction(camera);
             let layer = Layer {
                 picture,

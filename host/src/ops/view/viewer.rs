@@ -16,7 +16,7 @@ use crate::device::{Stream, Textures};
 use crate::frame::{FrameView, FrameViewMut};
 use crate::geometry::Geometry;
 use crate::lock::lock;
-use crate::ops::stitch::{StitchError, StitchOptions, check_depths, check_frames, check_sources};
+use crate::ops::stitch::{Pictures, StitchError, StitchOptions, check_depths, check_sources};
 use crate::warp::{DeviceWarp, Plane};
 
 /// Renders views from the frames of 1 to 16 real cameras.
@@ -59,12 +59,6 @@ impl Viewer {
     #[must_use]
     pub fn sources(&self) -> Vec<UVec2> {
         self.cameras.iter().map(|camera| camera.size).collect()
-    }
-
-    /// Returns the size of the canvas in pixels.
-    #[must_use]
-    pub fn canvas_size(&self) -> UVec2 {
-        self.canvas.size
     }
 
     /// Checks that a warp has the source sizes of the cameras and the size of the canvas.
@@ -110,10 +104,25 @@ impl Viewer {
         options: &StitchOptions,
         out: impl Into<FrameViewMut<'a>>,
     ) -> Result<(), ViewError> {
-        let out = out.into();
         view.check()?;
         options.check(self.cameras.len())?;
-        check_frames(frames, &self.sources())?;
+        warp.map_or(Ok(()), |warp| self.check_warp(warp))?;
+        let pictures = Pictures::new(frames.iter().copied(), &self.sources())?;
+        self.render(stream, &pictures, warp, view, options, out)
+    }
+
+    /// Does the same as [`submit`](Self::submit), for a pose, a warp and options that were checked.
+    #[track_caller]
+    pub(crate) fn render<'a>(
+        &self,
+        stream: &Stream,
+        pictures: &Pictures<'_>,
+        warp: Option<&DeviceWarp>,
+        view: &ViewPose,
+        options: &StitchOptions,
+        out: impl Into<FrameViewMut<'a>>,
+    ) -> Result<(), ViewError> {
+        let (frames, out) = (&pictures.frames(), out.into());
         if !out.is_whole() {
             return Err(StitchError::chroma("the output").into());
         }
@@ -150,7 +159,6 @@ impl Viewer {
         warp: Option<&'w DeviceWarp>,
     ) -> Result<Vec<DeviceView<'w, f32>>, ViewError> {
         let Some(warp) = warp else { return Ok(Vec::new()) };
-        self.check_warp(warp)?;
         warp.await_ready(stream)?;
         let plane = |camera| warp.plane(Plane::Weight(camera)).view();
         Ok((0..self.cameras.len()).map(plane).collect())

@@ -118,73 +118,47 @@ impl TextureSampler for Rgba8Texture {
     }
 }
 
-impl TextureSampler for Nv12Texture {
-    /// Four lumas, and four times Cb and Cr.
-    type Samples = ([f32; 4], [Vec2; 4]);
+/// Implements [`TextureSampler`] for NV12 and P010. The conversion of a [`Grading`] scales the samples, so only the memory
+/// behind the textures differs.
+macro_rules! yuv_texture {
+    ($($texture:ty),+) => {$(
+        impl TextureSampler for $texture {
+            /// Four lumas, and four times Cb and Cr.
+            type Samples = ([f32; 4], [Vec2; 4]);
 
-    const CHROMA: bool = true;
+            const CHROMA: bool = true;
 
-    #[device]
-    fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples {
-        yuv_samples(self.y, self.uv, places, cell)
-    }
+            #[device]
+            fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples {
+                yuv_samples(self.y, self.uv, places, cell)
+            }
 
-    #[device]
-    fn colours(
-        &self,
-        (lumas, chromas): Self::Samples,
-        factor: f32,
-        grading: &Grading,
-    ) -> [Vec3; 4] {
-        let mut samples = [Vec3::ZERO; 4];
-        unroll!(4, |i| samples[i] = vec3(lumas[i], chromas[i].x, chromas[i].y));
-        converted(samples, factor, grading)
-    }
+            #[device]
+            fn colours(
+                &self,
+                (lumas, chromas): Self::Samples,
+                factor: f32,
+                grading: &Grading,
+            ) -> [Vec3; 4] {
+                let mut samples = [Vec3::ZERO; 4];
+                unroll!(4, |i| samples[i] = vec3(lumas[i], chromas[i].x, chromas[i].y));
+                converted(samples, factor, grading)
+            }
 
-    /// Prefetches the line of luma (`which` is 0) or of chroma.
-    #[device]
-    fn fetch(&self, which: u32, span: RowSpan) {
-        if which == 0 {
-            span.fetch(self.rows.y, 0);
-        } else {
-            span.half().fetch(self.rows.uv, 0);
+            /// Prefetches the line of luma (`which` is 0) or of chroma.
+            #[device]
+            fn fetch(&self, which: u32, span: RowSpan) {
+                if which == 0 {
+                    span.fetch(self.rows.y, 0);
+                } else {
+                    span.half().fetch(self.rows.uv, 0);
+                }
+            }
         }
-    }
+    )+};
 }
 
-/// The conversion of a [`Grading`] scales the samples, so only the memory behind the textures differs from NV12.
-impl TextureSampler for P010Texture {
-    type Samples = ([f32; 4], [Vec2; 4]);
-
-    const CHROMA: bool = true;
-
-    #[device]
-    fn take(&self, places: &[Vec2; 4], cell: u32) -> Self::Samples {
-        yuv_samples(self.y, self.uv, places, cell)
-    }
-
-    #[device]
-    fn colours(
-        &self,
-        (lumas, chromas): Self::Samples,
-        factor: f32,
-        grading: &Grading,
-    ) -> [Vec3; 4] {
-        let mut samples = [Vec3::ZERO; 4];
-        unroll!(4, |i| samples[i] = vec3(lumas[i], chromas[i].x, chromas[i].y));
-        converted(samples, factor, grading)
-    }
-
-    /// Prefetches the line of luma (`which` is 0) or of chroma.
-    #[device]
-    fn fetch(&self, which: u32, span: RowSpan) {
-        if which == 0 {
-            span.fetch(self.rows.y, 0);
-        } else {
-            span.half().fetch(self.rows.uv, 0);
-        }
-    }
-}
+yuv_texture!(Nv12Texture, P010Texture);
 
 /// A picture in RGBA or NV12. The branches are uniform.
 impl TextureSampler for AnyTexture {

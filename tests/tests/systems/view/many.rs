@@ -135,7 +135,7 @@ impl Case {
 #[test]
 fn many_cameras_are_shown_as_their_models_say() {
     let devices = panoweave_devices();
-    let (mut seen, mut all, mut unsure, mut worst) = (0, 0, 0, 0.0_f64);
+    let (mut seen, mut all, mut unsure) = (0, 0, 0);
     for seed in 0..120 {
         let case = Case::random(seed);
         let cameras = case.cameras();
@@ -148,10 +148,8 @@ fn many_cameras_are_shown_as_their_models_say() {
             let found = case.viewed(&device.stream().unwrap(), None);
             let off = oracle::worst_where(&found, &exact.colours, &exact.sure);
             assert!(off <= TEXTURED, "seed {seed}: {off} levels, {} on {device}", case.view);
-            worst = worst.max(off);
         }
     }
-    eprintln!("at most {worst} levels; {seen} of {all} pixels seen, {unsure} left out");
     assert!(
         seen > all / 3 && seen < all * 19 / 20 && unsure < all / 500,
         "{seen}, {unsure}, {all}"
@@ -186,8 +184,7 @@ const DRIFT: f64 = 0.1;
 fn many_cameras_are_blended_by_the_weights_of_a_warp() {
     let devices = panoweave_devices();
     // The numbers of positions with several cameras, five per pixel: blended by weights, and feathered.
-    let (mut weighed, mut feathered, mut worst) = (0, 0, 0.0_f64);
-    let (mut all, mut unsure) = (0, 0);
+    let (mut weighed, mut feathered, mut all, mut unsure) = (0, 0, 0, 0);
     for seed in 0..45 {
         let case = Case::random(1000 + seed);
         let geometry = case.rig.geometry().unwrap();
@@ -235,16 +232,12 @@ fn many_cameras_are_blended_by_the_weights_of_a_warp() {
             let found = case.viewed(&stream, Some(&warp));
             let off = oracle::worst_where(&found, &exact.colours, &exact.sure);
             assert!(off <= TEXTURED, "seed {seed}: {off} levels, {} on {device}", case.view);
-            worst = worst.max(off);
             all += exact.sure.len();
             unsure += exact.sure.iter().filter(|sure| !**sure).count();
             weighed += count.get().0;
             feathered += count.get().1;
         }
     }
-    eprintln!(
-        "at most {worst} levels; {weighed} weighed, {feathered} feathered; {unsure} of {all} left out"
-    );
     assert!(weighed > 50_000 && feathered > 5000 && unsure < all / 50, "{weighed}, {feathered}");
 }
 
