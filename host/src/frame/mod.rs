@@ -109,6 +109,26 @@ impl<'a> Frame<'a> {
         self.format
     }
 
+    /// Returns a copy of the planes, one after the other, without padding.
+    pub(crate) fn to_tight(self) -> Vec<u8> {
+        let mut bytes = vec![0; self.format.bytes()];
+        self.copy_to(&mut bytes);
+        bytes
+    }
+
+    /// Copies the planes to `memory`, one after the other, without padding.
+    pub(crate) fn copy_to(&self, memory: &mut [u8]) {
+        for (from, (to, extent)) in self.planes().iter().zip(self.format.split_mut(memory)) {
+            if from.pitch == extent.row {
+                to.copy_from_slice(&from.bytes[..extent.bytes()]);
+                continue;
+            }
+            for (to, from) in to.chunks_exact_mut(extent.row).zip(from.bytes.chunks(from.pitch)) {
+                to.copy_from_slice(&from[..extent.row]);
+            }
+        }
+    }
+
     /// Returns the planes, in the order in which [`PixelFormat`] describes them.
     #[must_use]
     pub fn planes(&self) -> &[PlaneBytes<'a>] {

@@ -79,7 +79,7 @@ impl Shared {
     ) -> Result<Self, DeviceError> {
         let inputs = |&format: &FrameFormat| -> Result<_, DeviceError> {
             let buffers = (0..options.input_buffers()).map(|_| DeviceFrame::new(device, format));
-            let host = HostPool::new(format.bytes(), Some(device.clone()));
+            let host = HostPool::new(format, Some(device.clone()));
             Ok((Pool::new(buffers.collect::<Result<_, _>>()?), host))
         };
         let cameras = formats.inputs.len();

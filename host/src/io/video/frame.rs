@@ -1,11 +1,13 @@
 //! A frame of a video, in host memory or in device memory. The memory returns to the video when nobody uses it any more.
 
+use std::any::Any;
 use std::fmt;
+use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, Weak};
 
 use crate::device::{Device, DeviceError, Pinned};
-use crate::frame::{DeviceFrame, FrameFormat};
+use crate::frame::{DeviceFrame, Frame, FrameFormat};
 use crate::lock::lock;
 
 /// A frame of a video.
@@ -17,9 +19,13 @@ pub enum VideoFrame {
     Device(DecodedFrame),
 }
 
-/// The planes of a frame in host memory, one after the other, without padding. Clones share the memory.
+/// A frame in host memory that does not change. Clones share the memory.
 #[derive(Clone)]
-pub struct HostFrame(Arc<Lent<HostMemory>>);
+pub struct HostFrame {
+    frame: Frame<'static>,
+    /// The owner of the memory.
+    _owner: Arc<dyn Any + Send + Sync>,
+}
 
 /// A frame in device memory that a decoder has filled. Clones share the memory, which returns to the decoder when the
 /// last clone is dropped. Wait for all device work that reads the frame before you drop the last clone, because the
@@ -53,11 +59,23 @@ impl<T> Deref for Lent<T> {
     }
 }
 
-impl Deref for HostFrame {
-    type Target = [u8];
+impl HostFrame {
+    /// Returns the frame that `frame` borrows from `owner`, which is dropped when nobody uses the frame any more. For a
+    /// frame that a device reads, that is on a thread of the device's session.
+    pub fn new<T: Any + Send + Sync>(
+        owner: Arc<T>,
+        frame: impl FnOnce(&T) -> Option<Frame<'_>>,
+    ) -> Option<Self> {
+        // SAFETY: only the lifetime changes. The frame is borrowed from the contents of `owner`. They stay in place and
+        // are not borrowed mutably as long as this value has a reference to them.
+        let frame = unsafe { mem::transmute::<Frame<'_>, Frame<'static>>(frame(&owner)?) };
+        Some(Self { frame, _owner: owner })
+    }
 
-    fn deref(&self) -> &[u8] {
-        &self.0
+    /// Returns the planes of the frame.
+    #[must_use]
+    pub fn frame(&self) -> Frame<'_> {
+        self.frame
     }
 }
 
@@ -71,7 +89,7 @@ impl Deref for DecodedFrame {
 
 impl fmt::Debug for HostFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HostFrame({} bytes)", self.len())
+        write!(f, "HostFrame({})", self.frame.format())
     }
 }
 
@@ -98,25 +116,30 @@ impl<T> Pool<T> {
 
 /// The memory of frames in host memory, which are filled in place and reused. A session uploads them without a copy.
 pub struct HostPool {
-    bytes: usize,
+    format: FrameFormat,
     /// The device that copies the frames. Their memory is page-locked for it, if it is given.
     device: Option<Device>,
     free: Pool<HostMemory>,
 }
 
 impl HostPool {
-    /// Creates an empty pool for frames of `bytes` bytes. Their memory is page-locked for `device`, if it is given.
+    /// Creates an empty pool for frames of `format`. Their memory is page-locked for `device`, if it is given.
     #[must_use]
-    pub fn new(bytes: usize, device: Option<Device>) -> Self {
-        Self { bytes, device, free: Pool(Arc::default()) }
+    pub fn new(format: FrameFormat, device: Option<Device>) -> Self {
+        Self { format, device, free: Pool(Arc::default()) }
     }
 
-    /// Returns a frame that `fill` has filled. Its contents before are unspecified. Allocates memory only if that of all
-    /// frames so far is in use.
+    /// Returns a frame whose planes `fill` has filled, one after the other, without padding. Their contents before are
+    /// unspecified. Allocates memory only if that of all frames so far is in use.
     pub fn filled(&self, fill: impl FnOnce(&mut [u8])) -> HostFrame {
         let mut memory = self.free.take().unwrap_or_else(|| self.allocated(true));
         fill(&mut memory);
-        HostFrame(self.free.lend(memory))
+        self.frame(self.free.lend(memory))
+    }
+
+    fn frame(&self, memory: Arc<Lent<HostMemory>>) -> HostFrame {
+        let frame = HostFrame::new(memory, |memory| Some(Frame::of_tight(self.format, memory)));
+        frame.expect("there is a frame")
     }
 
     /// Returns a frame that `fill` has filled, or `None` if it returns false. The memory of the `first` frame is not
@@ -133,18 +156,18 @@ impl HostPool {
             true => Arc::new(Lent { memory: Some(memory), home: Weak::new() }),
             false => self.free.lend(memory),
         };
-        Ok(is_filled.then(|| HostFrame(lent)))
+        Ok(is_filled.then(|| self.frame(lent)))
     }
 
     /// Allocates a frame of zeros, in page-locked memory if it may and can be.
     fn allocated(&self, may_lock: bool) -> HostMemory {
         if let Some(device) = self.device.as_ref().filter(|_| may_lock) {
-            match Pinned::new(device, self.bytes) {
+            match Pinned::new(device, self.format.bytes()) {
                 Ok(memory) => return Box::new(memory),
                 Err(error) => tracing::debug!("frames are read to pageable memory: {error}"),
             }
         }
-        Box::new(vec![0; self.bytes])
+        Box::new(vec![0; self.format.bytes()])
     }
 }
 

@@ -124,7 +124,7 @@ impl VideoSource {
         device: Option<&Device>,
         stop: &Stop,
     ) -> Result<Self, VideoError> {
-        let pool = HostPool::new(format.bytes(), device.cloned());
+        let pool = HostPool::new(format, device.cloned());
         let buffered = Box::new(Buffered { reader, pool, any: false });
         // The thread is not joined, because it may block forever on a pipe. If it does not block, it ends when the
         // receiver of the frames is dropped.
@@ -176,7 +176,7 @@ impl VideoSource {
     /// Returns [`VideoError`] if reading or copying fails. After an error, later calls return `None`.
     pub fn frame(&mut self) -> Result<Option<Vec<u8>>, VideoError> {
         match self.next_frame(None)? {
-            Some(VideoFrame::Host(bytes)) => Ok(Some(bytes.to_vec())),
+            Some(VideoFrame::Host(frame)) => Ok(Some(frame.frame().to_tight())),
             Some(VideoFrame::Device(frame)) => {
                 let mut bytes = vec![0; self.format.bytes()];
                 self.download(&frame, &mut bytes)?;
