@@ -18,7 +18,7 @@ pub use cuda_std::{DeviceView, DeviceViewMut};
 pub use device::{DeviceFrame, DevicePlane, FormatMismatch, FrameRef, FrameView, FrameViewMut};
 pub(crate) use format::{Byte, Samples};
 pub use format::{FrameFormat, PixelFormat, PlaneExtent};
-pub(crate) use launch::launch_by_formats;
+pub(crate) use launch::{cell_launch, launch_by_formats};
 pub use rate::{MAX_INTERVAL, MAX_RATE, Rate, RateError};
 pub use shared_types::Rgba8;
 pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut, DeviceP010, DeviceP010Mut};
