@@ -109,13 +109,6 @@ impl<'a> Frame<'a> {
         self.format
     }
 
-    /// Returns a copy of the planes, one after the other, without padding.
-    pub(crate) fn to_tight(self) -> Vec<u8> {
-        let mut bytes = vec![0; self.format.bytes()];
-        self.copy_to(&mut bytes);
-        bytes
-    }
-
     /// Copies the planes to `memory`, one after the other, without padding.
     pub(crate) fn copy_to(&self, memory: &mut [u8]) {
         for (from, (to, extent)) in self.planes().iter().zip(self.format.split_mut(memory)) {

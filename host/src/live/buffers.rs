@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use shared_types::stitch::MAX_CAMERAS;
 
 use super::panorama::OutputFrame;
-use super::pool::Pooled;
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
 use crate::io::video::{DecodedFrame, HostFrame};
 use crate::lock::lock;
 use crate::ops::frame_statistics::{FrameStatistics, StatisticsSampler};
+use crate::pool::Pooled;
 
 /// A frame in device memory that other code owns, for example a camera driver or a decoder.
 pub struct ExternalFrame {

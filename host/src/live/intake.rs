@@ -11,11 +11,11 @@ use super::counters::{CameraCounters, LiveCounters};
 use super::error::LiveError;
 use super::options::{LOOK_AGAIN, LiveOptions, Pace};
 use super::pairing::{MatchedSet, Outcome, Pairing};
-use super::pool::{Pool, Pooled};
 use super::shared::Shared;
 use super::worker::Job;
 use crate::frame::FrameFormat;
 use crate::lock::lock;
+use crate::pool::{Pool, Pooled};
 
 /// The result of submitting a frame or a set of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,11 +16,11 @@ use super::live_warp::FrameSettings;
 use super::options::LiveOptions;
 use super::outputs::Formats;
 use super::panorama::StitchedFrame;
-use super::pool::Pool;
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::frame::{DeviceFrame, FrameFormat};
 use crate::io::video::HostPool;
 use crate::lock::lock;
+use crate::pool::Pool;
 
 /// The streams for upload, stitch and download. All frames use the same three streams.
 pub(super) struct Streams {

@@ -4,11 +4,11 @@ use std::any::Any;
 use std::fmt;
 use std::mem;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 
 use crate::device::{Device, DeviceError, Pinned};
 use crate::frame::{DeviceFrame, Frame, FrameFormat};
-use crate::lock::lock;
+use crate::pool::{Pool, Pooled};
 
 /// A frame of a video.
 #[derive(Debug)]
@@ -31,33 +31,10 @@ pub struct HostFrame {
 /// last clone is dropped. Wait for all device work that reads the frame before you drop the last clone, because the
 /// decoder then overwrites the memory.
 #[derive(Clone)]
-pub struct DecodedFrame(Arc<Lent<DeviceFrame>>);
+pub struct DecodedFrame(Arc<Pooled<DeviceFrame>>);
 
 /// Pageable or page-locked memory.
 type HostMemory = Box<dyn DerefMut<Target = [u8]> + Send + Sync>;
-
-/// Memory that returns home when it is dropped.
-struct Lent<T> {
-    /// The memory; `None` only while it is returned.
-    memory: Option<T>,
-    home: Weak<Mutex<Vec<T>>>,
-}
-
-impl<T> Drop for Lent<T> {
-    fn drop(&mut self) {
-        if let (Some(memory), Some(home)) = (self.memory.take(), self.home.upgrade()) {
-            lock(&home).push(memory);
-        }
-    }
-}
-
-impl<T> Deref for Lent<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        self.memory.as_ref().expect("the memory is taken out only when it is dropped")
-    }
-}
 
 impl HostFrame {
     /// Returns the frame that `frame` borrows from `owner`, which is dropped when nobody uses the frame any more. For a
@@ -99,21 +76,6 @@ impl fmt::Debug for DecodedFrame {
     }
 }
 
-/// The memory of a video's frames. It has as many frames as were in use at the same time.
-struct Pool<T>(Arc<Mutex<Vec<T>>>);
-
-impl<T> Pool<T> {
-    /// Returns free memory, if there is any.
-    fn take(&self) -> Option<T> {
-        lock(&self.0).pop()
-    }
-
-    /// Lends memory, which becomes free when the last clone is dropped.
-    fn lend(&self, memory: T) -> Arc<Lent<T>> {
-        Arc::new(Lent { memory: Some(memory), home: Arc::downgrade(&self.0) })
-    }
-}
-
 /// The memory of frames in host memory, which are filled in place and reused. A session uploads them without a copy.
 pub struct HostPool {
     format: FrameFormat,
@@ -126,20 +88,20 @@ impl HostPool {
     /// Creates an empty pool for frames of `format`. Their memory is page-locked for `device`, if it is given.
     #[must_use]
     pub fn new(format: FrameFormat, device: Option<Device>) -> Self {
-        Self { format, device, free: Pool(Arc::default()) }
+        Self { format, device, free: Pool::new(Vec::new()) }
     }
 
     /// Returns a frame whose planes `fill` has filled, one after the other, without padding. Their contents before are
     /// unspecified. Allocates memory only if that of all frames so far is in use.
     pub fn filled(&self, fill: impl FnOnce(&mut [u8])) -> HostFrame {
-        let mut memory = self.free.take().unwrap_or_else(|| self.allocated(true));
+        let mut memory = self.memory();
         fill(&mut memory);
-        self.frame(self.free.lend(memory))
+        self.frame(memory)
     }
 
-    fn frame(&self, memory: Arc<Lent<HostMemory>>) -> HostFrame {
-        let frame = HostFrame::new(memory, |memory| Some(Frame::of_tight(self.format, memory)));
-        frame.expect("there is a frame")
+    fn frame(&self, memory: Pooled<HostMemory>) -> HostFrame {
+        HostFrame::new(Arc::new(memory), |memory| Some(Frame::of_tight(self.format, memory)))
+            .expect("there is a frame")
     }
 
     /// Returns a frame that `fill` has filled, or `None` if it returns false. The memory of the `first` frame is not
@@ -150,23 +112,28 @@ impl HostPool {
         first: bool,
         fill: impl FnOnce(&mut [u8]) -> Result<bool, E>,
     ) -> Result<Option<HostFrame>, E> {
-        let mut memory = self.free.take().unwrap_or_else(|| self.allocated(!first));
-        let is_filled = fill(&mut memory)?;
-        let lent = match first {
-            true => Arc::new(Lent { memory: Some(memory), home: Weak::new() }),
-            false => self.free.lend(memory),
+        let mut memory = match first {
+            true => Pool::new(Vec::new()).lend(self.pageable()),
+            false => self.memory(),
         };
-        Ok(is_filled.then(|| self.frame(lent)))
+        Ok(fill(&mut memory)?.then(|| self.frame(memory)))
     }
 
-    /// Allocates a frame of zeros, in page-locked memory if it may and can be.
-    fn allocated(&self, may_lock: bool) -> HostMemory {
-        if let Some(device) = self.device.as_ref().filter(|_| may_lock) {
-            match Pinned::new(device, self.format.bytes()) {
-                Ok(memory) => return Box::new(memory),
-                Err(error) => tracing::debug!("frames are read to pageable memory: {error}"),
-            }
+    fn memory(&self) -> Pooled<HostMemory> {
+        self.free.try_take().unwrap_or_else(|| self.free.lend(self.allocated()))
+    }
+
+    /// Allocates a frame of zeros, in page-locked memory if possible.
+    fn allocated(&self) -> HostMemory {
+        match self.device.as_ref().map(|device| Pinned::new(device, self.format.bytes())) {
+            Some(Ok(memory)) => return Box::new(memory),
+            Some(Err(error)) => tracing::debug!("frames are read to pageable memory: {error}"),
+            None => {}
         }
+        self.pageable()
+    }
+
+    fn pageable(&self) -> HostMemory {
         Box::new(vec![0; self.format.bytes()])
     }
 }
@@ -180,7 +147,7 @@ pub(super) struct FramePool {
 
 impl FramePool {
     pub(super) fn new(device: &Device, format: FrameFormat) -> Self {
-        Self { device: device.clone(), format, free: Pool(Arc::default()) }
+        Self { device: device.clone(), format, free: Pool::new(Vec::new()) }
     }
 
     pub(super) fn format(&self) -> FrameFormat {
@@ -192,12 +159,12 @@ impl FramePool {
         &self,
         fill: impl FnOnce(&mut DeviceFrame) -> Result<(), DeviceError>,
     ) -> Result<DecodedFrame, DeviceError> {
-        let mut frame = match self.free.take() {
+        let mut frame = match self.free.try_take() {
             Some(frame) => frame,
-            None => DeviceFrame::new(&self.device, self.format)?,
+            None => self.free.lend(DeviceFrame::new(&self.device, self.format)?),
         };
         fill(&mut frame)?;
-        Ok(DecodedFrame(self.free.lend(frame)))
+        Ok(DecodedFrame(Arc::new(frame)))
     }
 }
 
@@ -212,11 +179,11 @@ mod tests {
         let frame = pool.filled(|_| Ok(())).unwrap();
         let clone = frame.clone();
         drop(frame);
-        assert_eq!(lock(&pool.free.0).len(), 0);
+        assert_eq!(pool.free.free(), 0);
         drop(clone);
-        assert_eq!(lock(&pool.free.0).len(), 1);
+        assert_eq!(pool.free.free(), 1);
         let late = pool.filled(|_| Ok(())).unwrap();
-        assert_eq!(lock(&pool.free.0).len(), 0);
+        assert_eq!(pool.free.free(), 0);
         drop(pool);
         assert_eq!(late.format(), FrameFormat::rgba8(4, 2));
     }
