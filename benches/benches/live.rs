@@ -52,7 +52,7 @@ fn live(device: &Device, slots: usize, colour: bool, pairs: u64) -> Duration {
     let session = Session::new(device, warp(device), &[Output::panorama(PIXELS)], options)
         .expect("a session");
     let panoramas = session.panoramas();
-    let pool = HostPool::new(session.input_formats()[0].bytes(), Some(device.clone()));
+    let pool = HostPool::new(session.input_formats()[0], Some(device.clone()));
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || panoramas.count());
         let submit = |pairs: u64| {

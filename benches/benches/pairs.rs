@@ -49,7 +49,7 @@ fn run(
     all.wait();
     let session = created?;
     let (panoramas, start) = (session.panoramas(), Instant::now());
-    let pool = HostPool::new(session.input_formats()[0].bytes(), Some(device.clone()));
+    let pool = HostPool::new(session.input_formats()[0], Some(device.clone()));
     let first = PERIOD.mul_f64(f64::from(WARM_UP) + phase);
     thread::scope(|scope| {
         let reader = scope.spawn(move || {

@@ -62,7 +62,7 @@ fn a_thousand_changes_of_state_leave_nothing_behind() {
         assert_eq!(current, state);
     };
     let round = || {
-        // PLAYING requires a panorama, so the stitcher runs each time.
+        // PLAYING requires a panorama, so the session runs each time.
         change(gst::State::Playing);
         change(gst::State::Null);
     };
@@ -71,9 +71,9 @@ fn a_thousand_changes_of_state_leave_nothing_behind() {
     (0..900).for_each(|_| round());
     let after = Usage::now();
     println!("{before:?} {after:?}");
-    // GStreamer keeps idle threads. Each stitcher has two, so 900 stitchers would leave 1,800.
+    // GStreamer keeps idle threads. Each session has two, so 900 sessions would leave 1,800.
     assert!(after.threads <= before.threads + 4, "{before:?} {after:?}");
     assert!(after.files <= before.files, "{before:?} {after:?}");
-    // 900 stitchers with buffers of 64×32 pixels would need 100 MB.
+    // 900 sessions with buffers of 64×32 pixels would need 100 MB.
     assert!(after.kib <= before.kib + 8 * 1024, "{before:?} {after:?}");
 }

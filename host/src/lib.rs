@@ -15,7 +15,7 @@
 //! A module may only import from modules with the same or a lower number in this list. `tests/tests/builds/levels.rs`
 //! checks the imports.
 //!
-//! 1. `lock`, `fourier`, `device`, `error`, `kernels`: devices, kinds of errors, and the kernels' PTX
+//! 1. `lock`, `pool`, `fourier`, `device`, `error`, `kernels`: devices, kinds of errors, and the kernels' PTX
 //! 2. `frame`: frames in host and device memory
 //! 3. `io`: picture files, text files, and videos
 //! 4. `geometry`: cameras, the canvas of a panorama, and calibration
@@ -38,6 +38,7 @@ pub mod live;
 mod lock;
 pub mod ops;
 pub mod panorama;
+mod pool;
 pub mod quality;
 pub mod video;
 pub mod warp;

@@ -84,7 +84,7 @@ pub(super) fn unsupported(pad: &str, found: &str) -> String {
 /// camera.
 pub(super) fn of_panorama(first: &VideoInfo, size: UVec2, with_cuda: bool) -> gst::Caps {
     let mut all = gst::Caps::new_empty();
-    // The stitcher converts the matrix and the range, but no primaries or transfer functions.
+    // The session converts the matrix and the range, but no primaries or transfer functions.
     let colorimetry = first.colorimetry().to_string();
     for feature in features(with_cuda) {
         let mut formats = formats::of_panoramas(first.format());

@@ -14,6 +14,7 @@ use gst_video::subclass::prelude::*;
 use gst_video::{VideoFormat, VideoInfo};
 use panoweave::device::DeviceName;
 
+use super::allocator::HostAllocator;
 use super::error::StitchFailure;
 use super::map::{Map, no_map};
 use super::pad::{can_seek, has_ended, has_running_time};
@@ -35,7 +36,7 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 pub(crate) struct Element {
     properties: Mutex<Properties>,
     state: Mutex<State>,
-    /// The stitcher, which is locked while it stitches.
+    /// The session, which is locked while it stitches.
     running: Mutex<Running>,
 }
 
@@ -241,10 +242,17 @@ impl AggregatorImpl for Element {
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(pad, decided, query)?;
         query.add_allocation_meta::<gst_video::VideoMeta>(None);
-        if let (Some(caps), true) = query.get_owned()
-            && let Some((pool, size)) = self.pool(&caps, HELD, 0)
-        {
+        let (Some(caps), _) = query.get_owned() else { return Ok(()) };
+        if let Some((pool, size)) = self.pool(&caps, HELD, 0) {
             query.add_allocation_pool(Some(&pool), size, HELD, 0);
+        } else if let (Some(opened), Ok(info)) =
+            (lock(&self.state).opened.clone(), VideoInfo::from_caps(&caps))
+        {
+            let allocator = HostAllocator::new(opened.device);
+            query.add_allocation_param(Some(&allocator), gst::AllocationParams::default());
+            // The pool of the element upstream allocates that many frames.
+            let size = u32::try_from(info.size()).unwrap_or(u32::MAX);
+            query.add_allocation_pool(gst::BufferPool::NONE, size, HELD, 0);
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use gst_video::VideoInfo;
 use panoweave::device::Place;
 use panoweave::frame::{Frame, FrameFormat, FrameRef};
+use panoweave::io::video::HostFrame;
 use panoweave::live::{CameraFrame, ExternalFrame, Session, Submitted};
 
 use super::cuda;
@@ -42,9 +43,27 @@ impl Input {
         Ok(Self { format, is_new, mapped: Some((Arc::new(mapped), place)) })
     }
 
-    /// Returns the bytes of a black frame if a camera of files has not sent one.
-    fn black(&self, live: bool) -> Vec<u8> {
-        if live || self.mapped.is_some() { Vec::new() } else { self.format.black() }
+    /// Returns the frame for a session. In a live pipeline that has `started`, frames that an earlier panorama has used
+    /// are missing, so that the session notices cameras that fail. Without a frame, a camera of files is black.
+    fn submitted(&self, live: bool, started: bool) -> CameraFrame<'static> {
+        let host = match &self.mapped {
+            Some(_) if live && started && !self.is_new => None,
+            Some((frame, Some(place))) => {
+                let frame = frame.clone();
+                // SAFETY: the external frame owns a reference to the mapped frame, so the memory stays valid.
+                // `Mapped::read` has waited until the frame was written, and its reference to the buffer keeps
+                // others from writing.
+                return CameraFrame::Device(unsafe {
+                    ExternalFrame::new(frame.view(*place), frame)
+                });
+            }
+            Some((frame, None)) => HostFrame::new(frame.clone(), Mapped::host),
+            None if live => None,
+            None => HostFrame::new(Arc::new(self.format.black()), |bytes| {
+                Frame::tight(self.format, bytes).ok()
+            }),
+        };
+        host.map_or(CameraFrame::Missing, CameraFrame::Shared)
     }
 
     fn frame(&self) -> Option<FrameRef<'_>> {
@@ -62,9 +81,7 @@ pub(super) fn frames(inputs: &[Input]) -> Option<Vec<FrameRef<'_>>> {
     inputs.iter().map(Input::frame).collect()
 }
 
-/// Submits the frames to a session, which copies those in host memory, and releases those in device memory after
-/// it has read them. In a live pipeline that has `started`, frames that an earlier panorama has used are missing, so
-/// that the session notices cameras that fail. Without a frame, a camera of files is black.
+/// Submits the frames to a session where they are. The session releases them after it has read them.
 pub(super) fn submit(
     inputs: &[Input],
     session: &Session,
@@ -72,29 +89,41 @@ pub(super) fn submit(
     live: bool,
     started: bool,
 ) -> Result<Submitted, StitchFailure> {
-    let black: Vec<_> = inputs.iter().map(|input| input.black(live)).collect();
-    let mut frames = Vec::with_capacity(inputs.len());
-    for (input, black) in inputs.iter().zip(&black) {
-        frames.push(match &input.mapped {
-            None if live => CameraFrame::Missing,
-            None => {
-                CameraFrame::Host(Frame::tight(input.format, black).map_err(StitchFailure::format)?)
-            }
-            Some(_) if live && started && !input.is_new => CameraFrame::Missing,
-            Some((frame, None)) => frame.host().map_or(CameraFrame::Missing, CameraFrame::Host),
-            Some((frame, Some(place))) => {
-                let frame = frame.clone();
-                // SAFETY: the external frame owns a reference to the mapped frame, so the memory stays valid.
-                // `Mapped::read` has waited until the frame was written, and its reference to the buffer keeps
-                // others from writing.
-                CameraFrame::Device(unsafe { ExternalFrame::new(frame.view(*place), frame) })
-            }
-        });
-    }
+    let frames = inputs.iter().map(|input| input.submitted(live, started));
     Ok(session.submit(frames, timestamp)?)
 }
 
 /// Copies a frame in host memory to a buffer with the format `info`. Returns `None` if the buffer cannot be mapped.
 pub(super) fn write(frame: &Frame<'_>, info: &VideoInfo, to: &mut gst::BufferRef) -> Option<()> {
     Mapped::write(to, info, frame.format(), Target::Host)?.fill_from_host(frame)
+}
+
+#[cfg(test)]
+mod tests {
+    use gst_video::VideoFormat;
+
+    use super::super::formats::frame_format;
+    use super::*;
+
+    #[test]
+    fn frames_in_host_memory_are_submitted_without_a_copy() {
+        gst::init().unwrap();
+        for format in [VideoFormat::Nv12, VideoFormat::I420] {
+            let info = VideoInfo::builder(format, 96, 72).build().unwrap();
+            let mut buffer = gst::Buffer::with_size(info.size()).unwrap();
+            let address = buffer.map_readable().unwrap().as_ptr().addr();
+            let taken = Taken { frame: Some((buffer.clone(), info.clone())), is_new: true };
+            let input = Input::map("sink_0", taken, frame_format(&info).unwrap(), None).unwrap();
+            let CameraFrame::Shared(frame) = input.submitted(false, false) else {
+                panic!("a frame that is copied")
+            };
+            let planes = frame.frame();
+            let offsets = planes.planes().iter().map(|it| it.bytes.as_ptr().addr() - address);
+            assert_eq!(offsets.collect::<Vec<_>>(), info.offset());
+            drop(input);
+            assert!(buffer.get_mut().is_none(), "the frame owns its buffer");
+            drop(frame);
+            assert!(buffer.get_mut().is_some());
+        }
+    }
 }

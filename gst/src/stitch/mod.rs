@@ -4,16 +4,17 @@
 //! |---|---|
 //! | `element` | the subclass of `GstVideoAggregator`: properties, states, queries |
 //! | `caps` | the caps of the pads |
-//! | `running` | the stitcher while the element runs: from selected frames to a panorama |
+//! | `running` | the session while the element runs: from selected frames to a panorama |
 //! | `pad` | the request pads `sink_%u` and their properties |
 //! | `settings` | the properties of the element, and the options that they select |
 //! | `map` | the rig or the warp file: sizes of pictures and panorama |
 //! | `formats` | video infos as frame formats |
-//! | `input`, `cuda` | mapped frames, in host memory and in CUDA memory |
+//! | `input`, `allocator`, `cuda` | mapped frames, in host memory and in CUDA memory |
 //! | `stitching` | the session for the negotiated formats |
 //! | `report` | messages on the bus about cameras, health and colours |
 //! | `error` | errors, and the domains of their messages on the bus |
 
+mod allocator;
 mod caps;
 mod cuda;
 mod element;

@@ -1,4 +1,4 @@
-//! The stitcher while the element runs: from the frames that the base class has selected to a panorama.
+//! The session while the element runs: from the frames that the base class has selected to a panorama.
 
 use gst::prelude::*;
 use gst_video::VideoInfo;

@@ -7,7 +7,6 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use glam::UVec2;
 use gst::glib::{self, ParamSpec};
 use gst::prelude::*;
-use panoweave::geometry::MAX_CANVAS_AREA;
 use panoweave::job::schema::{Field, FieldKind, build, fields, shown};
 use panoweave::job::{BlendOptions, LookOptions, MapOptions, Size, ViewOptions};
 use panoweave::ops::blend::Blend;
@@ -67,15 +66,7 @@ impl Settings {
     pub(super) fn check(&self) -> Result<(), StitchFailure> {
         self.blend()?;
         self.look.anchor(self.match_colours)?;
-        match self.view_size() {
-            Some(size) if u64::from(size.x) * u64::from(size.y) > MAX_CANVAS_AREA => {
-                Err(StitchFailure::settings(format!(
-                    "the view is {}×{} pixels, but its area must be at most {MAX_CANVAS_AREA} pixels; reduce `view-size`",
-                    size.x, size.y
-                )))
-            }
-            _ => Ok(()),
-        }
+        Ok(self.view.check()?)
     }
 
     /// Returns the blending.

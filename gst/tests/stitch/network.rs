@@ -93,7 +93,7 @@ fn a_camera_of_a_network_leaves_and_returns() {
             ports[camera]
         )
     };
-    let stitcher = Running::start(&format!(
+    let running = Running::start(&format!(
         "panoweavestitch name=s device=cpu rig={rig} ! queue ! fakesink name=out sync=true {}{}",
         input(0),
         input(1)
@@ -101,20 +101,20 @@ fn a_camera_of_a_network_leaves_and_returns() {
     let cameras = ports.map(camera);
     let count = Arc::new(AtomicUsize::new(0));
     let counter = count.clone();
-    let out = stitcher.0.by_name("out").unwrap().static_pad("sink").unwrap();
+    let out = running.0.by_name("out").unwrap().static_pad("sink").unwrap();
     out.add_probe(gst::PadProbeType::BUFFER, move |_, _| {
         counter.fetch_add(1, Ordering::Relaxed);
         gst::PadProbeReturn::Ok
     });
     wait_for_panoramas(&count, 50);
     // Cameras may be late at the start.
-    stitcher.0.bus().unwrap().set_flushing(true);
-    stitcher.0.bus().unwrap().set_flushing(false);
+    running.0.bus().unwrap().set_flushing(true);
+    running.0.bus().unwrap().set_flushing(false);
     let [_left, right] = cameras;
     drop(right);
-    stitcher.wait_for(1, "gone");
+    running.wait_for(1, "gone");
     wait_for_panoramas(&count, 25);
     let _right = camera(ports[1]);
-    stitcher.wait_for(1, "live");
+    running.wait_for(1, "live");
     wait_for_panoramas(&count, 25);
 }

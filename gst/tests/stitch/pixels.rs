@@ -2,7 +2,8 @@
 
 use glam::UVec2;
 use gst::prelude::*;
-use gst_video::VideoFormat;
+use gst_video::prelude::*;
+use gst_video::{VideoFormat, VideoFrame, VideoInfo};
 use panoweave::device::Device;
 use panoweave::frame::Rate;
 use panoweave::geometry::rig::Rig;
@@ -17,7 +18,7 @@ use panoweave::video::{VideoOptions, stitch_video};
 use panoweave::warp::DeviceWarp;
 
 use crate::support::{
-    Harnesses, PANORAMA, PICTURE, RATE, Scene, bytes, frame, gain, picture_info, text,
+    Harnesses, PANORAMA, PICTURE, RATE, Scene, buffer, bytes, frame, gain, picture_info, text,
 };
 
 const FRAMES: usize = 12;
@@ -106,6 +107,56 @@ fn every_format_equals_the_library() {
         let scene = Scene::new(2);
         let expected = expected(&scene, format, PANORAMA, options(Blend::Feather));
         assert!(stitched(&scene.element(), &scene, format) == expected, "{format:?}");
+    }
+}
+
+/// Creates a pool in the memory that the element proposes, with padded rows and as many buffers as two cameras need.
+fn proposed_pool(element: &gst::Element, info: &VideoInfo) -> gst_video::VideoBufferPool {
+    let caps = info.to_caps().unwrap();
+    let mut query = gst::query::Allocation::new(Some(&caps), true);
+    assert!(element.static_pad("sink_0").unwrap().query(&mut query));
+    let (allocator, _) = query.allocation_params().next().unwrap();
+    assert_eq!(allocator.as_ref().unwrap().type_().name(), "GstPanoweaveAllocator");
+    let (_, size, held, _) = query.allocation_pools().next().unwrap();
+    let pool = gst_video::VideoBufferPool::new();
+    let mut config = pool.config();
+    config.set_params(Some(&caps), size, 0, 2 * held);
+    let params = gst::AllocationParams::new(gst::MemoryFlags::empty(), 63, 5, 7);
+    config.set_allocator(allocator.as_ref(), Some(&params));
+    config.add_option(gst_video::BUFFER_POOL_OPTION_VIDEO_META.as_ref());
+    config.add_option(gst_video::BUFFER_POOL_OPTION_VIDEO_ALIGNMENT.as_ref());
+    config.set_video_alignment(&gst_video::VideoAlignment::new(0, 0, 0, 32, &[0; 4]));
+    pool.set_config(config).unwrap();
+    pool.set_active(true).unwrap();
+    pool
+}
+
+#[test]
+fn buffers_of_the_proposed_memory_are_read_and_returned() {
+    for format in [VideoFormat::Nv12, VideoFormat::I420] {
+        let (scene, info) = (Scene::new(2), picture_info(format));
+        let expected = stitched(&scene.element(), &scene, format);
+        let element = scene.element();
+        let mut harnesses = Harnesses::new(&element, 2);
+        harnesses.play(&info);
+        let pool = proposed_pool(&element, &info);
+        let flags = gst::BufferPoolAcquireFlags::DONTWAIT;
+        let params = gst::BufferPoolAcquireParams::with_flags(flags);
+        let mut found = Vec::new();
+        for number in 0..FRAMES {
+            for (i, camera) in harnesses.cameras.iter_mut().enumerate() {
+                let from = buffer(frame(format, i, number, gain(i)), number);
+                let mut to = pool.acquire_buffer(Some(&params)).expect("a returned buffer");
+                from.copy_into(to.get_mut().unwrap(), gst::BUFFER_COPY_METADATA, ..).unwrap();
+                let from = VideoFrame::from_buffer_readable(from, &info).unwrap();
+                let mut to = VideoFrame::from_buffer_writable(to, &info).unwrap();
+                from.copy(&mut to).unwrap();
+                assert!(to.plane_stride()[0] > info.stride()[0]);
+                camera.push(to.into_buffer()).unwrap();
+            }
+            found.extend(bytes(&harnesses.cameras[0].pull().unwrap()));
+        }
+        assert!(found == expected, "{format:?}");
     }
 }
 
@@ -205,7 +256,7 @@ fn the_property_camera_orders_the_pads() {
         for (i, &camera) in cameras.iter().enumerate() {
             let camera = usize::try_from(camera).unwrap_or(i);
             let bytes = frame(VideoFormat::Nv12, camera, 0, gain(camera));
-            harnesses.cameras[i].push(crate::support::buffer(bytes, 0)).unwrap();
+            harnesses.cameras[i].push(buffer(bytes, 0)).unwrap();
         }
         harnesses.end();
         bytes(&harnesses.rest()[0])

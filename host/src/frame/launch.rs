@@ -1,4 +1,17 @@
-//! Selects the variant of a kernel for the pixel formats of its input and output frames.
+//! Launches for frames: the threads, and the variant of a kernel for the pixel formats of its input and output.
+
+use shared_types::stitch::BLOCK;
+
+use super::FrameFormat;
+use crate::device::LaunchConfig;
+
+/// Returns a launch configuration with a thread per pixel for RGBA, and per chroma sample (four pixels) for NV12 and
+/// P010.
+pub(crate) fn cell_launch(out: FrameFormat) -> LaunchConfig {
+    let cell = out.pixels.cell();
+    let [columns, rows] = out.size.to_array().map(|side| side.div_ceil(cell));
+    LaunchConfig::cover(columns, rows, BLOCK)
+}
 
 /// Launches the one of several kernels that fits the pixel formats of the input frames and of the output frame.
 ///

@@ -18,7 +18,7 @@ pub use cuda_std::{DeviceView, DeviceViewMut};
 pub use device::{DeviceFrame, DevicePlane, FormatMismatch, FrameRef, FrameView, FrameViewMut};
 pub(crate) use format::{Byte, Samples};
 pub use format::{FrameFormat, PixelFormat, PlaneExtent};
-pub(crate) use launch::launch_by_formats;
+pub(crate) use launch::{cell_launch, launch_by_formats};
 pub use rate::{MAX_INTERVAL, MAX_RATE, Rate, RateError};
 pub use shared_types::Rgba8;
 pub use shared_types::nv12::{DeviceNv12, DeviceNv12Mut, DeviceP010, DeviceP010Mut};
@@ -107,6 +107,19 @@ impl<'a> Frame<'a> {
     #[must_use]
     pub fn format(&self) -> FrameFormat {
         self.format
+    }
+
+    /// Copies the planes to `memory`, one after the other, without padding.
+    pub(crate) fn copy_to(&self, memory: &mut [u8]) {
+        for (from, (to, extent)) in self.planes().iter().zip(self.format.split_mut(memory)) {
+            if from.pitch == extent.row {
+                to.copy_from_slice(&from.bytes[..extent.bytes()]);
+                continue;
+            }
+            for (to, from) in to.chunks_exact_mut(extent.row).zip(from.bytes.chunks(from.pitch)) {
+                to.copy_from_slice(&from[..extent.row]);
+            }
+        }
     }
 
     /// Returns the planes, in the order in which [`PixelFormat`] describes them.

@@ -173,13 +173,7 @@ impl MapOptions {
                 "`size` is the size of raw planes; give their folder as `warp`",
             ));
         }
-        let area = |Size(size): Size| u64::from(size.x) * u64::from(size.y);
-        if self.size.is_some_and(|size| area(size) > MAX_CANVAS_AREA) {
-            return Err(JobError::Usage(format!(
-                "`size` must have at most {MAX_CANVAS_AREA} pixels"
-            )));
-        }
-        Ok(())
+        self.size.map_or(Ok(()), |size| size.check_area("size"))
     }
 
     /// Reads the warp, rig or homography, and checks that it is for pictures with the sizes `sources`. The pictures

@@ -11,9 +11,10 @@ use glam::{UVec2, Vec3};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use super::JobError;
 use crate::device::DeviceName;
 use crate::frame::Rate;
-use crate::geometry::MAX_CANVAS_SIDE;
+use crate::geometry::{MAX_CANVAS_AREA, MAX_CANVAS_SIDE};
 use crate::io::video::{StreamFormat, VideoEncoder};
 use crate::ops::blend::Blend;
 use crate::ops::stitch::Lookup;
@@ -166,6 +167,17 @@ impl FromStr for Size {
             return Err(format!("width and height must be 1 to {MAX_CANVAS_SIDE} pixels"));
         }
         Ok(Self(UVec2::new(width, height)))
+    }
+}
+
+impl Size {
+    /// Checks the area of a picture whose size the option `name` states.
+    pub(super) fn check_area(self, name: &str) -> Result<(), JobError> {
+        if u64::from(self.0.x) * u64::from(self.0.y) <= MAX_CANVAS_AREA {
+            return Ok(());
+        }
+        let text = format!("`{name}` is {self}, but must have at most {MAX_CANVAS_AREA} pixels");
+        Err(JobError::Usage(text))
     }
 }
 

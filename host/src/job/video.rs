@@ -141,7 +141,7 @@ impl VideoJob {
         stop: &Stop,
         watch: &mut dyn FnMut(Event<'_>),
     ) -> Result<VideoReport, JobError> {
-        let targets = self.check()?;
+        let (targets, blend, anchor) = self.check()?;
         let device = self.device.open()?;
         watch(Event::Stage("open", "opening"));
         let inputs = self.inputs(&targets, &device)?;
@@ -186,7 +186,7 @@ impl VideoJob {
             outputs.push((target.options.output.0.clone(), size));
         }
         let viewer = views.iter().flatten().next().map(|view| view.viewer.clone());
-        let options = self.options(stitch, rate, offsets)?;
+        let options = self.options((blend, anchor), stitch, rate, offsets);
         let (rig, progress) =
             (LiveRig { warp, viewer }, |now: &Progress| watch(Event::Written(now)));
         let summary = match stitch_video(&device, rig, sources, sinks, &options, progress) {
@@ -204,8 +204,8 @@ impl VideoJob {
         Ok(VideoReport { summary, outputs, rate, device, decoders, synced, calibrated })
     }
 
-    /// Checks all that does not depend on the contents of the inputs.
-    fn check(&self) -> Result<Vec<Target<'_>>, JobError> {
+    /// Checks all that does not depend on the contents of the inputs, and returns the outputs, the blend and the anchor.
+    fn check(&self) -> Result<(Vec<Target<'_>>, Blend, Option<usize>), JobError> {
         let targets = self.outputs.iter().map(Target::new).collect::<Result<Vec<_>, _>>()?;
         check_pipes(&self.videos)?;
         self.map.check()?;
@@ -227,8 +227,8 @@ impl VideoJob {
         }
         self.input.check(self.videos.len())?;
         self.look.check(self.videos.len())?;
-        self.blend.blend(Blend::Feather)?;
-        self.look.anchor(self.follows())?;
+        let blend = self.blend.blend(Blend::Feather)?;
+        let anchor = self.look.anchor(self.follows())?;
         let only_views = self.outputs.iter().all(|output| output.view.view.is_some());
         if only_views && self.look.lookup.is_some() {
             return Err(JobError::usage(
@@ -256,7 +256,7 @@ impl VideoJob {
                 return Err(JobError::output(&target.path, reason));
             }
         }
-        Ok(targets)
+        Ok((targets, blend, anchor))
     }
 
     fn inputs(
@@ -356,26 +356,16 @@ impl VideoJob {
 
     fn options(
         &self,
+        (blend, anchor): (Blend, Option<usize>),
         stitch: StitchOptions,
         rate: Rate,
         offsets: Vec<Offset>,
-    ) -> Result<VideoOptions, JobError> {
-        let follow = self.follows();
-        let colour = ColourOptions {
-            follow,
-            anchor: self.look.anchor(follow)?,
-            keep_highlights: self.look.keep_highlights,
-            ..ColourOptions::at_rate(rate.per_second())
-        };
-        Ok(VideoOptions {
-            stitch,
-            colour,
-            blend: self.blend.blend(Blend::Feather)?,
-            refine: self.blend.refine(),
-            rate: Some(rate),
-            offsets,
-            limit: self.frames,
-        })
+    ) -> VideoOptions {
+        let (follow, keep_highlights) = (self.follows(), self.look.keep_highlights);
+        let colour = ColourOptions::at_rate(rate.per_second());
+        let colour = ColourOptions { follow, anchor, keep_highlights, ..colour };
+        let (refine, rate, limit) = (self.blend.refine(), Some(rate), self.frames);
+        VideoOptions { stitch, colour, blend, refine, rate, offsets, limit }
     }
 
     /// Estimates the number of panoramas: the smallest of the lengths of all inputs and `frames`. Returns `None` if none

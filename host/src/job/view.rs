@@ -24,7 +24,7 @@ pub struct View {
     pub path: ViewPath,
     /// The size in pixels.
     pub size: UVec2,
-    /// The camera's path updates the record while the stitcher runs.
+    /// The camera's path updates the record while the session runs.
     pub corrections: Arc<Mutex<Corrections>>,
 }
 
@@ -52,15 +52,18 @@ impl Corrections {
 }
 
 impl ViewOptions {
-    /// Checks that the options of a view are given only with a track.
-    pub(super) fn check(&self) -> Result<(), JobError> {
+    /// Checks that the options of a view are given only with a track, and that the view is not too large.
+    ///
+    /// # Errors
+    /// Returns [`JobError`] if one of them is not so.
+    pub fn check(&self) -> Result<(), JobError> {
         let default = Self { view: self.view.clone(), ..Self::default() };
         if self.view.is_none() && *self != default {
             return Err(JobError::usage(
                 "`view-size`, `view-smooth` and `view-free` require `view`; give a track, or remove them",
             ));
         }
-        Ok(())
+        self.view_size.map_or(Ok(()), |size| size.check_area("view-size"))
     }
 
     /// Opens the track and creates the virtual camera, or returns `None` for a panorama. `geometry` is that of the rig,

@@ -8,26 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use shared_types::stitch::MAX_CAMERAS;
 
 use super::panorama::OutputFrame;
-use super::pool::Pooled;
 use crate::device::{Device, DeviceError, Event, Pinned, Place, Stream};
 use crate::frame::{DeviceFrame, Frame, FrameFormat, FrameView};
 use crate::io::video::{DecodedFrame, HostFrame};
 use crate::lock::lock;
 use crate::ops::frame_statistics::{FrameStatistics, StatisticsSampler};
-
-/// Copies a frame to memory for its planes, one after the other, without padding.
-pub(super) fn copy(frame: &Frame<'_>, memory: &mut [u8]) {
-    let planes = frame.format().split_mut(memory);
-    for (from, (to, extent)) in frame.planes().iter().zip(planes) {
-        if from.pitch == extent.row {
-            to.copy_from_slice(&from.bytes[..extent.bytes()]);
-            continue;
-        }
-        for (to, from) in to.chunks_exact_mut(extent.row).zip(from.bytes.chunks(from.pitch)) {
-            to.copy_from_slice(&from[..extent.row]);
-        }
-    }
-}
+use crate::pool::Pooled;
 
 /// A frame in device memory that other code owns, for example a camera driver or a decoder.
 pub struct ExternalFrame {
@@ -98,7 +84,8 @@ impl From<DecodedFrame> for ExternalFrame {
 pub enum CameraFrame<'a> {
     /// A frame in host memory, which is copied to page-locked memory.
     Host(Frame<'a>),
-    /// A frame of a video, or of a [`HostPool`](crate::io::video::HostPool), which is not copied in host memory.
+    /// A frame in host memory, which is not copied there. The device reads page-locked memory faster, as that of a
+    /// [`HostPool`](crate::io::video::HostPool).
     Shared(HostFrame),
     /// A frame in device memory, which is not copied.
     Device(ExternalFrame),
@@ -171,10 +158,9 @@ impl SharedFrame {
         if let Memory::Host(buffer, host) = memory
             && !*submitted
         {
-            let frame = Frame::of_tight(buffer.format(), host);
             // SAFETY: the caller guarantees that the host and device buffers stay valid and unchanged until the copy
             // is done. The memory of a host frame does not change before its last clone is dropped.
-            unsafe { buffer.submit_upload(stream, &frame)? };
+            unsafe { buffer.submit_upload(stream, &host.frame())? };
         }
         *submitted = true;
         Ok(())

@@ -6,16 +6,16 @@ use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use super::Session;
-use super::buffers::{CameraFrame, Memory, SharedFrame, copy};
+use super::buffers::{CameraFrame, Memory, SharedFrame};
 use super::counters::{CameraCounters, LiveCounters};
 use super::error::LiveError;
 use super::options::{LOOK_AGAIN, LiveOptions, Pace};
 use super::pairing::{MatchedSet, Outcome, Pairing};
-use super::pool::{Pool, Pooled};
 use super::shared::Shared;
 use super::worker::Job;
 use crate::frame::FrameFormat;
 use crate::lock::lock;
+use crate::pool::{Pool, Pooled};
 
 /// The result of submitting a frame or a set of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ fn unlock(mut intake: MutexGuard<'_, Intake>) {
 
 impl Session {
     /// Submits one frame of each camera as a set: any [`CameraFrame`], such as a [`Frame`](crate::frame::Frame) in host
-    /// memory, which is copied, a frame of a [`HostPool`](crate::io::video::HostPool), or an
+    /// memory, which is copied, a shared [`HostFrame`](crate::io::video::HostFrame), or an
     /// [`ExternalFrame`](super::ExternalFrame) in device memory.
     ///
     /// In [`Pace::Wait`], blocks until buffers are free. In [`Pace::Live`], never blocks: if no buffer is free, the set
@@ -286,11 +286,7 @@ impl Session {
         };
         match frame {
             CameraFrame::Host(frame) => format(frame.format(), expected),
-            CameraFrame::Shared(frame) if frame.len() == expected.bytes() => Ok(()),
-            CameraFrame::Shared(frame) => {
-                let (found, bytes) = (frame.len(), expected.bytes());
-                invalid(format!("frame has {found} bytes; a frame in {expected} has {bytes}"))
-            }
+            CameraFrame::Shared(frame) => format(frame.frame().format(), expected),
             CameraFrame::Device(frame) => {
                 format(frame.format(), expected.stored())?;
                 if !frame.is_whole() {
@@ -325,7 +321,7 @@ impl Session {
             CameraFrame::Device(frame) => Some(Memory::Device(frame)),
             CameraFrame::Shared(frame) => buffer()?.map(|buffer| Memory::Host(buffer, frame)),
             CameraFrame::Host(frame) => buffer()?.map(|buffer| {
-                let host = self.shared.inputs[camera].1.filled(|memory| copy(&frame, memory));
+                let host = self.shared.inputs[camera].1.filled(|memory| frame.copy_to(memory));
                 Memory::Host(buffer, host)
             }),
         };

@@ -76,7 +76,6 @@ mod options;
 mod outputs;
 mod pairing;
 mod panorama;
-mod pool;
 mod readers;
 mod shared;
 mod weights;

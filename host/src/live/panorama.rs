@@ -4,11 +4,11 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use super::buffers::OutputBuffer;
-use super::pool::Pooled;
 use crate::device::Pinned;
 use crate::frame::{DeviceFrame, Frame, FrameFormat, PixelFormat};
 use crate::io::picture::Picture;
 use crate::ops::colour::Colours;
+use crate::pool::Pooled;
 
 /// A finished panorama or view.
 #[derive(Debug)]

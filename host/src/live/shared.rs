@@ -16,11 +16,11 @@ use super::live_warp::FrameSettings;
 use super::options::LiveOptions;
 use super::outputs::Formats;
 use super::panorama::StitchedFrame;
-use super::pool::Pool;
 use crate::device::{Device, DeviceError, Priority, Stream, insist};
 use crate::frame::{DeviceFrame, FrameFormat};
 use crate::io::video::HostPool;
 use crate::lock::lock;
+use crate::pool::Pool;
 
 /// The streams for upload, stitch and download. All frames use the same three streams.
 pub(super) struct Streams {
@@ -79,7 +79,7 @@ impl Shared {
     ) -> Result<Self, DeviceError> {
         let inputs = |&format: &FrameFormat| -> Result<_, DeviceError> {
             let buffers = (0..options.input_buffers()).map(|_| DeviceFrame::new(device, format));
-            let host = HostPool::new(format.bytes(), Some(device.clone()));
+            let host = HostPool::new(format, Some(device.clone()));
             Ok((Pool::new(buffers.collect::<Result<_, _>>()?), host))
         };
         let cameras = formats.inputs.len();

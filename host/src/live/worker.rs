@@ -27,7 +27,6 @@ use super::live_warp::{FrameSettings, LiveWarp};
 use super::options::{LOOK_AGAIN, Pace};
 use super::outputs::OutputKind;
 use super::panorama::{OutputFrame, StitchedFrame};
-use super::pool::{Pool, Pooled};
 use super::shared::{Shared, Streams};
 use super::weights::any_absent;
 use crate::device::{DeviceError, Stream, insist};
@@ -38,6 +37,7 @@ use crate::ops::colour::Colours;
 use crate::ops::preview::preview;
 use crate::ops::stitch::{Covers, StitchError, StitchOptions, StitchSet};
 use crate::ops::view::ViewPose;
+use crate::pool::{Pool, Pooled};
 
 /// The maximum number of attempts to submit a set to the device.
 const ATTEMPTS: u32 = 3;

@@ -3,8 +3,8 @@
 use kernels_gpu::preview as kernels;
 
 use crate::device::Stream;
-use crate::frame::{FrameView, FrameViewMut, launch_by_formats};
-use crate::ops::stitch::{StitchError, config};
+use crate::frame::{FrameView, FrameViewMut, cell_launch, launch_by_formats};
+use crate::ops::stitch::StitchError;
 
 /// Submits the scaling of a panorama to the size of `out` without waiting. Each pixel is the mean of those that it
 /// covers. The formats may differ, but either both are P010, or none of them.
@@ -23,7 +23,7 @@ pub fn preview<'a>(
     if !panorama.is_whole() || !out.is_whole() {
         return Err(StitchError::chroma("the panorama or the preview"));
     }
-    let (decode, encode, config) = (from.pixels.to_rgb(), to.pixels.to_yuv(), config(to));
+    let (decode, encode, config) = (from.pixels.to_rgb(), to.pixels.to_yuv(), cell_launch(to));
     macro_rules! launch {
         ($kernel:ident, $panorama:ident, $out:ident) => {{
             let (panorama, out) = ($panorama, $out);

@@ -262,7 +262,7 @@ impl Feed {
     pub(super) fn host_frame(&mut self) -> Option<Result<Frame<'_>, VideoError>> {
         let format = self.source.format();
         let bytes = match self.held.as_ref()? {
-            VideoFrame::Host(bytes) => &**bytes,
+            VideoFrame::Host(frame) => return Some(Ok(frame.frame())),
             VideoFrame::Device(frame) => {
                 self.copy.resize(format.bytes(), 0);
                 if let Err(error) = self.source.download(frame, &mut self.copy) {

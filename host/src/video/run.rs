@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::feeds::{Counts, Feeds};
 use super::{Offset, VideoStitchError};
 use crate::device::Device;
-use crate::frame::{Frame, FrameFormat, FrameRef, Rate};
+use crate::frame::{FrameFormat, FrameRef, Rate};
 use crate::io::video::{Stop, VideoError, VideoFrame, VideoSink, VideoSource};
 use crate::live::{
     ColourOptions, InputFormats, LiveCounters, LiveError, LiveOptions, LiveRig, Output, Pace,
@@ -339,10 +339,7 @@ fn first_colours(
     let mut frames = Vec::with_capacity(sources.len());
     for source in sources {
         frames.push(match source.first() {
-            Some(VideoFrame::Host(bytes)) => {
-                let frame = Frame::tight(source.format(), bytes);
-                FrameRef::Host(frame.map_err(VideoError::Pair)?)
-            }
+            Some(VideoFrame::Host(frame)) => FrameRef::Host(frame.frame()),
             Some(VideoFrame::Device(frame)) => FrameRef::Device(frame.view()),
             None => return Ok(None),
         });

@@ -3,6 +3,7 @@
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -19,46 +20,38 @@ use panoweave::warp::DeviceWarp;
 use super::flat;
 use crate::{Folder, SHIFT};
 
-/// Stitches two Y4M files, and writes panoramas with `size` pixels to the file `output`.
+fn open(folder: &Folder, name: &str) -> VideoSource {
+    let path = folder.path(name);
+    let medium = Medium::of_input(&path, None).unwrap();
+    VideoSource::open(&VideoInput::new(path, medium), None, &Stop::default()).unwrap()
+}
+
+/// Stitches two videos, and writes panoramas with `size` pixels to the file `output`.
 fn stitch(
-    folder: &Folder,
-    inputs: [&str; 2],
-    output: &str,
+    sources: [VideoSource; 2],
+    output: PathBuf,
     size: UVec2,
+    progress: impl FnMut(&Progress) + Send,
 ) -> Result<Summary, VideoStitchError> {
-    let stop = Stop::default();
-    let sources = inputs.map(|name| {
-        let path = folder.path(name);
-        let medium = Medium::of_input(&path, None).unwrap();
-        let input = VideoInput::new(path, medium);
-        VideoSource::open(&input, None, &stop).unwrap()
-    });
     let device = Device::cpu();
     let stream = device.stream().unwrap();
     let sizes = sources.each_ref().map(|source| source.format().size);
     let shift = Homography::parse(SHIFT, "shift").unwrap();
     let warp = DeviceWarp::render(&stream, &shift.geometry(sizes[0], sizes[1]).unwrap()).unwrap();
     stream.synchronize().unwrap();
-    let path = folder.path(output);
-    let medium = Medium::of_output(&path, None).unwrap();
-    let output = VideoOutput::new(path, medium);
-    let rate = sources[0].rate();
-    let sink = VideoSink::create(&output, size, rate, &stop).unwrap();
-    stitch_video(
-        &device,
-        warp,
-        sources.into(),
-        vec![(sink, None)],
-        &VideoOptions::default(),
-        |_| {},
-    )
+    let medium = Medium::of_output(&output, None).unwrap();
+    let output = VideoOutput::new(output, medium);
+    let sink = VideoSink::create(&output, size, sources[0].rate(), &Stop::default()).unwrap();
+    let (sinks, options) = (vec![(sink, None)], VideoOptions::default());
+    stitch_video(&device, warp, sources.into(), sinks, &options, progress)
 }
 
 #[test]
 fn panoramas_have_the_size_of_the_sink() {
     let folder = Folder::new();
     folder.write("a.y4m", flat("30:1", [50, 60]));
-    let done = stitch(&folder, ["a.y4m", "a.y4m"], "p.rgba", UVec2::new(130, 64)).unwrap();
+    let sources = [0, 1].map(|_| open(&folder, "a.y4m"));
+    let done = stitch(sources, folder.path("p.rgba"), UVec2::new(130, 64), |_| ()).unwrap();
     assert_eq!(done.written, 2);
     assert_eq!(folder.read("p.rgba").len(), 2 * 130 * 64 * 4);
 }
@@ -83,7 +76,8 @@ fn an_error_of_the_sink_does_not_wait_for_a_pipe() {
         let folder = &folder;
         scope.spawn(move || {
             let size = UVec2::new(65, 32);
-            done.send(stitch(folder, ["live.y4m", "a.y4m"], "full.rgba", size)).unwrap();
+            let sources = ["live.y4m", "a.y4m"].map(|name| open(folder, name));
+            done.send(stitch(sources, folder.path("full.rgba"), size, |_| ())).unwrap();
         });
         let result = ended.recv_timeout(Duration::from_secs(20));
         drop(held);
@@ -102,28 +96,10 @@ fn a_panic_while_reporting_progress_ends_the_stitch() {
         (input.size, input.rate) = (Some(UVec2::new(40, 30)), Some("30".parse().unwrap()));
         VideoSource::open(&input, None, &stop).unwrap()
     });
-    let output = VideoOutput::new(folder.path("p.y4m"), Medium::Stream(StreamFormat::Y4m));
-    let (sent, ended) = channel();
+    let (output, (sent, ended)) = (folder.path("p.y4m"), channel());
     std::thread::spawn(move || {
-        let device = Device::cpu();
-        let stream = device.stream().unwrap();
-        let sizes = sources.each_ref().map(|source| source.format().size);
-        let shift = Homography::parse(SHIFT, "shift").unwrap();
-        let geometry = shift.geometry(sizes[0], sizes[1]).unwrap();
-        let warp = DeviceWarp::render(&stream, &geometry).unwrap();
-        let size = warp.size() / 2 * 2;
-        let sink = VideoSink::create(&output, size, sources[0].rate(), &stop).unwrap();
-        let stitch = AssertUnwindSafe(|| {
-            let progress = |done: &Progress| assert!(done.frames < 3);
-            stitch_video(
-                &device,
-                warp,
-                sources.into(),
-                vec![(sink, None)],
-                &VideoOptions::default(),
-                progress,
-            )
-        });
+        let progress = |done: &Progress| assert!(done.frames < 3);
+        let stitch = AssertUnwindSafe(|| stitch(sources, output, UVec2::new(64, 30), progress));
         sent.send(catch_unwind(stitch).is_err())
     });
     assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(true));

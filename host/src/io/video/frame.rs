@@ -1,12 +1,14 @@
 //! A frame of a video, in host memory or in device memory. The memory returns to the video when nobody uses it any more.
 
+use std::any::Any;
 use std::fmt;
+use std::mem;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 
 use crate::device::{Device, DeviceError, Pinned};
-use crate::frame::{DeviceFrame, FrameFormat};
-use crate::lock::lock;
+use crate::frame::{DeviceFrame, Frame, FrameFormat};
+use crate::pool::{Pool, Pooled};
 
 /// A frame of a video.
 #[derive(Debug)]
@@ -17,47 +19,40 @@ pub enum VideoFrame {
     Device(DecodedFrame),
 }
 
-/// The planes of a frame in host memory, one after the other, without padding. Clones share the memory.
+/// A frame in host memory that does not change. Clones share the memory.
 #[derive(Clone)]
-pub struct HostFrame(Arc<Lent<HostMemory>>);
+pub struct HostFrame {
+    frame: Frame<'static>,
+    /// The owner of the memory.
+    _owner: Arc<dyn Any + Send + Sync>,
+}
 
 /// A frame in device memory that a decoder has filled. Clones share the memory, which returns to the decoder when the
 /// last clone is dropped. Wait for all device work that reads the frame before you drop the last clone, because the
 /// decoder then overwrites the memory.
 #[derive(Clone)]
-pub struct DecodedFrame(Arc<Lent<DeviceFrame>>);
+pub struct DecodedFrame(Arc<Pooled<DeviceFrame>>);
 
 /// Pageable or page-locked memory.
 type HostMemory = Box<dyn DerefMut<Target = [u8]> + Send + Sync>;
 
-/// Memory that returns home when it is dropped.
-struct Lent<T> {
-    /// The memory; `None` only while it is returned.
-    memory: Option<T>,
-    home: Weak<Mutex<Vec<T>>>,
-}
-
-impl<T> Drop for Lent<T> {
-    fn drop(&mut self) {
-        if let (Some(memory), Some(home)) = (self.memory.take(), self.home.upgrade()) {
-            lock(&home).push(memory);
-        }
+impl HostFrame {
+    /// Returns the frame that `frame` borrows from `owner`, which is dropped when nobody uses the frame any more. For a
+    /// frame that a device reads, that is on a thread of the device's session.
+    pub fn new<T: Any + Send + Sync>(
+        owner: Arc<T>,
+        frame: impl FnOnce(&T) -> Option<Frame<'_>>,
+    ) -> Option<Self> {
+        // SAFETY: only the lifetime changes. The frame is borrowed from the contents of `owner`. They stay in place and
+        // are not borrowed mutably as long as this value has a reference to them.
+        let frame = unsafe { mem::transmute::<Frame<'_>, Frame<'static>>(frame(&owner)?) };
+        Some(Self { frame, _owner: owner })
     }
-}
 
-impl<T> Deref for Lent<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        self.memory.as_ref().expect("the memory is taken out only when it is dropped")
-    }
-}
-
-impl Deref for HostFrame {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
+    /// Returns the planes of the frame.
+    #[must_use]
+    pub fn frame(&self) -> Frame<'_> {
+        self.frame
     }
 }
 
@@ -71,7 +66,7 @@ impl Deref for DecodedFrame {
 
 impl fmt::Debug for HostFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HostFrame({} bytes)", self.len())
+        write!(f, "HostFrame({})", self.frame.format())
     }
 }
 
@@ -81,42 +76,32 @@ impl fmt::Debug for DecodedFrame {
     }
 }
 
-/// The memory of a video's frames. It has as many frames as were in use at the same time.
-struct Pool<T>(Arc<Mutex<Vec<T>>>);
-
-impl<T> Pool<T> {
-    /// Returns free memory, if there is any.
-    fn take(&self) -> Option<T> {
-        lock(&self.0).pop()
-    }
-
-    /// Lends memory, which becomes free when the last clone is dropped.
-    fn lend(&self, memory: T) -> Arc<Lent<T>> {
-        Arc::new(Lent { memory: Some(memory), home: Arc::downgrade(&self.0) })
-    }
-}
-
 /// The memory of frames in host memory, which are filled in place and reused. A session uploads them without a copy.
 pub struct HostPool {
-    bytes: usize,
+    format: FrameFormat,
     /// The device that copies the frames. Their memory is page-locked for it, if it is given.
     device: Option<Device>,
     free: Pool<HostMemory>,
 }
 
 impl HostPool {
-    /// Creates an empty pool for frames of `bytes` bytes. Their memory is page-locked for `device`, if it is given.
+    /// Creates an empty pool for frames of `format`. Their memory is page-locked for `device`, if it is given.
     #[must_use]
-    pub fn new(bytes: usize, device: Option<Device>) -> Self {
-        Self { bytes, device, free: Pool(Arc::default()) }
+    pub fn new(format: FrameFormat, device: Option<Device>) -> Self {
+        Self { format, device, free: Pool::new(Vec::new()) }
     }
 
-    /// Returns a frame that `fill` has filled. Its contents before are unspecified. Allocates memory only if that of all
-    /// frames so far is in use.
+    /// Returns a frame whose planes `fill` has filled, one after the other, without padding. Their contents before are
+    /// unspecified. Allocates memory only if that of all frames so far is in use.
     pub fn filled(&self, fill: impl FnOnce(&mut [u8])) -> HostFrame {
-        let mut memory = self.free.take().unwrap_or_else(|| self.allocated(true));
+        let mut memory = self.memory();
         fill(&mut memory);
-        HostFrame(self.free.lend(memory))
+        self.frame(memory)
+    }
+
+    fn frame(&self, memory: Pooled<HostMemory>) -> HostFrame {
+        HostFrame::new(Arc::new(memory), |memory| Some(Frame::of_tight(self.format, memory)))
+            .expect("there is a frame")
     }
 
     /// Returns a frame that `fill` has filled, or `None` if it returns false. The memory of the `first` frame is not
@@ -127,24 +112,29 @@ impl HostPool {
         first: bool,
         fill: impl FnOnce(&mut [u8]) -> Result<bool, E>,
     ) -> Result<Option<HostFrame>, E> {
-        let mut memory = self.free.take().unwrap_or_else(|| self.allocated(!first));
-        let is_filled = fill(&mut memory)?;
-        let lent = match first {
-            true => Arc::new(Lent { memory: Some(memory), home: Weak::new() }),
-            false => self.free.lend(memory),
+        let mut memory = match first {
+            true => Pool::new(Vec::new()).lend(self.pageable()),
+            false => self.memory(),
         };
-        Ok(is_filled.then(|| HostFrame(lent)))
+        Ok(fill(&mut memory)?.then(|| self.frame(memory)))
     }
 
-    /// Allocates a frame of zeros, in page-locked memory if it may and can be.
-    fn allocated(&self, may_lock: bool) -> HostMemory {
-        if let Some(device) = self.device.as_ref().filter(|_| may_lock) {
-            match Pinned::new(device, self.bytes) {
-                Ok(memory) => return Box::new(memory),
-                Err(error) => tracing::debug!("frames are read to pageable memory: {error}"),
-            }
+    fn memory(&self) -> Pooled<HostMemory> {
+        self.free.try_take().unwrap_or_else(|| self.free.lend(self.allocated()))
+    }
+
+    /// Allocates a frame of zeros, in page-locked memory if possible.
+    fn allocated(&self) -> HostMemory {
+        match self.device.as_ref().map(|device| Pinned::new(device, self.format.bytes())) {
+            Some(Ok(memory)) => return Box::new(memory),
+            Some(Err(error)) => tracing::debug!("frames are read to pageable memory: {error}"),
+            None => {}
         }
-        Box::new(vec![0; self.bytes])
+        self.pageable()
+    }
+
+    fn pageable(&self) -> HostMemory {
+        Box::new(vec![0; self.format.bytes()])
     }
 }
 
@@ -157,7 +147,7 @@ pub(super) struct FramePool {
 
 impl FramePool {
     pub(super) fn new(device: &Device, format: FrameFormat) -> Self {
-        Self { device: device.clone(), format, free: Pool(Arc::default()) }
+        Self { device: device.clone(), format, free: Pool::new(Vec::new()) }
     }
 
     pub(super) fn format(&self) -> FrameFormat {
@@ -169,12 +159,12 @@ impl FramePool {
         &self,
         fill: impl FnOnce(&mut DeviceFrame) -> Result<(), DeviceError>,
     ) -> Result<DecodedFrame, DeviceError> {
-        let mut frame = match self.free.take() {
+        let mut frame = match self.free.try_take() {
             Some(frame) => frame,
-            None => DeviceFrame::new(&self.device, self.format)?,
+            None => self.free.lend(DeviceFrame::new(&self.device, self.format)?),
         };
         fill(&mut frame)?;
-        Ok(DecodedFrame(self.free.lend(frame)))
+        Ok(DecodedFrame(Arc::new(frame)))
     }
 }
 
@@ -189,11 +179,11 @@ mod tests {
         let frame = pool.filled(|_| Ok(())).unwrap();
         let clone = frame.clone();
         drop(frame);
-        assert_eq!(lock(&pool.free.0).len(), 0);
+        assert_eq!(pool.free.free(), 0);
         drop(clone);
-        assert_eq!(lock(&pool.free.0).len(), 1);
+        assert_eq!(pool.free.free(), 1);
         let late = pool.filled(|_| Ok(())).unwrap();
-        assert_eq!(lock(&pool.free.0).len(), 0);
+        assert_eq!(pool.free.free(), 0);
         drop(pool);
         assert_eq!(late.format(), FrameFormat::rgba8(4, 2));
     }

@@ -128,7 +128,7 @@ impl VideoSource {
         device: Option<&Device>,
         stop: &Stop,
     ) -> Result<Self, VideoError> {
-        let pool = HostPool::new(format.bytes(), device.cloned());
+        let pool = HostPool::new(format, device.cloned());
         let buffered = Box::new(Buffered { reader, pool, any: false });
         // The thread is not joined, because it may block forever on a pipe. If it does not block, it ends when the
         // receiver of the frames is dropped.
@@ -179,15 +179,13 @@ impl VideoSource {
     /// # Errors
     /// Returns [`VideoError`] if reading or copying fails. After an error, later calls return `None`.
     pub fn frame(&mut self) -> Result<Option<Vec<u8>>, VideoError> {
-        match self.next_frame(None)? {
-            Some(VideoFrame::Host(bytes)) => Ok(Some(bytes.to_vec())),
-            Some(VideoFrame::Device(frame)) => {
-                let mut bytes = vec![0; self.format.bytes()];
-                self.download(&frame, &mut bytes)?;
-                Ok(Some(bytes))
-            }
-            None => Ok(None),
+        let Some(frame) = self.next_frame(None)? else { return Ok(None) };
+        let mut bytes = vec![0; self.format.bytes()];
+        match frame {
+            VideoFrame::Host(frame) => frame.frame().copy_to(&mut bytes),
+            VideoFrame::Device(frame) => self.download(&frame, &mut bytes)?,
         }
+        Ok(Some(bytes))
     }
 
     /// Copies a frame of this video from the device to `bytes`, without padding.

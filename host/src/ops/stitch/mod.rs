@@ -29,7 +29,6 @@ pub(crate) use error::{check_depths, check_size, check_sources};
 pub(crate) use lookup::LookupCase;
 pub use lookup::{Lookup, LookupError};
 pub use per_camera::{Colours, PerCamera, Vignettes};
-pub(crate) use planes::config;
 pub(crate) use set::{Pictures, StitchSet, Target};
 
 /// The options of a stitch: colour corrections, orientation, edge boost and lookup.

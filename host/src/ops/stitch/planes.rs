@@ -6,25 +6,16 @@ use kernels_gpu::stitch::planes::{
     self as kernels, StitchGammaTable, StitchHardwareBilinear, StitchTexturedPlanes,
 };
 use shared_types::Rgba8;
-use shared_types::stitch::BLOCK;
 use shared_types::texture::DeviceTexturedCameraPlanes;
 
 use super::lookup::NOT_TWO_RGBA;
 use super::{Lookup, LookupError, StitchError, StitchOptions, StitchSet};
-use crate::device::{DeviceError, LaunchConfig, Stream, Textures};
+use crate::device::{DeviceError, Stream, Textures};
 use crate::frame::{
-    FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured, launch_by_formats,
+    FrameFormat, FrameView, FrameViewMut, PixelFormat, Textured, cell_launch, launch_by_formats,
 };
 use crate::lock::lock;
 use crate::warp::{DeviceWarp, Plane};
-
-/// Returns a launch configuration with a thread per pixel for RGBA, and per chroma sample (four pixels) for NV12 and
-/// P010.
-pub(crate) fn config(out: FrameFormat) -> LaunchConfig {
-    let cell = out.pixels.cell();
-    let [columns, rows] = out.size.to_array().map(|side| side.div_ceil(cell));
-    LaunchConfig::cover(columns, rows, BLOCK)
-}
 
 /// Launches the kernel for two frames of one 8-bit format, and an output with 8 bits.
 #[track_caller]
@@ -37,7 +28,7 @@ pub(super) fn launch(
 ) -> Result<(), StitchError> {
     warp.await_ready(stream)?;
     let (planes_left, planes_right) = (warp.planes(0)?, warp.planes(1)?);
-    let (config, formats) = (config(out.format()), (left.format(), right.format()));
+    let (config, formats) = (cell_launch(out.format()), (left.format(), right.format()));
     let params = options.params(formats.0.pixels, out.format().pixels);
     macro_rules! launch {
         ($kernel:ident, $left:ident, $right:ident, $out:ident) => {{
@@ -74,7 +65,7 @@ pub(super) fn launch_variant(
     warp.await_ready(stream)?;
     let (planes_left, planes_right) = (warp.planes(0)?, warp.planes(1)?);
     let (width, height) = out.size();
-    let config = config(FrameFormat::rgba8(width, height));
+    let config = cell_launch(FrameFormat::rgba8(width, height));
     let params = options.params(PixelFormat::Rgba8, PixelFormat::Rgba8);
     match (options.lookup, textured) {
         (Lookup::HardwareBilinear, &[Textured::Rgba8(left), Textured::Rgba8(right)]) => {

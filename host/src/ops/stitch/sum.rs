@@ -18,7 +18,7 @@ use shared_types::warp::DeviceCameraPlanes;
 
 use super::{Lookup, StitchError, StitchSet};
 use crate::device::{DeviceError, Image, LaunchConfig, Stream};
-use crate::frame::{DeviceView, DeviceViewMut, FrameFormat, FrameView, FrameViewMut};
+use crate::frame::{DeviceView, DeviceViewMut, FrameFormat, FrameView, FrameViewMut, cell_launch};
 use crate::io::picture::{Rgba16, RgbaView, RgbaViewMut};
 use crate::lock::lock;
 
@@ -165,7 +165,7 @@ pub(crate) fn finish(
 ) -> Result<(), DeviceError> {
     let encode = out.format().pixels.to_yuv();
     let params = FinishParams { flip: flip.into(), edge_boost: edge_boost.into(), encode };
-    let (config, sums) = (super::planes::config(out.format()), sums.view());
+    let (config, sums) = (cell_launch(out.format()), sums.view());
     match out {
         SumView::Rgba16(out) => {
             stream.launch(&config, &kernels::StitchFinishRgba16 { sums, params, out })

@@ -64,9 +64,10 @@ fn read(file: &Path, decoder: VideoDecoder, rate: Option<Rate>) -> Result<Read, 
     let mut frames = Vec::new();
     let error = loop {
         match source.next_frame(None) {
-            Ok(Some(VideoFrame::Host(bytes))) => {
+            Ok(Some(VideoFrame::Host(frame))) => {
                 assert!(!on_device);
-                frames.push(bytes.to_vec());
+                let frame = frame.frame();
+                frames.push(frame.planes().iter().flat_map(|plane| plane.bytes).copied().collect());
             }
             Ok(Some(VideoFrame::Device(frame))) => {
                 assert!(on_device);

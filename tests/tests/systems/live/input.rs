@@ -10,7 +10,7 @@ use cuda_std::DeviceView;
 use cuda_std::launch::Place;
 use glam::UVec2;
 use panoweave::device::{Device, Image};
-use panoweave::frame::{DeviceNv12, FrameView, PixelFormat, YuvEncoding};
+use panoweave::frame::{DeviceNv12, FrameFormat, FrameView, PixelFormat, YuvEncoding};
 use panoweave::io::video::HostPool;
 use panoweave::live::{
     CameraFrame, ColourOptions, Dropped, ExternalFrame, LiveError, LiveOptions, Submitted,
@@ -233,14 +233,16 @@ fn sets_may_have_frames_in_host_and_in_device_memory() {
 fn frames_of_a_pool_are_checked() {
     let device = Device::cpu();
     let session = session(&device, waiting());
-    let bytes = session.input_formats()[0].bytes();
-    let frame = |bytes| HostPool::new(bytes, None).filled(|memory| memory.fill(7));
+    let good = session.input_formats()[0];
+    let UVec2 { x, y } = good.size;
+    let bad = FrameFormat::rgba8(x, y + 1);
+    let frame = |format| HostPool::new(format, None).filled(|memory| memory.fill(7));
     let free = session.free_buffers();
     for refused in [
-        session.push(0, frame(bytes + 1), FRAME).unwrap_err(),
-        session.submit([frame(bytes), frame(bytes - 1)], FRAME).unwrap_err(),
+        session.push(0, frame(bad), FRAME).unwrap_err(),
+        session.submit([frame(good), frame(bad)], FRAME).unwrap_err(),
     ] {
-        assert!(refused.to_string().contains(&format!("has {bytes}")), "{refused}");
+        assert!(refused.to_string().contains(&format!("it must be {good}")), "{refused}");
     }
     assert_eq!((session.counters().frames_in(), session.counters().sets), (0, 0));
     assert_eq!(session.free_buffers(), free);

@@ -11,7 +11,7 @@ struct Endless(Arc<AtomicBool>);
 
 impl NextFrame for Endless {
     fn next_frame(&mut self) -> Result<Option<VideoFrame>, VideoError> {
-        let frame = HostPool::new(1, None).filled(|_| ());
+        let frame = HostPool::new(FrameFormat::rgba8(2, 2), None).filled(|_| ());
         Ok(Some(VideoFrame::Host(frame)))
     }
 }

@@ -1,5 +1,5 @@
-//! A pool of a fixed number of items. An item returns to the pool when it is dropped. Live stitching takes all buffers
-//! from pools, so that it does not allocate memory for each frame and its memory use is limited.
+//! A pool of items. An item returns to the pool when it is dropped. Videos and live stitching take their buffers from
+//! pools, so that they do not allocate memory for each frame. The pools of live stitching have a fixed number of items.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::lock::lock;
 
 /// A handle to a pool. All clones of a handle share the pool's items.
-pub(super) struct Pool<T>(Arc<PoolState<T>>);
+pub(crate) struct Pool<T>(Arc<PoolState<T>>);
 
 struct PoolState<T> {
     free: Mutex<Free<T>>,
@@ -24,7 +24,7 @@ struct Free<T> {
 }
 
 /// An item that was taken from a pool. Dropping it returns the item to the pool.
-pub(super) struct Pooled<T> {
+pub(crate) struct Pooled<T> {
     /// The item; `None` only in `drop` and `abandon`.
     item: Option<T>,
     state: Arc<PoolState<T>>,
@@ -52,54 +52,59 @@ impl<T> PoolState<T> {
 }
 
 impl<T> Pool<T> {
-    pub(super) fn new(items: Vec<T>) -> Self {
+    pub(crate) fn new(items: Vec<T>) -> Self {
         let free = Mutex::new(Free { items, closed: false, changes: 0 });
         Self(Arc::new(PoolState { free, changed: Condvar::new() }))
     }
 
     /// Takes an item. Returns `None` if no item is free or the pool is closed.
-    pub(super) fn try_take(&self) -> Option<Pooled<T>> {
+    pub(crate) fn try_take(&self) -> Option<Pooled<T>> {
         let mut free = self.0.free();
         let item = if free.closed { None } else { free.items.pop() };
-        item.map(|item| Pooled { item: Some(item), state: Arc::clone(&self.0) })
+        item.map(|item| self.lend(item))
+    }
+
+    /// Adds an item that is taken.
+    pub(crate) fn lend(&self, item: T) -> Pooled<T> {
+        Pooled { item: Some(item), state: Arc::clone(&self.0) }
     }
 
     /// Returns the number of free items.
-    pub(super) fn free(&self) -> usize {
+    pub(crate) fn free(&self) -> usize {
         self.0.free().items.len()
     }
 
     /// Returns the number of changes so far: returned items, closings and [`nudge`](Self::nudge)s. Call this before you
     /// check whether you must wait, and pass the number to [`wait`](Self::wait). Then `wait` returns at once if a
     /// change happened after the check.
-    pub(super) fn changes(&self) -> u64 {
+    pub(crate) fn changes(&self) -> u64 {
         self.0.free().changes
     }
 
     /// Waits until [`changes`](Self::changes) differs from `seen`, but not longer than `most`.
-    pub(super) fn wait(&self, seen: u64, most: Duration) {
+    pub(crate) fn wait(&self, seen: u64, most: Duration) {
         let free = self.0.free();
         drop(self.0.changed.wait_timeout_while(free, most, |free| free.changes == seen));
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.0.free().closed
     }
 
     /// Makes [`try_take`](Self::try_take) return `None` from now on, and wakes the waiting threads.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.0.change(|free| free.closed = true);
     }
 
     /// Wakes the waiting threads, so that they check again a condition that does not depend on the pool.
-    pub(super) fn nudge(&self) {
+    pub(crate) fn nudge(&self) {
         self.0.change(|_| ());
     }
 }
 
 impl<T> Pooled<T> {
     /// Leaks the item instead of returning it to the pool. Call this if the GPU may still access the item's memory.
-    pub(super) fn abandon(mut self) {
+    pub(crate) fn abandon(mut self) {
         std::mem::forget(self.item.take());
     }
 }
@@ -146,8 +151,8 @@ mod tests {
 
     #[test]
     fn dropped_items_return_and_abandoned_items_do_not() {
-        let pool = Pool::new(vec![1, 2]);
-        let (a, b) = (pool.try_take().unwrap(), pool.try_take().unwrap());
+        let pool = Pool::new(vec![1]);
+        let (a, b) = (pool.try_take().unwrap(), pool.lend(2));
         assert!(pool.try_take().is_none());
         drop(a);
         assert_eq!(*b + *pool.try_take().unwrap(), 3);
