@@ -67,17 +67,17 @@ fn picture(source: &mut VideoSource) -> Result<Picture, JobError> {
     source.await_first()?;
     let format = source.format();
     let copy;
-    let bytes = match source.first() {
-        Some(VideoFrame::Host(bytes)) => &**bytes,
+    let frame = match source.first() {
+        Some(VideoFrame::Host(frame)) => frame.frame(),
         Some(VideoFrame::Device(frame)) => {
             let mut bytes = vec![0; format.bytes()];
             source.download(frame, &mut bytes)?;
             copy = bytes;
-            &copy[..]
+            Frame::of_tight(format, &copy)
         }
         None => return Err(JobError::Interrupted),
     };
-    let levels = Levels::of_frame(&Frame::of_tight(format, bytes));
+    let levels = Levels::of_frame(&frame);
     let gray = |level: u32| Rgba8::opaque(level as u8, level as u8, level as u8);
     let rows = (0..format.size.y).flat_map(|y| levels.gray_row(y).map(gray));
     let mut picture = Picture::filled(format.size.x, format.size.y, Rgba8::BLACK);

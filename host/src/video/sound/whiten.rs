@@ -41,7 +41,8 @@ impl Track {
 
     /// Returns whether the track has no sound, or lasts less than 0.5 s.
     pub(super) fn is_silent(&self) -> bool {
-        (self.0.len() as f64) < LEAST_SECONDS * f64::from(RATE) || self.0.iter().all(|sample| *sample == 0.0)
+        (self.0.len() as f64) < LEAST_SECONDS * f64::from(RATE)
+            || self.0.iter().all(|sample| *sample == 0.0)
     }
 }
 

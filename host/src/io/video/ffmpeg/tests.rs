@@ -71,7 +71,7 @@ fn flashes(file: &Path, probe: &Probe, stop: &Stop) -> Vec<f64> {
     let size = probe.size;
     let format = FrameFormat::nv12(size.x, size.y, probe.encoding());
     assert!(matches!(format.pixels, PixelFormat::Nv12(_)));
-    let mut decoder = Decoder::start(file, probe, rate, format, stop).unwrap();
+    let mut decoder = Decoder::start(file, probe, rate, format, 0.0, stop).unwrap();
     let luma = (size.x * size.y) as usize;
     let mut frame = vec![0; luma * 3 / 2];
     let mut bright = Vec::new();
