@@ -71,13 +71,13 @@ impl Settings {
 
     /// Returns the blending.
     pub(super) fn blend(&self) -> Result<Blend, StitchFailure> {
-        Ok(self.blend.blend(Blend::Feather)?)
+        Ok(self.blend.blend()?)
     }
 }
 
 /// The fields that are no properties, besides lists, which the pads have: the element does not refine the warp, and
 /// its map states the sizes of the pictures.
-const OTHERS: [&str; 3] = ["refine", "homography", "size"];
+const OTHERS: [&str; 4] = ["refine", "homography", "size", "output-size"];
 
 /// The fields that are properties.
 static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| {

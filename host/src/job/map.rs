@@ -10,7 +10,7 @@ use super::text::Size;
 use super::{JobError, text::File};
 use crate::device::Stream;
 use crate::geometry::homography::Homography;
-use crate::geometry::rig::{ProjectionName, Rig, RigCamera};
+use crate::geometry::rig::{ProjectionName, Rig, RigCamera, RigCanvas};
 use crate::geometry::{Geometry, MAX_CANVAS_AREA};
 use crate::ops::photometry::Vignette;
 use crate::ops::stitch::Vignettes;
@@ -29,14 +29,14 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// Reads a rig, and scales its panorama to `size` pixels if `size` is given. Otherwise, checks that it has at most
-    /// `max_pixels`.
+    /// Reads a rig, and replaces its panorama by what `scaled` returns, if it is scaled. Otherwise, checks that it has at
+    /// most `max_pixels`.
     ///
     /// # Errors
     /// Returns [`JobError`] if the rig is invalid, too large, or refers to a lens calibration file that is `output`.
     pub fn from_rig(
         file: &Path,
-        size: Option<UVec2>,
+        scaled: impl FnOnce(&RigCanvas) -> Option<RigCanvas>,
         max_pixels: u64,
         output: &Path,
     ) -> Result<Self, JobError> {
@@ -44,8 +44,8 @@ impl Recipe {
         if rig.calibrations.iter().any(|calibration| same(output, calibration)) {
             return Err(JobError::output_is_input(output));
         }
-        match size {
-            Some(size) => rig.panorama = rig.panorama.resized(size),
+        match scaled(&rig.panorama) {
+            Some(panorama) => rig.panorama = panorama,
             None => {
                 let size = UVec2::new(rig.panorama.width, rig.panorama.height);
                 check_pixels(max_pixels, file, size)?;
@@ -150,6 +150,11 @@ impl MapOptions {
         path.map(|path| &**path)
     }
 
+    /// Returns the panorama of a rig at the output size, if there is one.
+    pub(super) fn scaled(&self, panorama: &RigCanvas) -> Option<RigCanvas> {
+        self.output_size.map(|Size(size)| panorama.fitted(size))
+    }
+
     /// Returns the files from which the warp, the rig or the homography is read.
     #[must_use]
     pub fn files(&self) -> Vec<PathBuf> {
@@ -166,6 +171,11 @@ impl MapOptions {
         if [&self.warp, &self.rig, &self.homography].into_iter().flatten().count() > 1 {
             return Err(JobError::usage(
                 "`warp`, `rig` and `homography` exclude each other; give one of them",
+            ));
+        }
+        if self.output_size.is_some() && (self.warp.is_some() || self.homography.is_some()) {
+            return Err(JobError::usage(
+                "`output-size` scales the panorama of a rig; remove it, or give a rig instead of `warp` and `homography`",
             ));
         }
         if self.size.is_some() && self.warp.is_none() {
@@ -212,7 +222,12 @@ impl MapOptions {
     fn read(&self, sources: &[UVec2], output: &Path) -> Result<Map, JobError> {
         self.check()?;
         if let Some(rig) = &self.rig {
-            return Ok(Map::Render(Recipe::from_rig(rig, None, self.max_pixels, output)?));
+            return Ok(Map::Render(Recipe::from_rig(
+                rig,
+                |own| self.scaled(own),
+                self.max_pixels,
+                output,
+            )?));
         }
         let two = <[UVec2; 2]>::try_from(sources);
         if let Some(homography) = &self.homography {

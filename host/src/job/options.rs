@@ -12,7 +12,7 @@ use super::text::{File, Gain, Size, Sync};
 use crate::device::Device;
 use crate::frame::Rate;
 use crate::geometry::MAX_CANVAS_AREA;
-use crate::geometry::calibrate::ModelChoice;
+use crate::geometry::calibrate::{ModelChoice, RigOptions};
 use crate::geometry::rig::{MAX_RIG_CAMERAS, ProjectionName};
 use crate::io::video::{
     Medium, StreamFormat, VideoDecoder, VideoEncoder, VideoError, VideoInput, VideoLimits,
@@ -21,6 +21,7 @@ use crate::ops::blend::Blend;
 use crate::ops::colour::Colour;
 use crate::ops::multiband::MAX_LEVELS;
 use crate::ops::refine::RefineOptions;
+use crate::ops::seam::SeamOptions;
 use crate::ops::stitch::{Colours, Lookup, StitchOptions};
 use crate::warp::MAX_CAMERAS;
 
@@ -41,6 +42,9 @@ pub struct MapOptions {
     /// Size of the panorama in pixels. Required if `warp` is a folder of raw planes, which do not store their size. Not
     /// allowed for a warp file.
     pub size: Option<Size>,
+    /// Scales the panorama of a rig or a calibration so that it just fits into this size in pixels. Its shape does not
+    /// change, and its sides are even. Not for a warp or a homography.
+    pub output_size: Option<Size>,
     /// Maximum number of pixels of the panorama that a rig or a homography describes. A stitch of two pictures takes
     /// about 45 bytes of memory per pixel. The default is 8192×4096; the highest value is twice as much.
     #[schemars(range(min = 1, max = MAX_CANVAS_AREA))]
@@ -50,7 +54,7 @@ pub struct MapOptions {
 impl Default for MapOptions {
     fn default() -> Self {
         let (warp, rig, homography) = (None, None, None);
-        Self { warp, rig, homography, size: None, max_pixels: 1 << 25 }
+        Self { warp, rig, homography, size: None, output_size: None, max_pixels: 1 << 25 }
     }
 }
 
@@ -294,10 +298,10 @@ impl LookOptions {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct BlendOptions {
-    /// Blending where the pictures overlap. `feather` fades from one camera to the other across the whole overlap.
+    /// Blending where the pictures overlap. `auto`: `seam` if the warp allows one, otherwise `feather`. `feather` fades from one camera to the other across the whole overlap.
     /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
     /// once. `multiband` is a seam across which differences in brightness fade over a longer distance than fine detail.
-    /// Default: seam for `stitch`, otherwise feather.
+    /// Default: auto.
     pub blend: Option<Blend>,
     /// Width in panorama pixels, from 1 to 1000, of the fade from one camera to the other across a seam. Default: 16,
     /// and 4 for the blend `multiband`. Not allowed for the blend `feather`.
@@ -314,13 +318,13 @@ pub struct BlendOptions {
 }
 
 impl BlendOptions {
-    /// Returns the blending, which is of the kind `otherwise` by default.
+    /// Returns the blending.
     ///
     /// # Errors
     /// Returns [`JobError::Usage`] if there is a feather, but no seam, or if there are levels without multiband
     /// blending.
-    pub fn blend(&self, otherwise: Blend) -> Result<Blend, JobError> {
-        let mut blend = self.blend.unwrap_or(otherwise);
+    pub fn blend(&self) -> Result<Blend, JobError> {
+        let mut blend = self.blend.unwrap_or(Blend::Auto(SeamOptions::DEFAULT));
         if let Some(width) = self.feather {
             *blend.feather_mut().ok_or(JobError::usage(
                 "`feather` sets the width of a seam and requires one; set `blend` to seam, too",
@@ -443,6 +447,22 @@ pub struct ShapeOptions {
     /// cylindrical for wider views, equirectangular for views that reach 50° above or below the horizon. With a
     /// homography, the projection must be planar.
     pub projection: Option<ProjectionName>,
-    /// Crops the panorama to the largest rectangle that the cameras cover completely, without black edges.
+    /// Crops the panorama to the largest rectangle that the cameras cover completely, without black edges. Default for
+    /// `video` if it calibrates.
     pub crop: bool,
+    /// Turns the panorama clockwise by this angle in degrees, to level a horizon that slopes down to the left.
+    #[schemars(range(min = -180, max = 180), extend("value-name" = "DEGREES"))]
+    pub roll: f64,
+    /// Raises the scene ahead by this angle in degrees, to straighten a horizon that sags in the middle.
+    #[schemars(range(min = -90, max = 90), extend("value-name" = "DEGREES"))]
+    pub pitch: f64,
+}
+
+impl ShapeOptions {
+    /// Returns how the rig of a calibration is made.
+    #[must_use]
+    pub fn rig(&self) -> RigOptions {
+        let Self { projection, crop, roll, pitch, .. } = *self;
+        RigOptions { projection, crop, roll, pitch }
+    }
 }

@@ -10,8 +10,7 @@ use super::{Event, JobError};
 use crate::device::{DeviceName, Stream};
 use crate::frame::Rgba8;
 use crate::geometry::calibrate::{
-    CalibrateOptions, Calibration, KnownLens, PairFigures, Photo, PhotoPair, Refusal, RigOptions,
-    calibrate,
+    CalibrateOptions, Calibration, KnownLens, PairFigures, Photo, PhotoPair, Refusal, calibrate,
 };
 use crate::geometry::intrinsics::Intrinsics;
 use crate::geometry::rig::{LensName, MAX_RIG_CAMERAS, ModelName, Rig};
@@ -247,8 +246,7 @@ impl Calibrated {
         watch(Event::Stage("fit", "calibrating"));
         let found = calibrate(&named, &joined(&links), how).map_err(refused)?;
         let (found, links) = recalibrate(moments, &named, &links, found, how);
-        let options = RigOptions { projection: shape.projection, crop: shape.crop };
-        let rig = found.rig(&options).map_err(refused)?;
+        let rig = found.rig(&shape.rig()).map_err(refused)?;
         let mut warnings = warnings(&found, files);
         let model = rig.quality.as_ref().map(|quality| quality.model);
         if has_lenses && model == Some(ModelName::Homography) {

@@ -13,12 +13,10 @@ use super::photos::{Calibrated, watch_conversions};
 use super::text::File;
 use super::{Event, JobError, Map, Recipe};
 use crate::device::{Device, DeviceName, Stream};
-use crate::geometry::calibrate::{CalibrateOptions, ModelChoice};
+use crate::geometry::calibrate::CalibrateOptions;
 use crate::io::picture::{Picture, PictureFormat, Pixel, StoredPicture};
-use crate::ops::blend::Blend;
 use crate::ops::colour::Colour;
 use crate::ops::photometry::{Photometry, PictureCorrection, Vignette};
-use crate::ops::seam::SeamOptions;
 use crate::ops::stitch::{Colours, Lookup, Vignettes};
 use crate::panorama::{Coverage, Panorama, PanoramaOptions, stitch_geometry, stitch_warp};
 use crate::warp::MAX_CAMERAS;
@@ -42,11 +40,10 @@ pub struct StitchJob {
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
     /// (the CPU, with the checks for authors of kernels).
     pub device: DeviceName,
-    /// Corrects the colours of the pictures so that they match in the overlaps. This is the default unless a warp, a
-    /// rig, a homography, a gain or a gamma is given.
+    /// Corrects the colours of the pictures so that they match in the overlaps. This is the default unless a gain or a
+    /// gamma is given.
     pub match_colour: bool,
-    /// Does not match the colours of the pictures. This is the default with a warp, a rig, a homography, a gain or a
-    /// gamma.
+    /// Does not match the colours of the pictures. This is the default with a gain or a gamma.
     pub no_colour: bool,
     /// Model and projection of a calibration.
     pub shape: ShapeOptions,
@@ -172,7 +169,9 @@ impl StitchJob {
         let (map, calibrated) = match map {
             Some(map) => (map, None),
             None => {
-                let found = self.calibrated(&stream, &pictures, &mut options, watch)?;
+                let mut found = self.calibrated(&stream, &pictures, &mut options, watch)?;
+                found.rig.panorama =
+                    self.map.scaled(&found.rig.panorama).unwrap_or(found.rig.panorama);
                 pictures = found.select(pictures);
                 (Map::Render(Recipe::new(&found.rig)?), Some(found))
             }
@@ -239,8 +238,7 @@ impl StitchJob {
         Ok(map)
     }
 
-    /// Checks all that does not depend on the contents of the inputs. Returns the options of the panorama: by default, a
-    /// blend along a seam and, if the pictures are calibrated first, matched colours.
+    /// Checks all that does not depend on the contents of the inputs. Returns the options of the panorama.
     fn options(&self) -> Result<PanoramaOptions, JobError> {
         let (calibrates, pictures) = (self.map.path().is_none(), self.pictures.len());
         self.map.check()?;
@@ -251,18 +249,18 @@ impl StitchJob {
             ));
         }
         self.look.check(pictures)?;
-        let ShapeOptions { model, projection, .. } = self.shape;
-        if !calibrates && (model != ModelChoice::Auto || projection.is_some()) {
+        let of_map = ShapeOptions { crop: self.shape.crop, ..ShapeOptions::default() };
+        if !calibrates && self.shape != of_map {
             return Err(JobError::usage(
-                "`model` and `projection` are for a calibration of the pictures; remove them, or remove `warp`, `rig` and `homography`",
+                "`model`, `projection`, `roll` and `pitch` are for a calibration of the pictures; remove them, or remove `warp`, `rig` and `homography`",
             ));
         }
-        let match_colour = self.match_colour || (calibrates && !self.no_colour && leaves_colours);
+        let match_colour = !self.no_colour && leaves_colours;
         Ok(PanoramaOptions {
             stitch: self.look.stitch(Lookup::Cubic),
             match_colour,
             anchor: self.look.anchor(match_colour)?,
-            blend: self.blend.blend(Blend::Seam(SeamOptions::default()))?,
+            blend: self.blend.blend()?,
             refine: self.blend.refine(),
             owners: false,
         })

@@ -18,7 +18,7 @@ use super::text::{File, Sync};
 use super::{CalibrateJob, Calibrated, Corrections, JobError, Map, Recipe};
 use crate::device::{Device, DeviceName, Stream};
 use crate::frame::{ColourTags, Rate};
-use crate::geometry::calibrate::{CalibrateOptions, ModelChoice, check_rig};
+use crate::geometry::calibrate::{CalibrateOptions, RigOptions, check_rig};
 use crate::io::Conversion;
 use crate::io::picture::Picture;
 use crate::io::video::{
@@ -48,6 +48,8 @@ pub struct VideoJob {
     pub shape: ShapeOptions,
     /// Known lenses for a calibration.
     pub lenses: LensOptions,
+    /// Keeps the black borders of a panorama of calibrated videos. By default, it is cropped.
+    pub no_crop: bool,
     /// Does not check that the rig fits the first frames of the videos.
     pub no_check: bool,
     /// Output videos.
@@ -214,20 +216,16 @@ impl VideoJob {
                 "a video needs inputs and outputs; give `videos`, one per camera, and `outputs`",
             ));
         }
-        let ShapeOptions { model, projection, crop } = self.shape;
         if self.map.path().is_some()
-            && (crop
-                || model != ModelChoice::Auto
-                || projection.is_some()
-                || !self.lenses.lens.is_empty())
+            && (self.shape != ShapeOptions::default() || self.lenses != LensOptions::default())
         {
             return Err(JobError::usage(
-                "`model`, `projection`, `crop` and `lens` are for a calibration of the videos; remove them, or remove `warp`, `rig` and `homography`",
+                "`model`, `projection`, `crop`, `roll`, `pitch` and `lens` are for a calibration of the videos; remove them, or remove `warp`, `rig` and `homography`",
             ));
         }
         self.input.check(self.videos.len())?;
         self.look.check(self.videos.len())?;
-        let blend = self.blend.blend(Blend::Feather)?;
+        let blend = self.blend.blend()?;
         let anchor = self.look.anchor(self.follows())?;
         let only_views = self.outputs.iter().all(|output| output.view.view.is_some());
         if only_views && self.look.lookup.is_some() {
@@ -306,7 +304,14 @@ impl VideoJob {
             lenses: self.lenses.clone(),
             ..CalibrateJob::default()
         };
-        let (found, _) = job.run(stream, moments, watch)?;
+        let (mut found, _) = job.run(stream, moments, watch)?;
+        if !self.no_crop {
+            // Without a rectangle that the cameras cover, the borders stay.
+            let cropped = RigOptions { crop: true, ..self.shape.rig() };
+            found.rig.panorama =
+                found.calibration.rig(&cropped).map_or(found.rig.panorama, |rig| rig.panorama);
+        }
+        found.rig.panorama = self.map.scaled(&found.rig.panorama).unwrap_or(found.rig.panorama);
         if let Some(one) = found.calibration.left_out.first() {
             return Err(JobError::input(
                 &self.videos[one.index],

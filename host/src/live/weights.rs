@@ -68,10 +68,16 @@ impl LiveWeights {
         failures: bool,
         inputs: &[FrameFormat],
     ) -> Result<(Option<Self>, Vec<String>), LiveError> {
-        let options = blend.mode().seam().filter(|_| inputs.len() > 1);
+        let is_alike = inputs.iter().all(|format| format.pixels == inputs[0].pixels);
+        let allows = inputs.len() > 1 && (is_alike || !matches!(blend, Blend::Auto(_)));
+        let options = blend.mode().seam().filter(|_| allows);
         let (seams, reasons) = match options.map(|options| Seams::new(stream, warp, options)) {
             // Without an overlap, there is nothing to blend.
             None | Some(Err(SeamError::NoOverlap)) => (None, Vec::new()),
+            Some(Err(reason)) if reason.is_of_warp() && matches!(blend, Blend::Auto(_)) => {
+                tracing::info!("{reason}; the blend is feathered");
+                (None, Vec::new())
+            }
             Some(Err(reason)) if reason.is_of_warp() => {
                 let blend = blend.name();
                 return Err(BlendError(format!(

@@ -24,6 +24,8 @@ use crate::warp::DeviceWarp;
 /// The kind of blending in the overlaps of cameras.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Blend {
+    /// A seam where the warp allows one, otherwise feathered weights: the default of jobs.
+    Auto(SeamOptions),
     /// Fades from one camera to the other across the whole overlap, with the warp's feathered weights.
     #[default]
     Feather,
@@ -35,7 +37,8 @@ pub enum Blend {
 
 impl Blend {
     /// Each mode with its default parameters.
-    pub const ALL: [Self; 3] = [
+    pub const ALL: [Self; 4] = [
+        Self::Auto(SeamOptions::DEFAULT),
         Self::Feather,
         Self::Seam(SeamOptions::DEFAULT),
         Self::Multiband(MultibandOptions::DEFAULT),
@@ -45,6 +48,7 @@ impl Blend {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Auto(_) => "auto",
             Self::Feather => "feather",
             Self::Seam(_) => "seam",
             Self::Multiband(_) => "multiband",
@@ -55,7 +59,7 @@ impl Blend {
     pub fn feather_mut(&mut self) -> Option<&mut f32> {
         match self {
             Self::Feather => None,
-            Self::Seam(options) => Some(&mut options.feather),
+            Self::Auto(options) | Self::Seam(options) => Some(&mut options.feather),
             Self::Multiband(options) => Some(&mut options.feather),
         }
     }
@@ -69,7 +73,7 @@ impl Blend {
     pub(crate) fn mode(self) -> Box<dyn Blending> {
         match self {
             Self::Feather => Box::new(Feather),
-            Self::Seam(options) => Box::new(options),
+            Self::Auto(options) | Self::Seam(options) => Box::new(options),
             Self::Multiband(options) => Box::new(Bands { options, memory: None }),
         }
     }

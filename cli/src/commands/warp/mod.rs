@@ -157,7 +157,12 @@ impl Make {
         let recipe = stages.run("load", "reading", || match &self.source {
             WarpInput { rig: Some(rig), .. } => {
                 let size = self.size.map(|Size(size)| size);
-                Ok(Recipe::from_rig(rig, size, self.max_pixels, file)?)
+                Ok(Recipe::from_rig(
+                    rig,
+                    |own| size.map(|size| own.resized(size)),
+                    self.max_pixels,
+                    file,
+                )?)
             }
             WarpInput { homography: Some(homography), .. } => {
                 Ok(Recipe::from_homography(homography, self.sources()?, self.max_pixels)?)

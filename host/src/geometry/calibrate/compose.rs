@@ -52,6 +52,11 @@ pub struct RigOptions {
     /// Whether the panorama is cropped to the largest rectangle without black pixels. If there is none, building the
     /// rig fails with [`Refusal::Crop`].
     pub crop: bool,
+    /// The angle in degrees by which the content of the panorama is turned clockwise after it was levelled.
+    pub roll: f64,
+    /// The angle in degrees by which the scene ahead is raised after it was levelled, which bends or straightens the
+    /// horizon. Pictures that show one plane allow only 0.
+    pub pitch: f64,
 }
 
 /// Returns the rig of calibrated pictures. `reference` is the index of the reference picture.
@@ -84,11 +89,18 @@ pub(super) fn rig(
     let quality = Some(quality);
     let file = "calibration".into();
     let mut rig = Rig { file, panorama, cameras, quality, calibrations: Vec::new() };
-    let geometry = rig.geometry()?;
+    let mut geometry = rig.geometry()?;
     if options.crop {
-        let Canvas { size, scale, centre, .. } = geometry.cropped().ok_or(Refusal::Crop)?.canvas;
+        geometry = geometry.cropped().ok_or(Refusal::Crop)?;
+    }
+    // Encoders of videos need even sides.
+    let Canvas { size, scale, centre, .. } = geometry.canvas;
+    let even = (size & !UVec2::ONE).max(size.min(UVec2::splat(2)));
+    if rig.panorama.fov >= 360.0 && !options.crop {
+        rig.panorama = rig.panorama.resized(even);
+    } else if options.crop || even != size {
         rig.panorama = RigCanvas { fov_vertical: None, ..rig.panorama };
-        place(&mut rig.panorama, size, scale.x, centre);
+        place(&mut rig.panorama, even, scale.x, centre);
     }
     Ok(rig)
 }
@@ -125,8 +137,12 @@ fn on_plane(
     if let Some(i) = maps.iter().position(|(matrix, size)| stretch(*matrix, *size).is_infinite()) {
         return Err(Refusal::Stretched { name: pictures[i].name.clone() });
     }
+    if options.pitch != 0.0 {
+        return Err(Refusal::PitchOfPlane);
+    }
     let scale = DMat3::from_scale(DVec2::splat(plane_scale(&maps)));
-    let maps: Vec<_> = maps.into_iter().map(|(matrix, size)| (scale * matrix, size)).collect();
+    let turned = DMat3::from_angle(options.roll.to_radians()) * scale;
+    let maps: Vec<_> = maps.into_iter().map(|(matrix, size)| (turned * matrix, size)).collect();
     let geometry = span("calibration".as_ref(), &maps)?;
     let canvas = geometry.canvas;
     let mut panorama = panorama(ProjectionName::Planar);
@@ -183,7 +199,9 @@ fn in_one_place(
 ) -> Result<(RigCanvas, Vec<CameraPose>), Refusal> {
     let to_world: Vec<DMat3> = cameras.iter().map(|camera| camera.from_ray.transpose()).collect();
     let ahead = to_world.iter().map(|axes| axes.z_axis).sum::<DVec3>();
-    let levelled = level(up(&to_world, reference), ahead);
+    // `level` turns `ahead` to the z axis, about which a roll turns.
+    let levelled =
+        rotation(0.0, options.pitch, options.roll) * level(up(&to_world, reference), ahead);
     let rays: Vec<DVec3> = cameras
         .iter()
         .zip(&to_world)

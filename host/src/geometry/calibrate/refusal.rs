@@ -106,6 +106,9 @@ pub enum Refusal {
         "the pictures show one plane, which needs a planar panorama, not {projection}; omit the projection; if the cameras only rotated between the pictures, set the model to rotating cameras"
     )]
     ProjectionOfPlane { projection: &'static str },
+    /// A plane has no horizon that could be lowered.
+    #[error("the pictures show one plane, which cannot be tilted; omit the pitch")]
+    PitchOfPlane,
     /// The pictures cover no rectangle of the panorama completely.
     #[error(
         "cannot crop the panorama: the pictures cover no rectangle of it completely; do not crop it"

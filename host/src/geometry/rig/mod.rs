@@ -267,6 +267,15 @@ impl RigCanvas {
         Self { width: size.x, height: size.y, fov_vertical, centre, ..self.clone() }
     }
 
+    /// Returns the same panorama, scaled so that it just fits into `size`. Both sides are even unless they are 1.
+    #[must_use]
+    pub fn fitted(&self, size: UVec2) -> Self {
+        let own = UVec2::new(self.width, self.height);
+        let scale = (size.as_dvec2() / own.as_dvec2()).min_element();
+        let scaled = (own.as_dvec2() * scale + 0.5).as_uvec2().clamp(UVec2::ONE, size);
+        self.resized((scaled & !UVec2::ONE).max(UVec2::ONE))
+    }
+
     /// Returns the horizontal and the vertical scale. The unit is pixels per radian, or pixels per unit of the tangent
     /// for an axis on which positions are proportional to tangents.
     pub(crate) fn scale(&self) -> DVec2 {

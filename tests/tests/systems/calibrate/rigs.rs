@@ -130,7 +130,8 @@ fn a_narrow_view_is_planar_and_a_wide_one_cylindrical() {
     assert!((rig.panorama.fov - expected).abs() < 1.5, "{:?}", rig.panorama);
     let scale = rig.geometry().unwrap().canvas.scale.x;
     assert!((scale / 800.0 - 1.0).abs() < 0.02, "{scale}");
-    let asked = RigOptions { projection: Some(ProjectionName::Equirectangular), crop: false };
+    let asked =
+        RigOptions { projection: Some(ProjectionName::Equirectangular), ..RigOptions::default() };
     let asked = wide.rig(&asked).unwrap();
     assert_eq!(asked.panorama.projection, ProjectionName::Equirectangular);
     assert!(shown(&asked, &between(left, right)).0[1] > 0.999);
@@ -148,7 +149,7 @@ fn a_cropped_panorama_has_no_black_edges() {
     let flat = pair(&matches, [&pictures[0], &pictures[1]], &CalibrateOptions::default()).unwrap();
     for found in [found, flat] {
         let whole = found.rig(&RigOptions::default()).unwrap();
-        let crop = found.rig(&RigOptions { crop: true, projection: None }).unwrap();
+        let crop = found.rig(&RigOptions { crop: true, ..RigOptions::default() }).unwrap();
         let area = |rig: &Rig| f64::from(rig.panorama.width) * f64::from(rig.panorama.height);
         assert!(area(&crop) > 0.55 * area(&whole), "{:?} of {:?}", crop.panorama, whole.panorama);
         let geometry = crop.geometry().unwrap();
@@ -271,7 +272,7 @@ fn a_projection_that_cannot_show_the_view_is_refused() {
     let right = Pinhole { to_world: turn(60.0, 1.0, 0.0), ..left };
     // The field of view is 60° + 2·atan(600/500) = 160°.
     let wide = calibrated(left, right, matcher).unwrap();
-    let asked = |projection| RigOptions { projection: Some(projection), crop: false };
+    let asked = |projection| RigOptions { projection: Some(projection), ..RigOptions::default() };
     let refusal = wide.rig(&asked(ProjectionName::Planar)).unwrap_err();
     let message = refusal.to_string();
     let Refusal::Projection { projection: "planar", degrees, most, suits: "cylindrical" } = refusal
@@ -312,6 +313,6 @@ fn a_crop_to_nothing_is_refused() {
     let views = Views::Planes(vec![DMat3::IDENTITY; 2]);
     let thin = Calibration { pictures, views, ..found.unwrap() };
     assert_eq!(thin.rig(&RigOptions::default()).unwrap().panorama.width, 1);
-    let refusal = thin.rig(&RigOptions { crop: true, projection: None }).unwrap_err();
+    let refusal = thin.rig(&RigOptions { crop: true, ..RigOptions::default() }).unwrap_err();
     assert!(matches!(refusal, Refusal::Crop), "{refusal}");
 }
