@@ -55,6 +55,11 @@ fn recordings_become_a_video_with_one_command() {
         assert!(rig.panorama.width.abs_diff(width) <= 6, "{} {width}", rig.panorama.width);
         assert!(rig.quality.as_ref().is_some_and(|quality| quality.rms_px < 1.0), "{rig:?}");
     }
+    let scaled = "video 0.mp4 1.mp4 -o small.mp4 --output-size 261x400 --sync together";
+    folder.quiet(&format!("{scaled} --no-crop --frames 2 --device cpu"));
+    let small = Rig::open(folder.path("small.rig.toml")).unwrap().panorama;
+    assert_eq!(small.width, 260);
+    assert!(small.height.abs_diff(SIZE[1] / 2) <= 2, "{small:?}");
     // The rig fits its own videos, and `calibrate` makes the same one.
     folder.quiet("calibrate 0.mp4 1.mp4 2.mp4 --check match.rig.toml --device cpu");
     folder.quiet("calibrate 0.mp4 1.mp4 2.mp4 -o again.toml --device cpu");

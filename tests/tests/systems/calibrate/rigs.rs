@@ -263,6 +263,33 @@ fn a_rig_of_a_plane_can_be_checked() {
     assert!(moved.drifted && (moved.median_px - 6.0).abs() < 1.0, "{moved:?}");
 }
 
+/// Cameras side by side, so that the middle of the view is straight ahead between them.
+#[test]
+fn a_panorama_is_turned_by_hand_and_has_even_sides() {
+    let matcher = Matcher { many: 500, wrong: 0.3, noise: 0.4, seed: 3 };
+    let left = Pinhole { size: SIZE, focal: 1000.0, k1: 0.0, to_world: turn(-14.0, 0.0, 0.0) };
+    let found = calibrated(left, Pinhole { to_world: turn(14.0, 0.0, 0.0), ..left }, matcher);
+    let found = found.unwrap();
+    let forward = |options: RigOptions| {
+        let options = RigOptions { projection: Some(ProjectionName::Cylindrical), ..options };
+        let rig = found.rig(&options).unwrap();
+        assert_eq!([rig.panorama.width % 2, rig.panorama.height % 2], [0, 0], "{options:?}");
+        let geometry = rig.geometry().unwrap();
+        [0, 1].map(|i| geometry.cameras[i].from_ray.transpose().z_axis)
+    };
+    let level = forward(RigOptions::default());
+    let rolled = forward(RigOptions { roll: 5.0, ..RigOptions::default() });
+    let raised = forward(RigOptions { pitch: 5.0, ..RigOptions::default() });
+    // y points down: a clockwise turn lowers the right camera, and raising lifts both.
+    let (sin, x) = (5_f64.to_radians().sin(), level[1].x);
+    for (turned, expected) in [(rolled, [-sin * x, sin * x]), (raised, [-sin * level[0].z; 2])] {
+        for i in 0..2 {
+            let found = turned[i].y - level[i].y;
+            assert!((found - expected[i]).abs() < 0.01, "{i}: {found} {expected:?}");
+        }
+    }
+}
+
 /// Checks that a requested projection that cannot show the field of view is an error, and is not silently replaced by
 /// another projection. The error must state the angle of the field of view and a suitable projection.
 #[test]
