@@ -1,4 +1,4 @@
-//! The search for a seam on the CPU.
+//! The search for a seam, and its weights, on the CPU.
 //!
 //! Cameras are compared in rows of cells on all cores, two rows of 32 pixels at a time. The colours are those of the stitch
 //! with planes, which differ from the kernels' by less than a level. From the same differences, costs and paths are the
@@ -7,16 +7,18 @@
 use crate::cpu::{covers, vectorised};
 use crate::io::Sampler2d;
 use crate::rows::{Opens, SIDE};
+use crate::seam::CameraPair;
 use crate::seam::changed;
 use crate::seam::cost::single;
 use crate::seam::steps::{Cells, between, bias, cheapest, trace_back};
+use crate::seam::weights::{TAPS, path_at, tapped};
 use crate::stitch::cpu::Camera;
 use cuda_std::launch::LaunchConfig;
 use cuda_std::prelude::*;
 use glam::{UVec2, Vec2, Vec3, Vec4, uvec2, vec3};
 use rayon::prelude::*;
 use shared_types::photometry::Vignette;
-use shared_types::seam::{MOST, SeamCosts, SeamGrid, SeamLook, Sees};
+use shared_types::seam::{MOST, SeamBlend, SeamCosts, SeamGrid, SeamLook, Sees};
 use shared_types::stitch::{Colour, MIN_WEIGHT};
 use shared_types::warp::CameraPlanes;
 use std::vec;
@@ -229,5 +231,60 @@ pub(super) unsafe fn path(
         }
     }
     costs[0] = sums;
+    true
+}
+
+/// Computes a launch of [`seam_weights`](super::seam_weights) row by row. The simulator runs a launch that does not write
+/// the whole overlap.
+///
+/// # Safety
+/// All memory must be valid host memory. Nothing else may access the outputs or write the other arguments.
+#[expect(clippy::too_many_arguments, reason = "they are the arguments of the kernel")]
+pub(super) unsafe fn weights(
+    config: &LaunchConfig,
+    planes_left: CameraPlanes,
+    planes_right: CameraPlanes,
+    left: UVec2,
+    right: UVec2,
+    grid: SeamGrid,
+    from: Slice<u32>,
+    to: Slice<u32>,
+    blend: SeamBlend,
+    out_left: ViewMut<f32>,
+    out_right: ViewMut<f32>,
+) -> bool {
+    let size = grid.max - grid.min;
+    let holds = |out: ViewMut<f32>| grid.max.x <= out.width() && grid.max.y <= out.height();
+    if !(covers(config, size.x, size.y) && holds(out_left) && holds(out_right)) {
+        return false;
+    }
+    let cameras = CameraPair::new([planes_left, planes_right], [left, right]);
+    let scale = 1.0 / grid.cell as f32;
+    let feather = blend.feather * scale;
+    let cells = |pixel: u32| (pixel as f32 + 0.5) * scale;
+    // A path crosses the rows of the taps at the same places for all pixels at one place along the seam.
+    let along = if grid.transposed != 0 { size.x } else { size.y };
+    let crossed = |path: Slice<u32>| -> Vec<[f32; 2 * TAPS as usize + 1]> {
+        let at = |tap: usize, along| path_at(path, cells(along), tap as i32 - TAPS, feather);
+        (0..along).map(|along| std::array::from_fn(|tap| at(tap, along))).collect()
+    };
+    let from = if blend.from_path != 0 { from } else { to };
+    let paths = [crossed(from), crossed(to)];
+    (0..size.y).into_par_iter().for_each(|y| {
+        // SAFETY: the row is inside both outputs. The caller guarantees their memory, and no other call takes this row.
+        let [left, right] = [out_left, out_right].map(|out| unsafe {
+            &mut out.host_row(grid.min.y + y)[grid.min.x as usize..grid.max.x as usize]
+        });
+        for (x, (left, right)) in (0..).zip(left.iter_mut().zip(right)) {
+            let (across, along) = if grid.transposed != 0 { (y, x) } else { (x, y) };
+            let across = cells(across);
+            let near = |path: usize| {
+                let crossed = (-TAPS..).zip(&paths[path][along as usize]);
+                crossed.map(|(tap, path)| tapped(tap, *path, across, feather)).sum()
+            };
+            let at = grid.min + uvec2(x, y);
+            [*left, *right] = super::weights::weights(&cameras, at, &grid, &blend, near);
+        }
+    });
     true
 }

@@ -12,6 +12,8 @@
 //! shares do: a share falls to 0 at the edge of a camera's picture and changes gradually across a seam. In particular,
 //! there is no visible corner where several seams meet.
 
+#[cfg(not(target_arch = "nvptx64"))]
+use super::cpu;
 use super::{CameraPair, Seen};
 use crate::warp::camera::SourceLookup;
 use cuda_std::prelude::*;
@@ -42,7 +44,7 @@ use shared_types::warp::CameraPlanes;
 /// path `to`, with the factor `blend.part`. If there is no previous path (`blend.from_path` is 0), the weights of the
 /// warp replace the weights of path `from`. `left` and `right` are the sizes of the pictures. `out_left` and
 /// `out_right` have the size of the panorama.
-#[kernel(launch_bounds(BLOCK_THREADS, 2))]
+#[kernel(launch_bounds(BLOCK_THREADS, 2), cpu(cpu::weights))]
 pub fn seam_weights(
     planes_left: CameraPlanes,
     planes_right: CameraPlanes,
@@ -61,19 +63,33 @@ pub fn seam_weights(
     if !(inside && at.x < grid.max.x && at.y < grid.max.y) {
         return;
     }
-    let [left, right] = match cameras.seen(at) {
-        Seen::Nobody => [0.0, 0.0],
-        Seen::Left => [1.0, 0.0],
-        Seen::Right => [0.0, 1.0],
-        Seen::Both(sources) => {
-            let left = faded_share(&cameras, sources, [from, to], &grid, at, &blend);
-            [left, 1.0 - left]
-        }
-    };
+    let near = |i: usize| nearness(if i == 0 { from } else { to }, &grid, at, blend.feather);
+    let [left, right] = weights(&cameras, at, &grid, &blend, near);
     // SAFETY: the pixel is inside `out_left` and `out_right`, as just checked, and only this thread writes it.
     unsafe {
         out_left.store(at.x, at.y, left);
         out_right.store(at.x, at.y, right);
+    }
+}
+
+/// Returns the weights of both cameras at a pixel. `near` returns the weight of the near camera by the former path (0) or
+/// the new one (1), as [`nearness`] does.
+#[device]
+pub(super) fn weights(
+    cameras: &CameraPair,
+    at: UVec2,
+    grid: &SeamGrid,
+    blend: &SeamBlend,
+    near: impl Fn(usize) -> f32,
+) -> [f32; 2] {
+    match cameras.seen(at) {
+        Seen::Nobody => [0.0, 0.0],
+        Seen::Left => [1.0, 0.0],
+        Seen::Right => [0.0, 1.0],
+        Seen::Both(sources) => {
+            let left = faded_share(cameras, sources, grid, blend, near);
+            [left, 1.0 - left]
+        }
     }
 }
 
@@ -111,7 +127,8 @@ pub fn seam_cover(
         return;
     }
     if let Seen::Both(sources) = cameras.seen(at) {
-        let share = 1.0 - faded_share(&cameras, sources, [from, to], &grid, at, &blend);
+        let near = |i: usize| nearness(if i == 0 { from } else { to }, &grid, at, blend.feather);
+        let share = 1.0 - faded_share(&cameras, sources, &grid, &blend, near);
         // SAFETY: the pixel is inside `cover`, as just checked, and only this thread accesses it.
         unsafe { cover.store(at.x, at.y, cover.load(at.x, at.y).min(share)) };
     }
@@ -134,40 +151,38 @@ pub fn seam_layer(last: u32, rest: ViewMut<f32>, cover: ViewMut<f32>) {
     }
 }
 
-/// Returns the left camera's weight at a pixel that both cameras see: a mix of its weights for the paths `from` and `to`,
-/// as [`seam_weights`] defines it.
+/// Returns the left camera's weight at a pixel that both cameras see: a mix of its weights for both paths, as
+/// [`seam_weights`] defines it.
 #[device]
 fn faded_share(
     cameras: &CameraPair,
     sources: [(Vec2, f32); 2],
-    [from, to]: [Slice<u32>; 2],
     grid: &SeamGrid,
-    at: UVec2,
     blend: &SeamBlend,
+    near: impl Fn(usize) -> f32,
 ) -> f32 {
     let [(_, l), (_, r)] = sources;
     let feathered = l / (l + r);
     if blend.from_path == SeamBlend::NO_PATH {
         return feathered;
     }
-    let free = (cameras.shares(sources) * FREEDOM).min(Vec2::ONE).to_array();
-    let share = |path| left_share(path, grid, at, blend.feather, free);
-    let former = if blend.from_path != 0 { share(from) } else { feathered };
-    blend.part.mul_add(share(to) - former, former)
+    let [left, right] = (cameras.shares(sources) * FREEDOM).min(Vec2::ONE).to_array();
+    let share = |path| {
+        let near = near(path);
+        let share = if grid.swapped != 0 { 1.0 - near } else { near };
+        if left + right < 1.0 { left / (left + right) } else { share.max(1.0 - right).min(left) }
+    };
+    let former = if blend.from_path != 0 { share(0) } else { feathered };
+    blend.part.mul_add(share(1) - former, former)
 }
 
-/// Returns the left camera's weight at a pixel that both cameras see, for one path; [`seam_weights`] defines the
-/// weight. The last argument contains the upper limits of the left and the right camera's weight ([`FREEDOM`]).
+/// The number of rows above a pixel's row, and also below it, at which a path is sampled.
+pub(super) const TAPS: i32 = 4;
+
+/// Returns the weight of the near camera at a pixel by one path, before the limits at the edges of the pictures;
+/// [`seam_weights`] defines it.
 #[device]
-fn left_share(
-    path: Slice<u32>,
-    grid: &SeamGrid,
-    at: UVec2,
-    feather: f32,
-    [left, right]: [f32; 2],
-) -> f32 {
-    /// The number of rows above the pixel's row, and also below it, at which the path is sampled.
-    const TAPS: i32 = 4;
+fn nearness(path: Slice<u32>, grid: &SeamGrid, at: UVec2, feather: f32) -> f32 {
     let scale = 1.0 / grid.cell as f32;
     let place = ((at - grid.min).as_vec2() + 0.5) * scale;
     let (across, along) =
@@ -175,19 +190,30 @@ fn left_share(
     let feather = feather * scale;
     let mut near = 0.0;
     for tap in -TAPS..=TAPS {
-        // The unit of `row` is a row of cells, and the centres of cells are at integers.
-        let row = (tap as f32).mul_add(feather / (2 * TAPS) as f32, along - 0.5);
-        let row = row.max(0.0).min((path.len() - 1) as f32);
-        let first = row.floor();
-        // SAFETY: `row` is clamped to the rows of `path`, even for NaN. A path has at least one row.
-        let (a, b) = unsafe {
-            let first = first.to_int_unchecked::<u32>();
-            (path.load(first), path.load((first + 1).min(path.len() - 1)))
-        };
-        let path = (b as f32 - a as f32).mul_add(row - first, a as f32);
-        let weight = (TAPS + 1 - tap.abs()) as f32 / ((TAPS + 1) * (TAPS + 1)) as f32;
-        near += weight * ((path - across) / feather + 0.5).clamp(0.0, 1.0);
+        near += tapped(tap, path_at(path, along, tap, feather), across, feather);
     }
-    let share = if grid.swapped != 0 { 1.0 - near } else { near };
-    if left + right < 1.0 { left / (left + right) } else { share.max(1.0 - right).min(left) }
+    near
+}
+
+/// Returns where a path crosses the row of a tap, in cells. `along` is the place of the pixel along the seam, and
+/// `feather` the width of the blend, also in cells.
+#[device]
+pub(super) fn path_at(path: Slice<u32>, along: f32, tap: i32, feather: f32) -> f32 {
+    // The unit of `row` is a row of cells, and the centres of cells are at integers.
+    let row = (tap as f32).mul_add(feather / (2 * TAPS) as f32, along - 0.5);
+    let row = row.max(0.0).min((path.len() - 1) as f32);
+    let first = row.floor();
+    // SAFETY: `row` is clamped to the rows of `path`, even for NaN. A path has at least one row.
+    let (a, b) = unsafe {
+        let first = first.to_int_unchecked::<u32>();
+        (path.load(first), path.load((first + 1).min(path.len() - 1)))
+    };
+    (b as f32 - a as f32).mul_add(row - first, a as f32)
+}
+
+/// Returns the part of a tap, at which the path is at `path`, in the weight of the near camera at the place `across`.
+#[device]
+pub(super) fn tapped(tap: i32, path: f32, across: f32, feather: f32) -> f32 {
+    let weight = (TAPS + 1 - tap.abs()) as f32 / ((TAPS + 1) * (TAPS + 1)) as f32;
+    weight * ((path - across) / feather + 0.5).clamp(0.0, 1.0)
 }

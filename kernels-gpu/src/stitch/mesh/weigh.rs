@@ -1,9 +1,13 @@
 //! The kernel that rewrites a mesh's shares after the weights of cameras changed.
 
 use crate::warp::camera::SourceLookup;
+#[cfg(not(target_arch = "nvptx64"))]
+use cuda_std::launch::LaunchConfig;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WarpReductionOp, warp_reduce};
 use glam::{UVec2, uvec2};
+#[cfg(not(target_arch = "nvptx64"))]
+use rayon::prelude::*;
 use shared_types::stitch::mesh::{
     Layer, NO_CAMERA, NONE, REST, TILE, WEIGH_BLOCK, WEIGH_THREADS, WHOLE_SHARE, WeighedCamera,
 };
@@ -20,7 +24,7 @@ use shared_types::stitch::{MAX_CAMERAS, MIN_WEIGHT};
 /// - The grid must have one block of [`WEIGH_BLOCK`] threads for each tile.
 /// - Every layer to which `base` refers must exist in `base` and in `layers`, and every share in `shares`. A tile must
 ///   have at most 32 layers.
-#[kernel(launch_bounds(WEIGH_THREADS, 2), barriers(1))]
+#[kernel(launch_bounds(WEIGH_THREADS, 2), barriers(1), cpu(weigh_tiles))]
 pub unsafe fn mesh_weigh(
     base: Slice<Layer>,
     cameras: Table<WeighedCamera, MAX_CAMERAS>,
@@ -74,6 +78,40 @@ pub unsafe fn mesh_weigh(
         }
         chain.link(whole, any, layers);
     }
+}
+
+/// Computes a launch of [`mesh_weigh`] tile by tile on all cores.
+///
+/// # Safety
+/// The conditions of the kernel apply. All memory must be valid host memory.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe fn weigh_tiles(
+    config: &LaunchConfig,
+    base: Slice<Layer>,
+    cameras: Table<WeighedCamera, MAX_CAMERAS>,
+    layers: SliceMut<Layer>,
+    shares: SliceMut<u16>,
+) -> bool {
+    let [across, down, _] = config.grid;
+    let tiles = (across * down).min(base.len()).min(layers.len());
+    (0..tiles).into_par_iter().for_each(|first| {
+        // SAFETY: the caller guarantees that the layers and shares exist. No other call takes this tile.
+        unsafe {
+            if base.load(first).shares == NONE {
+                return;
+            }
+            let chain = Chain { base, cameras: &cameras, first };
+            let tile = uvec2(first % across, first / across) * TILE;
+            let (mut whole, mut any) = (!0, 0);
+            for at in (0..TILE).flat_map(|y| (0..TILE).map(move |x| uvec2(x, y))) {
+                let (pixel_whole, pixel_any) = chain.weigh(tile + at, at, shares);
+                whole &= pixel_whole;
+                any |= pixel_any;
+            }
+            chain.link(whole, any, layers);
+        }
+    });
+    true
 }
 
 /// The layers of a tile, and the cameras whose weights give their shares.
