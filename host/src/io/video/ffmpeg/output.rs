@@ -28,6 +28,7 @@ use super::encode::{Codec, Encoding, VideoEncoder};
 use super::fragment::Container;
 use super::part::Part;
 use super::process::{Child, quote};
+use super::sound::pipe_format;
 use super::{FFMPEG, Sound, ffmpeg, url};
 use crate::frame::{Frame, Rate};
 use crate::io::video::medium::container;
@@ -91,7 +92,7 @@ impl Encoder {
         let mut command = ffmpeg();
         encoding.input(&mut command, size, rate);
         if let Some(sound) = &sound {
-            add_sound(&mut command, sound.output()?.into());
+            add_sound(&mut command, pipe_format(format), sound.output()?.into());
         }
         // The video is the first track of the output.
         command.args(["-map", "0:v"]);
@@ -212,11 +213,11 @@ fn unwritable(output: &Path, source: io::Error) -> VideoError {
     VideoError::Unwritable { file: output.to_owned(), source }
 }
 
-/// Adds a pipe with sound to the inputs of a command, which inherits it.
-fn add_sound(command: &mut Command, sound: OwnedFd) {
+/// Adds a pipe with sound in a format to the inputs of a command, which inherits it.
+fn add_sound(command: &mut Command, format: &str, sound: OwnedFd) {
     command
         // The header of the pipe states all that is needed. Keep the times, also of the first sound.
-        .args(["-copyts", "-probesize", "32", "-analyzeduration", "0", "-f", "nut"])
+        .args(["-copyts", "-probesize", "32", "-analyzeduration", "0", "-f", format])
         .args(["-i", &format!("pipe:{}", sound.as_raw_fd())]);
     // SAFETY: the closure only makes a system call.
     unsafe { command.pre_exec(move || Ok(fcntl_setfd(&sound, FdFlags::empty())?)) };

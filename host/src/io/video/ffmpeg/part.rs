@@ -47,10 +47,6 @@ impl Part {
                     // The lock tells other processes that the file is being written.
                     let _ = file.try_lock();
                     target.permit(&file)?;
-                    tracing::info!(
-                        "{} plays at any time while the video is written",
-                        path.display()
-                    );
                     let (file, frames) = (file.into(), Arc::default());
                     return Ok(Self { path, file, rate, frames, writer: None });
                 }
@@ -74,6 +70,7 @@ impl Part {
         mut watch: impl FnMut(u64, u64) + Send + 'static,
     ) -> io::Result<()> {
         let (file, frames) = (Arc::clone(&self.file), Arc::clone(&self.frames));
+        let path = self.path.clone();
         let flushed = Arc::clone(&self.file);
         let (writing, end) = channel::<()>();
         let flush = move || {
@@ -86,7 +83,12 @@ impl Part {
         let write = move || {
             let _writing = writing;
             append_all(&file, container, stream, |added| {
-                watch(frames.fetch_add(added, Ordering::Relaxed) + added, added);
+                let before = frames.fetch_add(added, Ordering::Relaxed);
+                if before == 0 && added > 0 {
+                    let path = path.display();
+                    tracing::info!("recording to {path}, which plays even if this run is killed");
+                }
+                watch(before + added, added);
             })
         };
         self.writer = Some(thread::Builder::new().name("part".into()).spawn(write)?);

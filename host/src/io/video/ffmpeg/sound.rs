@@ -82,8 +82,8 @@ impl Sound {
         Ok(first - SHIFT)
     }
 
-    /// Starts an ffmpeg process that writes the sound in the format NUT to a pipe, without an end. Its time 0 is that of
-    /// the output's first frame. Encodes the sound as AAC if a container with the name `format` in ffmpeg cannot store
+    /// Starts an ffmpeg process that writes the sound to a pipe in the [`pipe_format`], without an end. Its time 0 is that
+    /// of the output's first frame. Encodes the sound as AAC if a container with the name `format` in ffmpeg cannot store
     /// it, and omits all tracks but the first if it cannot store several.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Sound {
             add_tracks(&mut command, tracks, codec);
             command.args(["-t", "0.1", "-f", format]).args(Container::named(format).options());
             add_tracks(command.arg("-"), tracks, codec);
-            command.args(["-t", "0.1", "-f", "nut", "/dev/null"]);
+            command.args(["-t", "0.1", "-f", pipe_format(format), "/dev/null"]);
             let child = start(&mut command)?;
             let written = child.answer(u64::MAX, PROBE_LIMIT)?;
             child.wait(Some(EXIT_LIMIT))?;
@@ -140,7 +140,7 @@ impl Sound {
         let mut command = begin();
         add_tracks(&mut command, tracks, codec);
         // The chapters of the input may last longer than the output, and its container would state their end.
-        self.read_tracks(command.args(["-map_chapters", "-1", "-f", "nut", "-"]));
+        self.read_tracks(command.args(["-map_chapters", "-1", "-f", pipe_format(format), "-"]));
         start(&mut command)
     }
 
@@ -222,6 +222,12 @@ impl Sound {
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         Child::start(FFMPEG, &mut command, &self.file, FfmpegTask::Listening, stop)
     }
+}
+
+/// Returns the format of sound in a pipe for a container, both by their names in ffmpeg. NUT has exact times, but lacks
+/// the block sizes of codecs such as WMA and ADPCM, which Matroska stores.
+pub(super) fn pipe_format(container: &str) -> &'static str {
+    if container == "matroska" { "matroska" } else { "nut" }
 }
 
 /// Adds sound tracks to an output of a command, without the sound before time 0.
