@@ -195,6 +195,10 @@ impl Encoder {
         let mut command = ffmpeg();
         command.arg("-y").arg("-i").arg(url(self.part.path()));
         command.args(["-map", "0", "-c", "copy", "-t", &end, "-f", self.format]);
+        if Container::named(self.format) == Container::Mp4 {
+            // The index comes first, so that the file plays while it is downloaded.
+            command.args(["-movflags", "+faststart"]);
+        }
         command.arg(url(whole.path())).stdin(Stdio::null()).stdout(Stdio::null());
         let work = FfmpegTask::Copying;
         let child = Child::start(FFMPEG, &mut command, &self.output, work, &self.stop)?;
