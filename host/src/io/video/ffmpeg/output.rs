@@ -91,12 +91,12 @@ impl Encoder {
         });
         let mut command = ffmpeg();
         encoding.input(&mut command, size, rate);
-        if let Some(sound) = &sound {
+        if let Some((sound, _)) = &sound {
             add_sound(&mut command, pipe_format(format), sound.output()?.into());
         }
         // The video is the first track of the output.
         command.args(["-map", "0:v"]);
-        command.args(sound.iter().flat_map(|_| ["-map", "1", "-c:a", "copy"]));
+        command.args(sound.iter().flat_map(|(_, codec)| ["-map", "1", "-c:a", codec]));
         encoding.output(&mut command, format, rate);
         command
             // Write the video at once if the sound has a gap.
@@ -107,7 +107,7 @@ impl Encoder {
             .stdout(Stdio::piped());
         let child = Child::start(FFMPEG, &mut command, output, FfmpegTask::Encoding, stop)?;
         let (input, total) = (child.stdin(), Arc::new(AtomicU64::new(u64::MAX)));
-        let watch = end_sound(sound, Arc::clone(&total));
+        let watch = end_sound(sound.map(|(sound, _)| sound), Arc::clone(&total));
         part.record(Container::named(format), child.output()?, watch).map_err(unwritable)?;
         let (output, stop) = (output.to_owned(), stop.clone());
         Ok(Self { input, child, part, written: 0, total, rate, output, format, encoder, stop })

@@ -83,8 +83,9 @@ impl Sound {
     }
 
     /// Starts an ffmpeg process that writes the sound to a pipe in the [`pipe_format`], without an end. Its time 0 is that
-    /// of the output's first frame. Encodes the sound as AAC if a container with the name `format` in ffmpeg cannot store
-    /// it, and omits all tracks but the first if it cannot store several.
+    /// of the output's first frame. Also returns ffmpeg's name of the codec for the output: `copy`, or `aac` if a
+    /// container with the name `format` cannot store the sound, which then is samples. Omits all tracks but the first if
+    /// the container cannot store several.
     ///
     /// # Errors
     /// Returns [`VideoError`], which names the file `output`, if the container can store no sound of the video.
@@ -93,7 +94,7 @@ impl Sound {
         output: &Path,
         format: &str,
         stop: &Stop,
-    ) -> Result<Child, VideoError> {
+    ) -> Result<(Child, &'static str), VideoError> {
         let first = self.offset(stop)? + self.start.as_secs_f64();
         let begin = || {
             let mut command = ffmpeg();
@@ -104,11 +105,11 @@ impl Sound {
         let start =
             |command: &mut Command| Child::start(FFMPEG, command, output, FfmpegTask::Sound, stop);
         // A short part of the sound shows whether it can be stored.
-        let attempt = |tracks: &[u32], codec: &str| {
+        let attempt = |tracks: &[u32], (codec, in_pipe): (&str, &str)| {
             let mut command = begin();
             add_tracks(&mut command, tracks, codec);
             command.args(["-t", "0.1", "-f", format]).args(Container::named(format).options());
-            add_tracks(command.arg("-"), tracks, codec);
+            add_tracks(command.arg("-"), tracks, in_pipe);
             command.args(["-t", "0.1", "-f", pipe_format(format), "/dev/null"]);
             let child = start(&mut command)?;
             let written = child.answer(u64::MAX, PROBE_LIMIT)?;
@@ -116,15 +117,16 @@ impl Sound {
             if written.is_empty() { Err(child.failed()) } else { Ok(()) }
         };
         let (all, one) = (&self.tracks[..], &self.tracks[..1]);
-        let attempts = [(all, "copy"), (all, "aac"), (one, "copy"), (one, "aac")];
+        let (copy, encode) = (("copy", "copy"), ("aac", "pcm_s16le"));
+        let attempts = [(all, copy), (all, encode), (one, copy), (one, encode)];
         let last = if all.len() > 1 { 3 } else { 1 };
         let mut number = 0;
-        let (tracks, codec) = loop {
-            let (tracks, codec) = attempts[number];
-            match attempt(tracks, codec) {
-                Ok(()) => break (tracks, codec),
+        let (tracks, (codec, in_pipe)) = loop {
+            let (tracks, codecs) = attempts[number];
+            match attempt(tracks, codecs) {
+                Ok(()) => break (tracks, codecs),
                 Err(VideoError::Ffmpeg { said, .. }) if number < last && !stop.is_killed() => {
-                    if codec == "copy" {
+                    if codecs == copy {
                         tracing::info!("the sound cannot be copied ({said}); encoding it as AAC");
                     } else {
                         tracing::warn!(
@@ -138,10 +140,10 @@ impl Sound {
             number += 1;
         };
         let mut command = begin();
-        add_tracks(&mut command, tracks, codec);
+        add_tracks(&mut command, tracks, in_pipe);
         // The chapters of the input may last longer than the output, and its container would state their end.
         self.read_tracks(command.args(["-map_chapters", "-1", "-f", pipe_format(format), "-"]));
-        start(&mut command)
+        Ok((start(&mut command)?, codec))
     }
 
     /// Reads up to `most` of the sound as mono samples with a full scale of ±1, `rate` per second, from the first
