@@ -140,11 +140,11 @@ impl Container {
         outer.flat_map(|outer| self.elements(outer.body)).map(|part| u64::from(frames(part))).sum()
     }
 
-    /// Returns bytes that replace the first ones of a fragment until it is complete. They make it an element that
+    /// Returns bytes that replace the first ones of a fragment until it is complete. They make all of it one element that
     /// players skip.
     pub(super) fn hidden(self, fragment: &[u8]) -> Vec<u8> {
         match self {
-            Self::Mp4 => [&fragment[..4], b"free"].concat(),
+            Self::Mp4 => free(fragment.len()),
             Self::Matroska => {
                 let length = 1 << 56 | (fragment.len() as u64).saturating_sub(9);
                 [&[VOID][..], &length.to_be_bytes()].concat()
@@ -152,18 +152,21 @@ impl Container {
         }
     }
 
-    /// Returns an element without meaning for position `at` of a file, so that the next fragment begins a page.
+    /// Returns an element for position `at` of a file that players skip, so that the next fragment begins a page.
     pub(super) fn padding(self, at: u64) -> Vec<u8> {
         let gap = (at.next_multiple_of(PAGE) - at) as usize;
-        match self {
-            Self::Mp4 if gap > 0 => {
-                let length = if gap < 8 { gap + PAGE as usize } else { gap };
-                let mut padding = [&(length as u32).to_be_bytes()[..], b"free"].concat();
-                padding.resize(length, 0);
-                padding
-            }
-            // Players of Matroska do not need it.
-            _ => Vec::new(),
+        // Players of Matroska do not need it.
+        if gap == 0 || self == Self::Matroska {
+            return Vec::new();
         }
+        let length = if gap < 8 { gap + PAGE as usize } else { gap };
+        let mut padding = free(length);
+        padding.resize(length, 0);
+        padding
     }
+}
+
+/// Returns the header of a `free` box of MP4 with `length` bytes.
+fn free(length: usize) -> Vec<u8> {
+    [&(length as u32).to_be_bytes()[..], b"free"].concat()
 }
