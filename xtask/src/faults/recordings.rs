@@ -147,15 +147,15 @@ fn fill(bed: &Bed, container: &str, length: u64, rng: &mut Rng) -> Result<Option
 /// Checks the files that a recording has left, and what it said. Returns the loss in seconds.
 fn check(bed: &Bed, container: &str, output: &Output) -> Result<f64> {
     let part = format!("out.part.{container}");
-    if !String::from_utf8_lossy(&output.stderr).contains(&part) && bed.outputs.join(&part).exists()
-    {
+    let frames_in_part = count(bed, &bed.outputs.join(&part))?;
+    if frames_in_part > 0 && !String::from_utf8_lossy(&output.stderr).contains(&part) {
         return Err("the part file is not named".into());
     }
     if fs::read(bed.outputs.join(format!("out.{container}")))? != OLD {
         return Err("the old output has changed".into());
     }
     let received = fs::metadata(frames(bed)).map_or(0, |file| file.len()) / BYTES;
-    let loss = received.saturating_sub(count(bed, &bed.outputs.join(part))?) as f64 / RATE;
+    let loss = received.saturating_sub(frames_in_part) as f64 / RATE;
     if loss > LOSS {
         Err(format!("{loss:.2} s of {received} frames are lost").into())
     } else {
