@@ -30,7 +30,7 @@ struct Tally {
 pub(super) fn run(bed: &Bed, kills: u32, full: u32, rng: &mut Rng) -> Result<u32> {
     let (video, encoder) = (bed.inputs.join("match.mp4"), bed.inputs.join("encoder"));
     let ffmpeg = bed.tool("PANOWEAVE_FFMPEG", "ffmpeg");
-    let sources = "-v error -y -f lavfi -i testsrc2=s=320x180:r=30 -f lavfi -i sine -t 60";
+    let sources = "-v error -y -f lavfi -i testsrc2=s=320x180:r=30 -f lavfi -i sine -t 20";
     let mut command = Command::new(&ffmpeg);
     command.args(sources.split(' ')).args(["-pix_fmt", "yuv420p", "-c:a", "aac"]).arg(&video);
     cargo::run(&mut command)?;
