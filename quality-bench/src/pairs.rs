@@ -215,15 +215,29 @@ fn calibrated(
     Ok(recalibrate(&pictures, &photos, links, found, &options).0)
 }
 
-fn told(found: &Calibration, shots: [&Shot; 2], all: &[panoweave::geometry::calibrate::Correspondence]) -> String {
+fn told(
+    found: &Calibration,
+    shots: [&Shot; 2],
+    all: &[panoweave::geometry::calibrate::Correspondence],
+) -> String {
     let inside = |at: Option<DVec2>, i: usize| {
         let size = shots[i].picture.size().as_dvec2() - 1.0;
         at.is_some_and(|at| at.cmpge(DVec2::ZERO).all() && at.cmple(size).all())
     };
-    let within = all.iter().filter(|c| inside(found.views.map(0, 1, c.right), 0) && inside(found.views.map(1, 0, c.left), 1)).count();
+    let within = all
+        .iter()
+        .filter(|c| {
+            inside(found.views.map(0, 1, c.right), 0) && inside(found.views.map(1, 0, c.left), 1)
+        })
+        .count();
     let luma = shots.map(|shot| {
         let (w, h) = (shot.picture.width() as usize, shot.picture.height() as usize);
-        let data = shot.picture.pixels().iter().map(|p| 0.299 * f32::from(p.r) + 0.587 * f32::from(p.g) + 0.114 * f32::from(p.b)).collect();
+        let data = shot
+            .picture
+            .pixels()
+            .iter()
+            .map(|p| 0.299 * f32::from(p.r) + 0.587 * f32::from(p.g) + 0.114 * f32::from(p.b))
+            .collect();
         grid::Plane { width: w, height: h, data }
     });
     let mut nccs = Vec::new();
@@ -232,33 +246,64 @@ fn told(found: &Calibration, shots: [&Shot; 2], all: &[panoweave::geometry::cali
         for x in (step / 2..luma[0].width).step_by(step) {
             let mut best = -1.0f64;
             let mut flat = true;
-            for dy in -1..=1 { for dx in -1..=1 {
-            let mut s = [0.0f64; 6];
-            let mut ok = true;
-            for j in -8..=8i32 { for i in -8..=8i32 {
-                let at = DVec2::new(x as f64 + f64::from(i), y as f64 + f64::from(j));
-                let Some(to) = found.views.map(1, 0, at + DVec2::new(f64::from(dx), f64::from(dy))) else { ok = false; continue };
-                if !luma[0].contains(at, 1.0) || !luma[1].contains(to, 1.0) { ok = false; continue }
-                let (a, b) = (f64::from(luma[0].sample(at)), f64::from(luma[1].sample(to)));
-                for (s, v) in s.iter_mut().zip([1.0, a, b, a * a, b * b, a * b]) { *s += v; }
-            }}
-            if !ok { continue }
-            let n = s[0];
-            let (va, vb) = (s[3] / n - (s[1] / n).powi(2), s[4] / n - (s[2] / n).powi(2));
-            if va < 9.0 && vb < 9.0 { continue }
-            flat = false;
-            let c = s[5] / n - s[1] * s[2] / n / n;
-            best = best.max(c / (va * vb).sqrt().max(1e-3));
-            }}
-            if !flat { nccs.push(best); }
+            for dy in -1..=1 {
+                for dx in -1..=1 {
+                    let mut s = [0.0f64; 6];
+                    let mut ok = true;
+                    for j in -8..=8i32 {
+                        for i in -8..=8i32 {
+                            let at = DVec2::new(x as f64 + f64::from(i), y as f64 + f64::from(j));
+                            let Some(to) = found.views.map(
+                                1,
+                                0,
+                                at + DVec2::new(f64::from(dx), f64::from(dy)),
+                            ) else {
+                                ok = false;
+                                continue;
+                            };
+                            if !luma[0].contains(at, 1.0) || !luma[1].contains(to, 1.0) {
+                                ok = false;
+                                continue;
+                            }
+                            let (a, b) =
+                                (f64::from(luma[0].sample(at)), f64::from(luma[1].sample(to)));
+                            for (s, v) in s.iter_mut().zip([1.0, a, b, a * a, b * b, a * b]) {
+                                *s += v;
+                            }
+                        }
+                    }
+                    if !ok {
+                        continue;
+                    }
+                    let n = s[0];
+                    let (va, vb) = (s[3] / n - (s[1] / n).powi(2), s[4] / n - (s[2] / n).powi(2));
+                    if va < 9.0 && vb < 9.0 {
+                        continue;
+                    }
+                    flat = false;
+                    let c = s[5] / n - s[1] * s[2] / n / n;
+                    best = best.max(c / (va * vb).sqrt().max(1e-3));
+                }
+            }
+            if !flat {
+                nccs.push(best);
+            }
         }
     }
     nccs.sort_by(f64::total_cmp);
     let q = |f: f64| nccs.get((nccs.len() as f64 * f) as usize).copied().unwrap_or(f64::NAN);
-    let extra = format!("within {within}, share {:.3}, patches {} ncc {:.2} {:.2} {:.2}", found.pairs[0].inliers.len() as f64 / within as f64, nccs.len(), q(0.25), q(0.5), q(0.75));
+    let extra = format!(
+        "within {within}, share {:.3}, patches {} ncc {:.2} {:.2} {:.2}",
+        found.pairs[0].inliers.len() as f64 / within as f64,
+        nccs.len(),
+        q(0.25),
+        q(0.5),
+        q(0.75)
+    );
     let q = found.quality();
     format!(
-        "{extra} {} {} of {}, RMS {:.2} px, overlap {:.2}, coverage {:.2}, seam {:.1} px",
+        "{extra} {} {} {} of {}, RMS {:.2} px, overlap {:.2}, coverage {:.2}, seam {:.1} px",
+        found.verdict(),
         q.model.as_str(),
         q.inliers,
         q.matches,
