@@ -154,7 +154,7 @@ fn panorama<R: Real>(lens: Lens, left: R, [x, y, z]: [R; 3]) -> Option<[R; 2]> {
 #[device]
 pub(crate) fn closed<R: Real>(lens: Lens, at: R, first: R) -> R {
     let is_before = at < first && at + R::HALF >= first;
-    if is_before && lens != Lens::PINHOLE && lens != Lens::FISHEYE { first } else { at }
+    if is_before && lens.is_panorama() { first } else { at }
 }
 
 /// Returns the angle of `(x, y)` from the x axis in radians, with an error of at most 3e-7.

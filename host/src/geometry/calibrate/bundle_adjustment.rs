@@ -16,7 +16,7 @@ use super::model::{Match, Model};
 use super::planes::Planes;
 use super::quality::judge;
 use super::select::{
-    Choice, FOCALS, Fitted, better, camera_of, focals, most_noise, most_plausible, refit,
+    Choice, FOCALS, Fitted, camera_of, focals, most_noise, most_plausible, refit, selected,
 };
 use super::tree::{Edge, Tree, TreeLink};
 use super::{CalibrateOptions, ModelChoice, PairFigures, Photo, Refusal, Views};
@@ -65,12 +65,7 @@ pub(super) fn common(
     };
     let (plane, rotation) =
         rayon::join(|| plane(options), || rotation(pictures, tree, edges, &matches, options, most));
-    let choice = match (plane, rotation) {
-        (Some(plane), Ok(rotation)) => better(plane, rotation, &matches, &sizes),
-        (Some(plane), Err(_)) => Choice::Planes(plane),
-        (None, Ok(rotation)) => Choice::Rotation(rotation),
-        (None, Err(reason)) => return Err(Refusal::NotTurning { reason }),
-    };
+    let choice = selected(plane, rotation, &matches, &sizes)?;
     let figures = match &choice {
         Choice::Planes(fitted) => figures(fitted, edges, &all, pictures),
         Choice::Rotation(fitted) => figures(fitted, edges, &all, pictures),

@@ -216,38 +216,45 @@ pub(super) fn choose(
 
     let plane = plane(matches, sizes, &loss).ok_or_else(nothing)?;
     let plane = refit(plane, &some(matches, FEW.max(matches.len() / 2)), most);
-    if options.model != ModelChoice::Homography {
-        let rotation = rotation(&plane, matches, pictures, most);
-        match rotation {
-            Ok(rotation) => {
-                let agree = matches.iter().filter(|one| {
-                    squared(&rotation.model, one) < CHI2 * rotation.noise * rotation.noise
-                });
-                let many = some(matches, MANY * matches.len() / agree.count().max(1));
-                let chosen = match options.model {
-                    ModelChoice::Rotation => Choice::Rotation(rotation),
-                    _ => better(plane.clone(), rotation, matches, &sizes),
-                };
-                if let Choice::Rotation(rotation) = chosen {
-                    return Ok(Choice::Rotation(refit(rotation.model, &many, most)));
-                }
-            }
-            Err(reason) if options.model == ModelChoice::Rotation => {
-                return Err(Refusal::NotTurning { reason });
-            }
-            Err(_) => {}
+    let rotation = match options.model {
+        ModelChoice::Homography => Err("a homography was requested".to_owned()),
+        _ => rotation(&plane, matches, pictures, most),
+    };
+    let plane = (options.model != ModelChoice::Rotation).then_some(plane);
+    Ok(match selected(plane, rotation, matches, &sizes)? {
+        Choice::Rotation(Fitted { model, noise }) => {
+            let agree = matches.iter().filter(|one| squared(&model, one) < CHI2 * noise * noise);
+            let many = some(matches, MANY * matches.len() / agree.count().max(1));
+            Choice::Rotation(refit(model, &many, most))
         }
+        Choice::Planes(plane) => Choice::Planes(refit(plane.model, &all, most)),
+    })
+}
+
+/// Returns the better of the fitted models. Rotating cameras can be absent for a reason, and homographies if they are
+/// not allowed.
+pub(super) fn selected(
+    plane: Option<Fitted<Planes>>,
+    rotation: Result<Fitted<RotatingCameras>, String>,
+    matches: &[Match],
+    sizes: &[UVec2],
+) -> Result<Choice, Refusal> {
+    match (plane, rotation) {
+        (Some(plane), Ok(rotation)) => Ok(better(plane, rotation, matches, sizes)),
+        (Some(plane), Err(_)) => Ok(Choice::Planes(plane)),
+        (None, Ok(rotation)) => Ok(Choice::Rotation(rotation)),
+        (None, Err(reason)) => Err(Refusal::NotTurning { reason }),
     }
-    Ok(Choice::Planes(refit(plane.model, &all, most)))
 }
 
 /// Returns the better of two models of any number of pictures.
 ///
 /// Rotating cameras are better if their information criterion is lower. For more than two pictures, they also are if
 /// they explain nearly as many correspondences: homographies have more free parameters, so they also fit parallax and
-/// lens errors, which say nothing about the rest of the picture. If the plane of the homographies stretches a picture
-/// strongly, the cameras turned far, and a plane is the wrong surface even for a better fit.
-pub(super) fn better(
+/// lens errors, which say nothing about the rest of the picture. Two pictures have only one seam, where a homography
+/// that fits the parallax is better. If the plane of the homographies stretches a picture strongly, the cameras turned
+/// far, and a plane is the wrong surface even for a better fit.
+fn better(
     plane: Fitted<Planes>,
     rotation: Fitted<RotatingCameras>,
     matches: &[Match],
@@ -265,7 +272,6 @@ pub(super) fn better(
     let cameras = if stretch.fold(0.0, f64::max) > STRAINED {
         rotated >= on_plane * NEARLY_IF_STRAINED
     } else {
-        // Two pictures that a plane stretches little look the same with both models.
         let alike = rotation.noise <= MOST_NOISE_RATIO * plane.noise;
         sizes.len() > 2 && alike && rotated >= on_plane * NEARLY
     };

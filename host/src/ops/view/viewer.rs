@@ -90,8 +90,9 @@ impl Viewer {
     /// Submits the rendering of a view of one frame per camera into `out`, as one launch, without waiting.
     ///
     /// Overlaps are blended with the weights of `warp`, which must be made from the same geometry as the viewer. If
-    /// `warp` is `None`, they are blended with feathered weights. Only the colours, the vignettes and the covers of the
-    /// options apply, and powers are fast. Pixels that no camera sees become black.
+    /// `warp` is `None`, they are blended with feathered weights. Positions in frames and in the warp are accurate to
+    /// 1/256 of a pixel. Only the colours, the vignettes and the covers of the options apply, and powers are fast. Pixels
+    /// that no camera sees become black.
     ///
     /// The formats of the frames may differ, but either all frames and the output are P010, or none of them. The device
     /// must be able to read their rows as textures, such as those of a [`DeviceFrame`](crate::frame::DeviceFrame).

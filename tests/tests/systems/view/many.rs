@@ -176,13 +176,18 @@ fn waves(r: &mut Random, stream: &Stream, rig: &Rig) -> Warp {
     Warp::new(size, warp.sources().to_vec(), planes).unwrap()
 }
 
+/// The change of a colour in levels, caused by the allowed error of a position on the canvas, up to which the colour must
+/// match. Where all weights are small, such an error can replace one camera's colour with that of another one.
+const DRIFT: f64 = 0.1;
+
 /// Checks that the weights of a warp blend the cameras that see a pixel, and that the cameras are feathered where these
 /// weights are 0.
 #[test]
 fn many_cameras_are_blended_by_the_weights_of_a_warp() {
     let devices = panoweave_devices();
-    // The numbers of pixels with several cameras: blended by weights, and feathered.
+    // The numbers of positions with several cameras, five per pixel: blended by weights, and feathered.
     let (mut weighed, mut feathered, mut worst) = (0, 0, 0.0_f64);
+    let (mut all, mut unsure) = (0, 0);
     for seed in 0..45 {
         let case = Case::random(1000 + seed);
         let geometry = case.rig.geometry().unwrap();
@@ -192,11 +197,12 @@ fn many_cameras_are_blended_by_the_weights_of_a_warp() {
             let warp = waves(&mut Random::new(seed), &stream, &case.rig);
             let cameras = case.cameras();
             let count = std::cell::Cell::new((0, 0));
-            let weigh = |ray, margins: &[f64]| {
-                let (at, _) = on_canvas(&canvas, ray);
+            let weigh = |ray, margins: &[f64], shift: DVec2| {
+                let at = on_canvas(&canvas, ray).0.map(|at| at + shift);
                 let several = margins.iter().filter(|margin| **margin > 0.0).count() > 1;
                 let weight = |(camera, margin): (usize, &f64)| {
-                    let Some(DVec2 { x, y }) = at.filter(|_| *margin > 0.0) else { return 0.0 };
+                    let Some(at) = at.filter(|_| *margin > 0.0) else { return 0.0 };
+                    let DVec2 { x, y } = at.clamp(DVec2::ZERO, canvas.size.as_dvec2() - 1.0);
                     let plane = warp.plane(Plane::Weight(camera));
                     let [w, h] = [canvas.size.x, canvas.size.y].map(|side| side as usize);
                     let [weight] = mix(w, h, x, y, |i| [f64::from(plane[i])]);
@@ -213,8 +219,16 @@ fn many_cameras_are_blended_by_the_weights_of_a_warp() {
                 weights.iter().zip(margins).map(|(w, margin)| w + 1e-6 * margin).collect()
             };
             let colour = |ray| {
-                let (colour, sure) = cameras.show(ray, weigh);
-                (colour, sure && on_canvas(&canvas, ray).1)
+                let shown = |x, y| {
+                    cameras.show(ray, |ray, margins| weigh(ray, margins, DVec2::new(x, y) / 256.0))
+                };
+                let (colour, sure) = shown(0.0, 0.0);
+                let corners = [(-1.0, -1.0), (1.0, -1.0), (-1.0, 1.0), (1.0, 1.0)];
+                let steady = corners.into_iter().all(|(x, y)| {
+                    let pair = colour.zip(shown(x, y).0);
+                    pair.is_none_or(|(a, b)| (0..3).all(|c| (a[c] - b[c]).abs() <= DRIFT))
+                });
+                (colour, sure && steady && on_canvas(&canvas, ray).1)
             };
             let exact = Exact::new(&case.view, case.flip, case.format.size, colour);
             let warp = DeviceWarp::upload(&stream, &warp).unwrap();
@@ -222,12 +236,16 @@ fn many_cameras_are_blended_by_the_weights_of_a_warp() {
             let off = oracle::worst_where(&found, &exact.colours, &exact.sure);
             assert!(off <= TEXTURED, "seed {seed}: {off} levels, {} on {device}", case.view);
             worst = worst.max(off);
+            all += exact.sure.len();
+            unsure += exact.sure.iter().filter(|sure| !**sure).count();
             weighed += count.get().0;
             feathered += count.get().1;
         }
     }
-    eprintln!("at most {worst} levels; {weighed} pixels weighed, {feathered} feathered");
-    assert!(weighed > 10_000 && feathered > 1000, "{weighed}, {feathered}");
+    eprintln!(
+        "at most {worst} levels; {weighed} weighed, {feathered} feathered; {unsure} of {all} left out"
+    );
+    assert!(weighed > 50_000 && feathered > 5000 && unsure < all / 50, "{weighed}, {feathered}");
 }
 
 #[test]
