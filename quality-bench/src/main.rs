@@ -90,7 +90,7 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<()> {
     if args.pairs {
-        print!("{}", pairs::measure(&folder(&args.out)?, &args.data)?);
+        print!("{}", pairs::measure(&args.out, &args.data, args.seeds)?);
         return Ok(());
     }
     let stitchers = stitchers(args)?;

@@ -21,10 +21,10 @@ use crate::geometry::rig::MAX_RIG_CAMERAS;
 /// Maximum number of failed pairs whose reasons are listed in [`Refusal::Disconnected`].
 const REASONS: usize = 3;
 
-/// Calibrates pictures from the correspondences of their pairs, of which up to nine tenths may be wrong. Ignores pairs
-/// that cannot be calibrated, for instance because they do not overlap, and pairs that contradict the others. Leaves
-/// out pictures that do not fit the largest group of connected pictures, and lists them with the reasons in
-/// [`Calibration::left_out`]. The first of two pictures is the reference.
+/// Calibrates pictures from the correspondences of their pairs, of which up to three quarters of those in the overlap
+/// may be wrong. Ignores pairs that cannot be calibrated, for instance because they do not overlap, and pairs that
+/// contradict the others. Leaves out pictures that do not fit the largest group of connected pictures, and lists them
+/// with the reasons in [`Calibration::left_out`]. The first of two pictures is the reference.
 ///
 /// # Errors
 /// Returns a [`Refusal`] if the input is malformed, if fewer than two pictures fit together, or if rotating cameras are

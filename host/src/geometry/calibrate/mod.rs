@@ -15,6 +15,7 @@
 //! 3. `select` selects one plane or rotating cameras.
 //! 4. `fit` minimises the error of the correspondences that agree with the model.
 //! 5. `quality` measures overlap, coverage and the expected misalignment at the seam, and rejects inaccurate models.
+//!    `verdict` states the result in a word.
 //! 6. `horizon` and `compose` level the cameras, and build the rig and its canvas.
 //!
 //! This module does not read pixels. All arithmetic is f64 with the functions of `libm`, and the

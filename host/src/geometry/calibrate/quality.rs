@@ -22,7 +22,7 @@ const LOG10_CHANCE: f64 = -6.0;
 /// and Lowe, IJCV 2007, with 0.3). A smaller fraction agrees on something that different places have in common, such as
 /// a pattern that repeats, a logo, or a symmetric part of a mirrored picture: up to 0.17 for the seats and windows of
 /// `quality-bench --pairs`, and at least 0.36 for its pictures with a common view.
-const LEAST_SHARE: f64 = 0.25;
+const LEAST_SHARE: f64 = 0.2;
 
 /// Minimum overlap: the fraction of one picture that the other picture also shows, for the picture with the
 /// larger fraction. With less overlap, all inliers lie in a narrow strip, and the map outside this strip is inaccurate.
