@@ -141,7 +141,7 @@ impl Bench {
             };
             self.judge("photographs", &shots[0], &shots[1], Some(&truth))?;
         }
-        for class in CLASSES.iter().chain([&REPEATED]) {
+        for class in [&REPEATED].into_iter().chain(&CLASSES) {
             for seed in 0..self.seeds.unwrap_or(class.seeds) {
                 let Some(case) = Case::new(class, seed, 1.0, data)? else { continue };
                 let shots = self.shots(&case, "rig")?;

@@ -21,7 +21,7 @@ const LOG10_CHANCE: f64 = -6.0;
 /// Minimum fraction of the correspondences in the overlap that must agree, in addition to eight correspondences (Brown
 /// and Lowe, IJCV 2007, with 0.3). A smaller fraction agrees on something that different places have in common, such as
 /// a pattern that repeats, a logo, or a symmetric part of a mirrored picture: up to 0.17 for the seats and windows of
-/// `quality-bench --pairs`, and at least 0.36 for its pictures with a common view.
+/// `quality-bench --pairs`, and at least 0.34 for its pictures with a common view.
 const LEAST_SHARE: f64 = 0.2;
 
 /// Minimum overlap: the fraction of one picture that the other picture also shows, for the picture with the
