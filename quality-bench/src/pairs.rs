@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use glam::{DMat3, DVec2};
 use panoweave::device::{Device, Stream};
-use panoweave::frame::Rgba8;
 use panoweave::geometry::calibrate::{
-    CalibrateOptions, Calibration, Photo, PhotoPair, Refusal, calibrate,
+    CalibrateOptions, Calibration, Correspondence, Photo, PhotoPair, Refusal, calibrate,
 };
 use panoweave::io::picture::Picture as File;
 use panoweave::ops::matching::{Described, Describer, pairs, recalibrate};
@@ -22,6 +21,7 @@ use panoweave::ops::matching::{Described, Describer, pairs, recalibrate};
 use crate::case::Case;
 use crate::classes::{CLASSES, REPEATED};
 use crate::grid::{self, Picture};
+use crate::rig::Camera;
 use crate::{Result, folder};
 
 /// The larger side of the pictures in pixels.
@@ -47,6 +47,8 @@ type Truth<'t> = dyn Fn(DVec2) -> Option<DVec2> + 't;
 struct Shot {
     name: String,
     picture: File,
+    /// The size relative to that of the file.
+    scale: DVec2,
     described: Described,
 }
 
@@ -116,7 +118,7 @@ impl Bench {
             let first = case.cameras[0].clone();
             let place = |i| std::f64::consts::TAU * f64::from(i) / f64::from(PLACES);
             let turned = |i| DMat3::from_rotation_y(place(i)) * first.turn;
-            let camera = |i| crate::rig::Camera { turn: turned(i), ..first.clone() };
+            let camera = |i| Camera { turn: turned(i), ..first.clone() };
             case.cameras = (0..PLACES).map(camera).collect();
             let shots = self.shots(&case, "places")?;
             for right in 1..shots.len() {
@@ -131,15 +133,12 @@ impl Bench {
     /// Judges pairs with a common view.
     fn overlapping(&mut self, data: &Path) -> Result<()> {
         for (left, right, matrix) in published(data) {
-            let (sizes, shots) =
-                ([self.size(&left)?, self.size(&right)?], [self.shot(&left)?, self.shot(&right)?]);
-            let scale = |i: usize| shots[i].picture.size().as_dvec2() / sizes[i];
-            let (to, from) = (scale(0), scale(1));
+            let (left, right) = (self.shot(&left)?, self.shot(&right)?);
             let truth = |at: DVec2| {
-                let point = matrix * ((at + 0.5) / from - 0.5).extend(1.0);
-                (point.z > 0.0).then(|| (point.truncate() / point.z + 0.5) * to - 0.5)
+                let point = matrix * ((at + 0.5) / right.scale - 0.5).extend(1.0);
+                (point.z > 0.0).then(|| (point.truncate() / point.z + 0.5) * left.scale - 0.5)
             };
-            self.judge("photographs", &shots[0], &shots[1], Some(&truth))?;
+            self.judge("photographs", &left, &right, Some(&truth))?;
         }
         for class in [&REPEATED].into_iter().chain(&CLASSES) {
             for seed in 0..self.seeds.unwrap_or(class.seeds) {
@@ -174,28 +173,18 @@ impl Bench {
         (0..case.cameras.len()).map(shot).collect()
     }
 
-    fn size(&self, file: &Path) -> Result<DVec2> {
-        File::open(file).map(|picture| picture.size().as_dvec2()).map_err(|error| error.to_string())
-    }
-
     /// Reads a picture, scales it to [`SIDE`] if it is larger, and describes it.
     fn shot(&self, file: &Path) -> Result<Shot> {
-        let (picture, _) = grid::open(file)?;
-        let picture = reduced(&picture);
-        let pixel = |colour: &grid::Rgb| {
-            let [r, g, b] = colour.map(|v| v.round().clamp(0.0, 255.0) as u8);
-            Rgba8::opaque(r, g, b)
-        };
-        let pixels = picture.data.iter().map(pixel).collect();
-        let picture = File::from_pixels(picture.width as u32, picture.height as u32, pixels)
-            .ok_or("pixels")?;
+        let (whole, _) = grid::open(file)?;
+        let picture = reduced(&whole).rounded()?;
+        let scale = picture.size().as_dvec2() / DVec2::new(whole.width as f64, whole.height as f64);
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let describe = || {
             let image = picture.upload(&self.stream)?;
             Describer::new(&self.stream, picture.size())?.describe(&self.stream, image.view())
         };
         let described = describe().map_err(|error| error.to_string())?;
-        Ok(Shot { name, picture, described })
+        Ok(Shot { name, picture, scale, described })
     }
 
     /// Calibrates a pair, and counts it. `truth` is the map from right to left if the pictures have a common view.
@@ -233,7 +222,7 @@ impl Bench {
 
 fn calibrated(
     shots: [&Shot; 2],
-    correspondences: Vec<panoweave::geometry::calibrate::Correspondence>,
+    correspondences: Vec<Correspondence>,
 ) -> std::result::Result<Calibration, Refusal> {
     let photos = shots.map(|shot| Photo::new(&shot.name, shot.picture.size()));
     let pictures = shots.map(|shot| shot.picture.clone());

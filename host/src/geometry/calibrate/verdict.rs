@@ -64,59 +64,45 @@ impl Grade {
 
 /// Returns the verdict on the pairs of a calibration; see [`Calibration::verdict`].
 pub(super) fn verdict(found: &Calibration) -> Verdict {
-    let mut seam = Verdict { grade: Grade::Good, reason: None };
+    let mut worst = Verdict { grade: Grade::Good, reason: None };
     let mut links = Vec::new();
     for pair in &found.pairs {
-        let [left, right] = [pair.left, pair.right].map(|i| found.pictures[i].name.as_str());
+        let both = [pair.left, pair.right];
+        let names = both.map(|i| found.pictures[i].name.as_str()).join(" and ");
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let (agree, error) = (pair.inliers.len() as f64, pair.seam_error_px);
-        let (share, overlap) =
-            (agree / pair.in_overlap.max(1) as f64, pair.overlap[0].max(pair.overlap[1]));
+        let share = agree / pair.in_overlap.max(1) as f64;
+        let overlap = pair.overlap[0].max(pair.overlap[1]);
         let side = f64::from(found.pictures[pair.left].size.max_element());
         let hidden = HIDDEN_SEAM_ERROR.1.max(HIDDEN_SEAM_ERROR.0 * side);
-        let own = Grade::of(hidden / error, [2.0, 1.0]);
-        if own > seam.grade {
-            let reason =
-                format!("the expected error at the seam of {left} and {right} is {error:.1} px");
-            seam = Verdict { grade: own, reason: Some(reason) };
+        let grade = Grade::of(hidden / error, [2.0, 1.0]);
+        if grade > worst.grade {
+            let reason = format!("the expected error at the seam of {names} is {error:.1} px");
+            worst = Verdict { grade, reason: Some(reason) };
         }
-        let limits = [
+        let (of, covered) = (percent(share), percent(pair.coverage));
+        let figures = [
+            (agree, AGREEING, format!("only {agree} matches of {names} agree")),
+            (share, SHARE, format!("only {of} of the matches in the overlap of {names} agree")),
+            (overlap, OVERLAP, format!("the overlap of {names} is only {}", percent(overlap))),
             (
-                Grade::of(agree, AGREEING),
-                format!("only {agree} matches of {left} and {right} agree"),
-            ),
-            (
-                Grade::of(share, SHARE),
-                format!("only {} of the matches of {left} and {right} agree", percent(share)),
-            ),
-            (
-                Grade::of(overlap, OVERLAP),
-                format!("the overlap of {left} and {right} is only {}", percent(overlap)),
-            ),
-            (
-                Grade::of(pair.coverage, COVERAGE),
-                format!(
-                    "the matches of {left} and {right} cover only {} of the overlap",
-                    percent(pair.coverage)
-                ),
+                pair.coverage,
+                COVERAGE,
+                format!("the matches of {names} cover only {covered} of the overlap"),
             ),
         ];
-        links.extend(
-            limits
-                .into_iter()
-                .max_by_key(|(grade, _)| *grade)
-                .map(|worst| (worst, [pair.left, pair.right])),
-        );
+        let graded = figures.into_iter().map(|(figure, at, why)| (Grade::of(figure, at), why));
+        links.extend(graded.max_by_key(|(grade, _)| *grade).map(|limit| (limit, both)));
     }
     // The best pairs that connect all pictures count (Kruskal's algorithm): a weak pair is harmless beside better ones.
     links.sort_by_key(|((grade, _), _)| *grade);
     let mut part: Vec<usize> = (0..found.pictures.len()).collect();
-    for ((grade, reason), pictures) in links {
-        let [a, b] = pictures.map(|i| part[i]);
-        if a != b && grade > seam.grade {
-            seam = Verdict { grade, reason: Some(reason) };
+    for ((grade, reason), both) in links {
+        let [a, b] = both.map(|i| part[i]);
+        if a != b && grade > worst.grade {
+            worst = Verdict { grade, reason: Some(reason) };
         }
         part.iter_mut().filter(|p| **p == a).for_each(|p| *p = b);
     }
-    seam
+    worst
 }

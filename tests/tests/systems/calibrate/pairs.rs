@@ -49,7 +49,12 @@ fn the_verdict_names_the_figure_that_limits() {
         (30.0, plain, Grade::Good, ""),
         (52.0, plain, Grade::Usable, "the overlap of left and right is only 8 %"),
         (30.0, Matcher { many: 60, ..plain }, Grade::Usable, "matches of left and right agree"),
-        (10.0, Matcher { many: 600, wrong: 0.8, ..plain }, Grade::Poor, "% of the matches"),
+        (
+            10.0,
+            Matcher { many: 600, wrong: 0.8, ..plain },
+            Grade::Poor,
+            "% of the matches in the overlap of left and right agree",
+        ),
     ] {
         let truth = between(left, Pinhole { to_world: turn(yaw, 1.0, 0.5), ..left });
         let [a, b] = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
