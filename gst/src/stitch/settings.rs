@@ -71,7 +71,7 @@ impl Settings {
 
     /// Returns the blending.
     pub(super) fn blend(&self) -> Result<Blend, StitchFailure> {
-        Ok(self.blend.blend()?)
+        Ok(self.blend.blend(Blend::Feather)?)
     }
 }
 

@@ -21,7 +21,6 @@ use crate::ops::blend::Blend;
 use crate::ops::colour::Colour;
 use crate::ops::multiband::MAX_LEVELS;
 use crate::ops::refine::RefineOptions;
-use crate::ops::seam::SeamOptions;
 use crate::ops::stitch::{Colours, Lookup, StitchOptions};
 use crate::warp::MAX_CAMERAS;
 
@@ -301,7 +300,7 @@ pub struct BlendOptions {
     /// Blending where the pictures overlap. `auto`: `seam` if the warp allows one, otherwise `feather`. `feather` fades from one camera to the other across the whole overlap.
     /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
     /// once. `multiband` is a seam across which differences in brightness fade over a longer distance than fine detail.
-    /// Default: auto.
+    /// Default: auto for `stitch` and for videos without a map, otherwise feather.
     pub blend: Option<Blend>,
     /// Width in panorama pixels, from 1 to 1000, of the fade from one camera to the other across a seam. Default: 16,
     /// and 4 for the blend `multiband`. Not allowed for the blend `feather`.
@@ -318,13 +317,13 @@ pub struct BlendOptions {
 }
 
 impl BlendOptions {
-    /// Returns the blending.
+    /// Returns the blending, which is `otherwise` by default.
     ///
     /// # Errors
     /// Returns [`JobError::Usage`] if there is a feather, but no seam, or if there are levels without multiband
     /// blending.
-    pub fn blend(&self) -> Result<Blend, JobError> {
-        let mut blend = self.blend.unwrap_or(Blend::Auto(SeamOptions::DEFAULT));
+    pub fn blend(&self, otherwise: Blend) -> Result<Blend, JobError> {
+        let mut blend = self.blend.unwrap_or(otherwise);
         if let Some(width) = self.feather {
             *blend.feather_mut().ok_or(JobError::usage(
                 "`feather` sets the width of a seam and requires one; set `blend` to seam, too",

@@ -15,6 +15,7 @@ use super::{Event, JobError, Map, Recipe};
 use crate::device::{Device, DeviceName, Stream};
 use crate::geometry::calibrate::CalibrateOptions;
 use crate::io::picture::{Picture, PictureFormat, Pixel, StoredPicture};
+use crate::ops::blend::Blend;
 use crate::ops::colour::Colour;
 use crate::ops::photometry::{Photometry, PictureCorrection, Vignette};
 use crate::ops::stitch::{Colours, Lookup, Vignettes};
@@ -40,10 +41,11 @@ pub struct StitchJob {
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
     /// (the CPU, with the checks for authors of kernels).
     pub device: DeviceName,
-    /// Corrects the colours of the pictures so that they match in the overlaps. This is the default unless a gain or a
-    /// gamma is given.
+    /// Corrects the colours of the pictures so that they match in the overlaps. This is the default unless a warp, a
+    /// rig, a homography, a gain or a gamma is given.
     pub match_colour: bool,
-    /// Does not match the colours of the pictures. This is the default with a gain or a gamma.
+    /// Does not match the colours of the pictures. This is the default with a warp, a rig, a homography, a gain or a
+    /// gamma.
     pub no_colour: bool,
     /// Model and projection of a calibration.
     pub shape: ShapeOptions,
@@ -255,12 +257,12 @@ impl StitchJob {
                 "`model`, `projection`, `roll` and `pitch` are for a calibration of the pictures; remove them, or remove `warp`, `rig` and `homography`",
             ));
         }
-        let match_colour = !self.no_colour && leaves_colours;
+        let match_colour = self.match_colour || (calibrates && !self.no_colour && leaves_colours);
         Ok(PanoramaOptions {
             stitch: self.look.stitch(Lookup::Cubic),
             match_colour,
             anchor: self.look.anchor(match_colour)?,
-            blend: self.blend.blend()?,
+            blend: self.blend.blend(Blend::AUTO)?,
             refine: self.blend.refine(),
             owners: false,
         })

@@ -225,7 +225,11 @@ impl VideoJob {
         }
         self.input.check(self.videos.len())?;
         self.look.check(self.videos.len())?;
-        let blend = self.blend.blend()?;
+        let blend = self.blend.blend(if self.map.path().is_none() {
+            Blend::AUTO
+        } else {
+            Blend::Feather
+        })?;
         let anchor = self.look.anchor(self.follows())?;
         let only_views = self.outputs.iter().all(|output| output.view.view.is_some());
         if only_views && self.look.lookup.is_some() {

@@ -24,7 +24,7 @@ use crate::warp::DeviceWarp;
 /// The kind of blending in the overlaps of cameras.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Blend {
-    /// A seam where the warp allows one, otherwise feathered weights: the default of jobs.
+    /// A seam where the warp allows one, otherwise feathered weights.
     Auto(SeamOptions),
     /// Fades from one camera to the other across the whole overlap, with the warp's feathered weights.
     #[default]
@@ -36,9 +36,12 @@ pub enum Blend {
 }
 
 impl Blend {
+    /// The mode `auto` with its default parameters.
+    pub const AUTO: Self = Self::Auto(SeamOptions::DEFAULT);
+
     /// Each mode with its default parameters.
     pub const ALL: [Self; 4] = [
-        Self::Auto(SeamOptions::DEFAULT),
+        Self::AUTO,
         Self::Feather,
         Self::Seam(SeamOptions::DEFAULT),
         Self::Multiband(MultibandOptions::DEFAULT),

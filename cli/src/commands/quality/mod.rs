@@ -126,7 +126,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<ExitCode, Failure> {
     let cameras: Vec<&Path> = cameras.iter().map(PathBuf::as_path).collect();
     let files: Vec<&Path> = panorama.into_iter().chain(cameras.iter().copied()).collect();
     check_pipes(&files)?;
-    let blend = args.blending.blend()?;
+    let blend = args.blending.blend(Blend::Feather)?;
     let of_stitching = args.blending.0 != BlendOptions::default()
         || args.no_colour
         || args.look.0 != LookOptions { flip: args.look.flip, ..LookOptions::default() };
