@@ -78,7 +78,7 @@ pub fn check(
     let mounted = pictures.iter().all(|picture| picture.lens.is_some());
     let model = if mounted { ModelChoice::Rotation } else { ModelChoice::Homography };
     let options = CalibrateOptions { model, ..*options };
-    let fresh = choose(&matches, pictures, &options)?.judged(&matches, pictures, &options)?;
+    let fresh = choose(&matches, pictures, &options)?.judged(&matches, pictures)?;
     let (left, right) = (&cameras[left], &cameras[right]);
     // Use the inverse instead of the transpose, because a camera may be a homography.
     let to_world = right.from_ray.inverse();
