@@ -6,6 +6,7 @@ use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use glam::{UVec2, Vec3};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -84,6 +85,7 @@ by_text! {
     DeviceName: "DEVICE";
     File: "FILE";
     Gain: "R,G,B";
+    Moment: "TIME";
     Rate: "RATE";
     Size: "WxH";
     Sync: "auto|audio|together|N,...";
@@ -213,6 +215,40 @@ impl fmt::Display for Gain {
     }
 }
 
+/// A time in a video: seconds, `M:SS` or `H:MM:SS`, less than [`MAX_OFFSET`] seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment(pub Duration);
+
+impl FromStr for Moment {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let words: Vec<_> = text.split(':').collect();
+        let mut seconds = 0.0;
+        for (i, word) in words.iter().enumerate() {
+            let is_whole = i + 1 < words.len();
+            let is_plain = |b: u8| b.is_ascii_digit() || (b == b'.' && !is_whole);
+            let most = if i == 0 { MAX_OFFSET } else { 60.0 };
+            let number = word.parse().ok().filter(|n: &f64| word.bytes().all(is_plain) && *n < most);
+            let number = number.filter(|_| words.len() <= 3);
+            seconds = 60.0 * seconds + number.ok_or("a time must be seconds, M:SS or H:MM:SS, such as 90, 1:30 or 1:02:03.5")?;
+        }
+        Ok(Self(Duration::from_secs_f64(seconds)))
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (all, parts) = (self.0.as_secs(), self.0.subsec_nanos());
+        match (all / 3600, all / 60 % 60, all % 60) {
+            (0, minutes, seconds) => write!(f, "{minutes}:{seconds:02}"),
+            (hours, minutes, seconds) => write!(f, "{hours}:{minutes:02}:{seconds:02}"),
+        }?;
+        let parts = format!(".{parts:09}");
+        f.write_str(parts.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
 /// The starts of recordings: `auto`, `audio`, `together`, or the seconds from the start of the first video to that of each
 /// further one.
 #[derive(Clone, Debug, PartialEq)]
@@ -282,6 +318,15 @@ mod tests {
         assert_eq!(Size(UVec2::new(3, 4)).to_string().parse(), Ok(Size(UVec2::new(3, 4))));
         for gain in [Vec3::splat(1.5), Vec3::new(0.1, 2.0, 1000.0)] {
             assert_eq!(Gain(gain).to_string().parse(), Ok(Gain(gain)));
+        }
+        for (text, seconds) in [("90", 90.0), ("1:30", 90.0), ("1:02:03.5", 3723.5), ("0.04", 0.04)] {
+            let moment: Moment = text.parse().unwrap();
+            assert_eq!(moment.0.as_secs_f64(), seconds, "{text}");
+            assert_eq!(moment.to_string().parse(), Ok(moment));
+        }
+        assert_eq!(Moment(Duration::from_millis(3_723_500)).to_string(), "1:02:03.5");
+        for text in ["", ":30", "1:60", "1.5:00", "-1", "1:-1", "nan", "1e9", "1:1:1:1", "99999999"] {
+            assert!(text.parse::<Moment>().is_err(), "{text}");
         }
         for text in ["", "x", "1x", "0x4", "4x99999", "+1x1"] {
             assert!(text.parse::<Size>().is_err(), "{text}");

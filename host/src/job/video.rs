@@ -1,28 +1,29 @@
 //! Stitches videos: opens the device, the inputs, the map and the output, and runs [`stitch_video`].
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use glam::UVec2;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::files::{check_pipes, check_video_output, input_files, is_stdout, would_be_same};
-use super::moments::{first, moments};
+use super::moments::{Part, first, moments};
 use super::options::{
     BlendOptions, DecoderName, InputOptions, LensOptions, LookOptions, MapOptions, ShapeOptions,
     VideoOutputOptions,
 };
 use super::rig_check::told;
 use super::sync::Synced;
-use super::text::{File, Sync};
-use super::{CalibrateJob, Calibrated, Corrections, JobError, Map, Recipe};
+use super::text::{File, Moment, Sync};
+use super::{CalibrateJob, Calibrated, Corrections, JobError, Map, Recipe, View};
 use crate::device::{Device, DeviceName, Stream};
 use crate::frame::{ColourTags, Rate};
 use crate::geometry::calibrate::{CalibrateOptions, ModelChoice, check_rig};
 use crate::io::Conversion;
 use crate::io::picture::Picture;
 use crate::io::video::{
-    Crf, Medium, STANDARD, Stop, StreamFormat, TenBit, VideoEncoder, VideoError, VideoInput,
+    Crf, Medium, Pattern, STANDARD, Stop, StreamFormat, TenBit, VideoEncoder, VideoError, VideoInput,
     VideoOutput, VideoSink, VideoSource,
 };
 use crate::live::{ColourOptions, LiveRig};
@@ -30,6 +31,7 @@ use crate::lock::lock;
 use crate::ops::blend::Blend;
 use crate::ops::matching::links;
 use crate::ops::stitch::{Lookup, StitchOptions};
+use crate::ops::view::ViewPath;
 use crate::video::{
     Offset, Progress, Summary, VideoOptions, VideoStitchError, check_depths, stitch_video,
 };
@@ -49,6 +51,7 @@ pub struct VideoJob {
     /// Known lenses for a calibration.
     pub lenses: LensOptions,
     /// Does not check that the rig fits the first frames of the videos.
+    #[schemars(title = "Map")]
     pub no_check: bool,
     /// Output videos.
     pub outputs: Vec<VideoOutputOptions>,
@@ -57,15 +60,21 @@ pub struct VideoJob {
     pub device: DeviceName,
     /// Decoder of input files: nvdec (H.264 and HEVC with 4:2:0 chroma, on the GPU of `device`), ffmpeg (all formats,
     /// on the CPU), or auto (nvdec for files that it supports, otherwise ffmpeg).
-    #[schemars(extend("value-name" = "DECODER"))]
+    #[schemars(extend("value-name" = "DECODER"), title = "Inputs")]
     pub decoder: DecoderName,
     /// The formats of the inputs.
     pub input: InputOptions,
     /// Stops after N frames of output. Default: stitches until the shortest video ends.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), title = "Output")]
     pub frames: Option<u64>,
+    /// Writes one panorama as a picture (.png, .jpg or .jpeg) instead of a video. TIME is seconds, M:SS or H:MM:SS after
+    /// the start of the video that would be written, which begins when all cameras record. The cameras are synchronised,
+    /// and their colours and blending are those of the video. All inputs must be encoded files.
+    #[schemars(title = "Output")]
+    pub at: Option<Moment>,
     /// Stitches without colour correction. By default, the colours of the cameras are measured again and again and
     /// matched, unless a gain or gamma other than 1 is given.
+    #[schemars(title = "Colours")]
     pub no_colour: bool,
     /// Colours, orientation and lookup.
     pub look: LookOptions,
@@ -85,8 +94,14 @@ pub enum Event<'a> {
     Start {
         /// The approximate number of panoramas, if it is known.
         expected: Option<u64>,
-        /// The number of cameras.
-        cameras: usize,
+        /// The videos of the cameras.
+        sources: &'a [VideoSource],
+        /// The files of the outputs and their sizes in pixels.
+        outputs: &'a [(PathBuf, UVec2)],
+        /// The rate of the outputs.
+        rate: Rate,
+        /// The device that computes.
+        device: &'a Device,
     },
     /// A panorama was written.
     Written(&'a Progress),
@@ -167,29 +182,41 @@ impl VideoJob {
             }
         };
         let rate = self.input.fps.unwrap_or(sources[0].rate());
+        let expected = self.expected(&sources, &offsets, rate);
+        let part = match self.at {
+            Some(at) => Part::at(at, expected, &inputs, (&sources, &offsets), rate, stop)?,
+            None => Part { sources, offsets, begin: Duration::ZERO, skip: 0, limit: self.frames },
+        };
         let stitch = StitchOptions { vignettes: map.vignettes(), ..self.look.stitch(Lookup::Auto) };
         let view =
             |target: &Target<'_>| target.options.view.open(&stream, map.rig(), &stitch, rate);
         let views = targets.iter().map(view).collect::<Result<Vec<_>, _>>()?;
         watch(Event::Stage("warp", "preparing the warp"));
         let warp = map.prepare(&stream)?;
-        let expected = self.expected(&sources, &offsets, rate);
-        watch(Event::Start { expected, cameras: sources.len() });
-        let (mut sinks, mut outputs) = (Vec::new(), Vec::new());
-        for (target, view) in targets.iter().zip(&views) {
-            let size = view.as_ref().map_or(warp.size(), |view| view.size);
-            let output = target.output(&sources, Offset::start(&offsets, rate))?;
-            let sink = VideoSink::create(&output, size, rate, stop)?;
-            sinks.push((sink, view.as_ref().map(|view| view.path.clone())));
+        let size = |view: &Option<View>| view.as_ref().map_or(warp.size(), |view| view.size);
+        let output = |(target, view): (&Target<'_>, _)| {
             // An encoder drops an odd last column or row.
-            let size = if output.medium == Medium::File { size & !UVec2::ONE } else { size };
-            outputs.push((target.options.output.0.clone(), size));
+            let mask = if target.medium == Medium::File { !UVec2::ONE } else { UVec2::MAX };
+            (target.options.output.0.clone(), size(view) & mask)
+        };
+        let outputs: Vec<_> = targets.iter().zip(&views).map(output).collect();
+        let expected = expected.into_iter().chain(part.limit).min();
+        let sources = &part.sources[..];
+        watch(Event::Start { expected, sources, outputs: &outputs, rate, device: &device });
+        let mut sinks = Vec::new();
+        for (target, view) in targets.iter().zip(&views) {
+            let output = target.output(&part.sources, Offset::start(&part.offsets, rate))?;
+            let sink = VideoSink::create(&output, size(view), rate, stop)?;
+            let path = view.as_ref().map(|view| view.path.clone());
+            let moved =
+                |path: ViewPath| ViewPath::new(move |time| path.at(part.begin + time));
+            sinks.push((sink, path.map(moved)));
         }
         let viewer = views.iter().flatten().next().map(|view| view.viewer.clone());
-        let options = self.options((blend, anchor), stitch, rate, offsets);
+        let options = self.options((blend, anchor), stitch, rate, &part);
         let (rig, progress) =
             (LiveRig { warp, viewer }, |now: &Progress| watch(Event::Written(now)));
-        let summary = match stitch_video(&device, rig, sources, sinks, &options, progress) {
+        let summary = match stitch_video(&device, rig, part.sources, sinks, &options, progress) {
             Ok(done) if done.written == 0 => Err(targets[0].stopped()),
             Err(VideoStitchError::Video(VideoError::NoReader { file })) => {
                 Err(JobError::Stopped { file })
@@ -206,7 +233,8 @@ impl VideoJob {
 
     /// Checks all that does not depend on the contents of the inputs, and returns the outputs, the blend and the anchor.
     fn check(&self) -> Result<(Vec<Target<'_>>, Blend, Option<usize>), JobError> {
-        let targets = self.outputs.iter().map(Target::new).collect::<Result<Vec<_>, _>>()?;
+        let target = |output| Target::new(output, self.at.is_some());
+        let targets = self.outputs.iter().map(target).collect::<Result<Vec<_>, _>>()?;
         check_pipes(&self.videos)?;
         self.map.check()?;
         if self.videos.is_empty() || targets.is_empty() {
@@ -242,7 +270,13 @@ impl VideoJob {
         }
         let mut read = self.map.files();
         for file in &self.videos {
-            read.extend(input_files(file, &Medium::of_input(file, self.input.input_format)?)?);
+            let medium = Medium::of_input(file, self.input.input_format)?;
+            if self.at.is_some() && (medium != Medium::File || self.frames.is_some()) {
+                return Err(JobError::usage(
+                    "`at` requires encoded files, such as .mp4, and excludes `frames`; pipes, raw videos and numbered pictures are read from their start",
+                ));
+            }
+            read.extend(input_files(file, &medium)?);
         }
         read.extend(
             self.outputs.iter().filter_map(|output| Some(output.view.view.as_ref()?.0.clone())),
@@ -359,17 +393,18 @@ impl VideoJob {
         (blend, anchor): (Blend, Option<usize>),
         stitch: StitchOptions,
         rate: Rate,
-        offsets: Vec<Offset>,
+        part: &Part,
     ) -> VideoOptions {
         let (follow, keep_highlights) = (self.follows(), self.look.keep_highlights);
         let colour = ColourOptions::at_rate(rate.per_second());
         let colour = ColourOptions { follow, anchor, keep_highlights, ..colour };
-        let (refine, rate, limit) = (self.blend.refine(), Some(rate), self.frames);
-        VideoOptions { stitch, colour, blend, refine, rate, offsets, limit }
+        let (refine, rate) = (self.blend.refine(), Some(rate));
+        let Part { skip, limit, .. } = *part;
+        let offsets = part.offsets.clone();
+        VideoOptions { stitch, colour, blend, refine, rate, offsets, skip, limit }
     }
 
-    /// Estimates the number of panoramas: the smallest of the lengths of all inputs and `frames`. Returns `None` if none
-    /// of them is known.
+    /// Estimates the number of panoramas: the smallest of the lengths of all inputs. Returns `None` if none is known.
     fn expected(&self, sources: &[VideoSource], offsets: &[Offset], rate: Rate) -> Option<u64> {
         let first = Offset::first_tick(offsets, rate);
         let of = |(i, source): (usize, &VideoSource)| {
@@ -377,12 +412,13 @@ impl VideoJob {
             let end = source.expected()? as f64 / source.rate().per_second() + offset;
             Some(((end * rate.per_second()).round() as u64).saturating_sub(first))
         };
-        sources.iter().enumerate().filter_map(of).chain(self.frames).min()
+        sources.iter().enumerate().filter_map(of).min()
     }
 }
 
 impl<'a> Target<'a> {
-    fn new(options: &'a VideoOutputOptions) -> Result<Self, JobError> {
+    /// Checks an output: a video, or a `single` picture.
+    fn new(options: &'a VideoOutputOptions, single: bool) -> Result<Self, JobError> {
         let file = &options.output;
         if file.as_os_str().is_empty() {
             return Err(JobError::usage("there is no output; give `output`"));
@@ -390,7 +426,12 @@ impl<'a> Target<'a> {
         // A stream to the file of standard output has no extension of its own.
         let known =
             if file.extension().is_none() && is_stdout(file) { STANDARD.as_ref() } else { &**file };
-        let medium = Medium::of_output(known, options.output_format)?;
+        let medium = if single {
+            Picture::check_name(file)?;
+            Medium::Pictures(Pattern::single(file))
+        } else {
+            Medium::of_output(known, options.output_format)?
+        };
         if options.encoder.is_some() && medium != Medium::File {
             return Err(JobError::usage(
                 "`encoder` applies only to .mp4, .m4v, .mov and .mkv output; remove it",
