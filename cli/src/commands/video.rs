@@ -112,7 +112,8 @@ pub(crate) fn stitch(
         json["conversions"] = progress.conversions.json();
         output::print_json(&json)?;
     } else {
-        let lines: String = done.outputs.iter().map(|output| line(job, &done, output) + "\n").collect();
+        let lines: String =
+            done.outputs.iter().map(|output| line(job, &done, output) + "\n").collect();
         if to_stdout { tracing::info!("{}", lines.trim_end()) } else { output::print(&lines)? }
     }
     let stopped = done.summary.stopped;

@@ -37,9 +37,7 @@ impl Meter {
         let wanted = log::shows_info() && io::stderr().is_terminal();
         let bar = wanted.then(|| {
             let (bar, template) = match expected {
-                Some(frames) => {
-                    (ProgressBar::new(frames), "{wide_bar} {percent} %  {msg}")
-                }
+                Some(frames) => (ProgressBar::new(frames), "{wide_bar} {percent} %  {msg}"),
                 None => (ProgressBar::no_length(), "{spinner} {pos}  {msg}  {elapsed}"),
             };
             match ProgressStyle::with_template(template) {

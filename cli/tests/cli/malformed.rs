@@ -109,7 +109,7 @@ fn option_combinations() {
     let table = format!(
         r"
         sew | unrecognized subcommand
-        video l.mp4 r.mp4 -o o.mp4 | --warp <PATH>|--rig <FILE>|--homography <FILE>
+        video -o o.mp4 | <VIDEO>
         stitch --rig rig.toml -o o.png | <PICTURE>
         stitch left.png right.png --rig rig.toml | --output
         {stitch} --rig rig.toml --homography shift.txt | cannot be used with

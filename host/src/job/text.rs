@@ -229,9 +229,13 @@ impl FromStr for Moment {
             let is_whole = i + 1 < words.len();
             let is_plain = |b: u8| b.is_ascii_digit() || (b == b'.' && !is_whole);
             let most = if i == 0 { MAX_OFFSET } else { 60.0 };
-            let number = word.parse().ok().filter(|n: &f64| word.bytes().all(is_plain) && *n < most);
+            let number =
+                word.parse().ok().filter(|n: &f64| word.bytes().all(is_plain) && *n < most);
             let number = number.filter(|_| words.len() <= 3);
-            seconds = 60.0 * seconds + number.ok_or("a time must be seconds, M:SS or H:MM:SS, such as 90, 1:30 or 1:02:03.5")?;
+            seconds = 60.0 * seconds
+                + number.ok_or(
+                    "a time must be seconds, M:SS or H:MM:SS, such as 90, 1:30 or 1:02:03.5",
+                )?;
         }
         Ok(Self(Duration::from_secs_f64(seconds)))
     }
@@ -319,13 +323,15 @@ mod tests {
         for gain in [Vec3::splat(1.5), Vec3::new(0.1, 2.0, 1000.0)] {
             assert_eq!(Gain(gain).to_string().parse(), Ok(Gain(gain)));
         }
-        for (text, seconds) in [("90", 90.0), ("1:30", 90.0), ("1:02:03.5", 3723.5), ("0.04", 0.04)] {
+        for (text, seconds) in [("90", 90.0), ("1:30", 90.0), ("1:02:03.5", 3723.5), ("0.04", 0.04)]
+        {
             let moment: Moment = text.parse().unwrap();
             assert_eq!(moment.0.as_secs_f64(), seconds, "{text}");
             assert_eq!(moment.to_string().parse(), Ok(moment));
         }
         assert_eq!(Moment(Duration::from_millis(3_723_500)).to_string(), "1:02:03.5");
-        for text in ["", ":30", "1:60", "1.5:00", "-1", "1:-1", "nan", "1e9", "1:1:1:1", "99999999"] {
+        for text in ["", ":30", "1:60", "1.5:00", "-1", "1:-1", "nan", "1e9", "1:1:1:1", "99999999"]
+        {
             assert!(text.parse::<Moment>().is_err(), "{text}");
         }
         for text in ["", "x", "1x", "0x4", "4x99999", "+1x1"] {

@@ -23,8 +23,8 @@ use crate::geometry::calibrate::{CalibrateOptions, ModelChoice, check_rig};
 use crate::io::Conversion;
 use crate::io::picture::Picture;
 use crate::io::video::{
-    Crf, Medium, Pattern, STANDARD, Stop, StreamFormat, TenBit, VideoEncoder, VideoError, VideoInput,
-    VideoOutput, VideoSink, VideoSource,
+    Crf, Medium, Pattern, STANDARD, Stop, StreamFormat, TenBit, VideoEncoder, VideoError,
+    VideoInput, VideoOutput, VideoSink, VideoSource,
 };
 use crate::live::{ColourOptions, LiveRig};
 use crate::lock::lock;
@@ -208,8 +208,7 @@ impl VideoJob {
             let output = target.output(&part.sources, Offset::start(&part.offsets, rate))?;
             let sink = VideoSink::create(&output, size(view), rate, stop)?;
             let path = view.as_ref().map(|view| view.path.clone());
-            let moved =
-                |path: ViewPath| ViewPath::new(move |time| path.at(part.begin + time));
+            let moved = |path: ViewPath| ViewPath::new(move |time| path.at(part.begin + time));
             sinks.push((sink, path.map(moved)));
         }
         let viewer = views.iter().flatten().next().map(|view| view.viewer.clone());

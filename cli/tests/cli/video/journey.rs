@@ -51,7 +51,7 @@ fn recordings_become_a_video_with_one_command() {
         );
         assert!(done.stderr.contains("match.rig.toml: "), "{done:?}");
         assert!(done.start.contains(" to match.mp4 ("), "{done:?}");
-        assert!(done.start.ends_with(" 25 fps), 5 frames (1 s) on cpu\n"), "{done:?}");
+        assert!(done.start.ends_with(" 25 fps), 5 frames (1 s) on CPU\n"), "{done:?}");
         let rig = Rig::open(folder.path("match.rig.toml")).unwrap();
         assert_eq!(rig.cameras.len(), count);
         assert!(rig.panorama.width.abs_diff(width) <= 6, "{} {width}", rig.panorama.width);
@@ -72,7 +72,7 @@ fn recordings_become_a_video_with_one_command() {
     let line = "video 0.mp4 1.mp4 2.mp4 --rig match.rig.toml --no-color --device cpu";
     folder.succeeds(&format!("{line} --frames 62 -o all_%d.png"));
     let done = folder.succeeds(&format!("{line} --at 0:02.4 -o moment.png"));
-    assert!(done.stdout.contains("pixels, at 0:02.4, on cpu"), "{done:?}");
+    assert!(done.stdout.contains("pixels, at 0:02.4, on CPU"), "{done:?}");
     let picture = |n: u32| folder.picture(&format!("all_{n}.png"));
     let moment = folder.picture("moment.png");
     assert!(moment == picture(61) && moment != picture(60) && moment != picture(62));
