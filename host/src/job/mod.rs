@@ -33,6 +33,7 @@ mod rig_check;
 pub mod schema;
 mod stitch;
 mod sync;
+mod target;
 mod text;
 mod video;
 mod view;

@@ -81,6 +81,8 @@ pub(super) struct Part {
     pub(super) skip: u64,
     /// The number of panoramas, if it is limited.
     pub(super) limit: Option<u64>,
+    /// The approximate number of panoramas, if it is known.
+    pub(super) expected: Option<u64>,
 }
 
 impl Part {
@@ -90,7 +92,7 @@ impl Part {
         moment: Moment,
         expected: Option<u64>,
         inputs: &[VideoInput],
-        (sources, offsets): (&[VideoSource], &[Offset]),
+        (sources, offsets): (Vec<VideoSource>, &[Offset]),
         rate: Rate,
         stop: &Stop,
     ) -> Result<Self, JobError> {
@@ -104,7 +106,7 @@ impl Part {
         let skip = number.min(rate.frames(LEAD));
         let tick = Offset::first_tick(offsets, rate) + number - skip;
         let (mut again, mut begun) = (Vec::new(), Vec::new());
-        for (i, (input, source)) in inputs.iter().zip(sources).enumerate() {
+        for (i, (input, source)) in inputs.iter().zip(&sources).enumerate() {
             let offset = offsets.get(i).copied().unwrap_or(Offset::NONE);
             let own = source.rate();
             let frame = offset.begun(own, tick, rate).unwrap_or(0);
@@ -116,6 +118,7 @@ impl Part {
             begun.push(Offset { seconds: offset.seconds + time, ..offset });
         }
         let base = begun.first().map_or(0.0, |first| first.seconds);
+        drop(sources);
         // No recording begins after the first panorama of the part.
         begun.iter_mut().for_each(|offset| offset.seconds = (offset.seconds - base).min(0.0));
         Ok(Self {
@@ -124,6 +127,7 @@ impl Part {
             begin: rate.time(number - skip),
             skip,
             limit: Some(skip + 1),
+            expected: Some(skip + 1),
         })
     }
 }
