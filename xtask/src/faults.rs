@@ -5,6 +5,8 @@
 //! output must have its old content or the content of an undisturbed run. The program writes a Y4M stream in place, so
 //! this output may also contain the first part of the new content.
 
+mod recordings;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -19,6 +21,9 @@ use fastrand::Rng;
 use crate::Result;
 use crate::cargo::{self, cargo, target};
 use crate::ffmpeg;
+
+/// The part of the name of a part file.
+const PART: &str = ".part";
 
 /// The old content of the outputs.
 const OLD: &[u8] = b"the old content of an output\n";
@@ -87,9 +92,10 @@ struct Bed {
 }
 
 /// Causes the faults. `--trials N` and `--seed N` set the number of trials per command and the seed of the random
-/// moments. `--program FILE` names the program panoweave to use instead of building it.
+/// moments. `--program FILE` names the program panoweave to use instead of building it, and `--job NAME` a single
+/// command. The command `recording` has 8 kills and 2 full disks per trial.
 pub(crate) fn run(arguments: &[&str]) -> Result {
-    let (mut trials, mut seed, mut program) = (25, fastrand::u64(..), None);
+    let (mut trials, mut seed, mut program, mut only) = (25, fastrand::u64(..), None, "");
     let mut rest = arguments.iter();
     while let Some(&argument) = rest.next() {
         let mut value = || rest.next().copied().ok_or(format!("{argument} needs a value"));
@@ -97,13 +103,14 @@ pub(crate) fn run(arguments: &[&str]) -> Result {
             "--trials" => trials = value()?.parse()?,
             "--seed" => seed = value()?.parse()?,
             "--program" => program = Some(PathBuf::from(value()?)),
+            "--job" => only = value()?,
             _ => return Err(format!("unknown option `{argument}`").into()),
         }
     }
     println!("seed {seed}, {trials} trials per command");
     let bed = Bed::new(program)?;
     let (mut rng, mut failures) = (Rng::with_seed(seed), 0);
-    for job in JOBS {
+    for job in JOBS.into_iter().filter(|job| only.is_empty() || job.0 == only) {
         let (reference, time) = bed.reference(job)?;
         let mut outcomes = BTreeMap::<String, u32>::new();
         for trial in 0..trials {
@@ -121,6 +128,9 @@ pub(crate) fn run(arguments: &[&str]) -> Result {
         }
         let outcomes: Vec<_> = outcomes.iter().map(|(what, n)| format!("{n} {what}")).collect();
         println!("{:14} {}", job.0, outcomes.join(", "));
+    }
+    if ["", "recording"].contains(&only) {
+        failures += recordings::run(&bed, 8 * trials, 2 * trials, &mut rng)?;
     }
     if failures == 0 {
         return Ok(());
@@ -163,10 +173,7 @@ impl Bed {
         let path: String =
             (0..200).map(|i| format!("{},{},{}\n", f64::from(i) * 0.1, i * i, 7 * i)).collect();
         fs::write(at("path.csv"), path)?;
-        let named = self.variables.iter().find(|variable| variable.0 == "PANOWEAVE_FFMPEG");
-        let named = named.map(|(_, program)| program.clone().into_os_string());
-        let ffmpeg =
-            named.or_else(|| std::env::var_os("PANOWEAVE_FFMPEG")).unwrap_or("ffmpeg".into());
+        let ffmpeg = self.tool("PANOWEAVE_FFMPEG", "ffmpeg");
         for (name, x) in [("l", 0), ("r", 160)] {
             // The videos have 12 frames, whose brightness changes.
             let (cut, video) = (
@@ -193,9 +200,16 @@ impl Bed {
         cargo::output(command.args(warp.split(' ')).current_dir(&self.inputs)).map(drop)
     }
 
-    /// Returns a command for the job, which the shell starts after the commands `before`. Its working directory is the
+    /// Returns the path of the program that a variable selects, or `name`.
+    fn tool(&self, variable: &str, name: &str) -> PathBuf {
+        let provided = self.variables.iter().find(|(provided, _)| *provided == variable);
+        let provided = provided.map(|(_, program)| program.clone());
+        provided.or(std::env::var_os(variable).map(PathBuf::from)).unwrap_or(name.into())
+    }
+
+    /// Returns a command for a job, which the shell starts after the commands `before`. Its working directory is the
     /// folder of the outputs.
-    fn command(&self, (name, line, _): Job, before: &str) -> Command {
+    fn command(&self, name: &str, line: &str, before: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{before}exec \"$0\" \"$@\"")]).arg(&self.program);
         command.args(line.replace("IN/", &format!("{}/", self.inputs.display())).split(' '));
@@ -208,11 +222,16 @@ impl Bed {
 
     /// Empties the folder of the outputs, and writes the old content to the outputs of the job.
     fn reset(&self, (_, _, outputs): Job) -> Result {
-        for entry in fs::read_dir(&self.outputs)?.flatten() {
-            fs::remove_file(entry.path())?;
-        }
+        self.empty()?;
         for name in outputs {
             fs::write(self.outputs.join(name), OLD)?;
+        }
+        Ok(())
+    }
+
+    fn empty(&self) -> Result {
+        for entry in fs::read_dir(&self.outputs)?.flatten() {
+            fs::remove_file(entry.path())?;
         }
         Ok(())
     }
@@ -222,7 +241,7 @@ impl Bed {
         let run = || -> Result<(Files, Duration)> {
             self.reset(job)?;
             let start = Instant::now();
-            let output = finish(self.command(job, "").spawn()?)?;
+            let output = finish(self.command(job.0, job.1, "").spawn()?)?;
             if !output.status.success() {
                 return Err(format!("{}: {}", job.0, said(&output)).into());
             }
@@ -244,7 +263,7 @@ impl Bed {
         entries.map(read).collect()
     }
 
-    /// Returns the number of temporary files.
+    /// Returns the number of temporary files and of part files of videos.
     fn temporary(&self) -> Result<usize> {
         let entries = fs::read_dir(&self.outputs)?.flatten();
         Ok(entries.filter(|entry| is_temporary(&entry.file_name().to_string_lossy())).count())
@@ -280,7 +299,7 @@ impl Bed {
     /// Kills the program: half of the times at a random moment of its `time`, half while it writes. All children must
     /// end, and the next run must succeed and remove the temporary files.
     fn kill(&self, job: Job, reference: &Files, time: Duration, rng: &mut Rng) -> Result<String> {
-        let mut child = self.command(job, "").spawn()?;
+        let mut child = self.command(job.0, job.1, "").spawn()?;
         if rng.bool() {
             thread::sleep(time.mul_f64(1.1 * rng.f64()));
         } else {
@@ -294,6 +313,7 @@ impl Bed {
         let is_killed = child.wait()?.signal().is_some();
         self.await_children()?;
         let state = self.state(job, reference)?;
+        self.remove_parts()?;
         // A file counts as left over after a minute.
         for entry in fs::read_dir(&self.outputs)?.flatten() {
             if is_temporary(&entry.file_name().to_string_lossy()) {
@@ -301,7 +321,7 @@ impl Bed {
                 file.set_modified(SystemTime::now() - Duration::from_secs(120))?;
             }
         }
-        let output = finish(self.command(job, "").spawn()?)?;
+        let output = finish(self.command(job.0, job.1, "").spawn()?)?;
         if !output.status.success() || self.state(job, reference)? != "new" || self.temporary()? > 0
         {
             return Err(format!("the run after a kill: {}", said(&output)).into());
@@ -318,8 +338,9 @@ impl Bed {
         let blocks = rng.u64(0..=largest.div_ceil(512));
         let ignored = if rng.bool() { "trap '' XFSZ; " } else { "" };
         let before = format!("{ignored}ulimit -f {blocks} || exit 98; ");
-        let output = finish(self.command(job, &before).spawn()?)?;
+        let output = finish(self.command(job.0, job.1, &before).spawn()?)?;
         self.await_children()?;
+        self.remove_parts()?;
         let (state, kind) = (self.state(job, reference)?, error_kind(&output));
         let is_right = match &kind {
             None => output.status.success() && state == "new",
@@ -331,13 +352,29 @@ impl Bed {
         Ok(format!("limited ({state})"))
     }
 
+    /// Removes the part files of videos, which stay for the user.
+    fn remove_parts(&self) -> Result {
+        for entry in fs::read_dir(&self.outputs)?.flatten() {
+            if entry.file_name().to_string_lossy().contains(PART) {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the processes that work in the folder of the outputs.
+    fn processes(&self) -> Result<Vec<u32>> {
+        let works_here = |entry: &fs::DirEntry| {
+            fs::read_link(entry.path().join("cwd")).is_ok_and(|folder| folder == self.outputs)
+        };
+        let here = fs::read_dir("/proc")?.flatten().filter(works_here);
+        Ok(here.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+    }
+
     /// Waits until no process works in the folder of the outputs any more.
     fn await_children(&self) -> Result {
         let start = Instant::now();
-        let works_here = |entry: fs::DirEntry| {
-            fs::read_link(entry.path().join("cwd")).is_ok_and(|folder| folder == self.outputs)
-        };
-        while fs::read_dir("/proc")?.flatten().any(works_here) {
+        while !self.processes()?.is_empty() {
             if start.elapsed() > LIMIT {
                 return Err("a child of the program does not end".into());
             }
@@ -348,7 +385,7 @@ impl Bed {
 }
 
 fn is_temporary(name: &str) -> bool {
-    name.starts_with(".panoweave-") && name.ends_with(".tmp")
+    name.starts_with(".panoweave-") && name.ends_with(".tmp") || name.contains(PART)
 }
 
 /// Waits for a process. Kills it and returns an error if it takes too long.

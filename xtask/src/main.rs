@@ -34,7 +34,7 @@ usage: cargo xtask COMMAND
   soak     run the live stitcher for 10 minutes, or --minutes N; fail if memory grows or a frame is lost
            --faults [--seed N]  cause random faults, too; `--minutes 480 --faults` is the test of a night
   faults   run the program while it is killed or short of disk; see doc/reliability.md
-           [--trials N] [--seed N] [--program FILE]
+           [--trials N] [--seed N] [--program FILE] [--job NAME]
   fuzz     run the fuzz targets for 10 minutes in total, or --minutes N [TARGET...]; fail if one fails
            --address    with AddressSanitizer
   sanitize miri|address|thread [FILTER...]

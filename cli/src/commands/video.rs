@@ -39,11 +39,14 @@ HDR metadata is not copied. --depth 8 selects 8 bits.
 H.264 and HEVC need even sizes, so an odd last column or row is cut off. The panorama begins
 when all cameras record, and ends with the video that ends first.
 
-If a video fails midway, the panoramas before the failure are written and replace an old output. The command fails, and
-its message says after which panorama the output ends.
+An encoded file such as pano.mp4 grows as pano.part.mp4 and becomes pano.mp4 at the end. If panoweave is killed, the power
+fails or the disk is full, pano.part.mp4 stays, plays, and lacks at most about 2 s.
+
+If a video or the device fails midway, the panoramas before the failure are written and replace an old output. The command
+fails, and its message says after which panorama the output ends.
 
 Ctrl-C, SIGTERM or SIGHUP completes the file with the frames so far and exits with code 130. A second signal aborts, and
-so does the end of --finish-limit.
+so does the end of --finish-limit; both leave the part file.
 See panoweave --help for exit codes and errors as JSON.";
 
 /// Stitches the videos of 1 to 16 cameras into a video of panoramas, or of a virtual camera's view.
@@ -63,8 +66,8 @@ pub(crate) struct Args {
 /// The time limit for completing a video after a signal.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct FinishLimit {
-    /// Time limit in seconds for completing the file after a signal. After it, the encoder is killed, and the file is
-    /// not written.
+    /// Time limit in seconds for completing the file after a signal. After it, the encoder is killed, and the part
+    /// file stays.
     #[arg(long, value_name = "SECONDS", default_value_t = 60,
         value_parser = clap::value_parser!(u64).range(1..=86_400))]
     finish_limit: u64,

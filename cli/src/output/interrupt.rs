@@ -3,7 +3,7 @@
 //! - `panoweave video`, before the first frame: a signal ends the program with a message.
 //! - `panoweave video`, later: the first signal ends the video after the frames so far, and completes the file. A
 //!   second signal, or the end of the time limit for completing the file, kills the child processes (ffmpeg). This
-//!   makes the stitch fail, so the program ends and removes its temporary files. If the program still runs after
+//!   makes the stitch fail, so the program ends, keeps the part file and removes its temporary files. If the program still runs after
 //!   `PATIENCE`, the thread that killed them removes the files and exits.
 //! - Other commands: a signal ends the program.
 //!

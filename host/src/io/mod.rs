@@ -1,7 +1,7 @@
 //! Reads and writes files: pictures, text and video.
 //!
-//! Pictures, text files and encoded videos are written to a temporary file first, which is then renamed. So other
-//! programs never read an incomplete file. Streams of frames are written directly to their file or pipe.
+//! Pictures, text files and encoded videos are written to another file first, which is then renamed. So other programs
+//! never read an incomplete file. Streams of frames are written directly to their file or pipe.
 
 mod conversion;
 pub mod picture;
@@ -11,4 +11,4 @@ pub mod video;
 
 pub use conversion::Conversion;
 pub use replace::remove_unfinished;
-pub(crate) use replace::{Unfinished, folder_of, replace, temporary_beside};
+pub(crate) use replace::{Target, folder_of, replace, temporary_beside};

@@ -51,6 +51,37 @@ pub(crate) fn replace<E: From<io::Error>>(
     Ok(())
 }
 
+/// A file that is replaced or created.
+pub(crate) struct Target {
+    /// The path after following symbolic links.
+    pub(crate) path: PathBuf,
+    /// The permissions of the old file.
+    permissions: Option<Permissions>,
+}
+
+impl Target {
+    /// Checks the file at `path`.
+    ///
+    /// # Errors
+    /// Returns an error if the file exists and is read-only or not a regular file, or if the system does not follow a
+    /// link.
+    pub(crate) fn new(path: &Path) -> io::Result<Self> {
+        let path = followed(path)?;
+        let old = fs::metadata(&path).ok();
+        if old.as_ref().is_some_and(|found| !found.is_file()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        old.as_ref().map_or(Ok(()), check_writable)?;
+        let mode = |found: Metadata| Permissions::from_mode(found.permissions().mode() & 0o777);
+        Ok(Self { path, permissions: old.map(mode) })
+    }
+
+    /// Gives a new file the permissions of the old one.
+    pub(crate) fn permit(&self, file: &File) -> io::Result<()> {
+        self.permissions.clone().map_or(Ok(()), |old| file.set_permissions(old))
+    }
+}
+
 /// Creates a temporary file in the folder of the target. The target is `path` after following symbolic links.
 ///
 /// Returns the entry of the temporary file in the list of unfinished files, the temporary file itself, and the target
@@ -58,38 +89,27 @@ pub(crate) fn replace<E: From<io::Error>>(
 /// exists.
 ///
 /// # Errors
-/// Returns an error if the target exists and is read-only or not a regular file, if the system does not follow a link,
-/// or if the folder is not writable.
+/// Returns the errors of [`Target::new`], or an error if the folder is not writable.
 pub(crate) fn temporary_beside(path: &Path) -> io::Result<(Unfinished, NamedTempFile, PathBuf)> {
-    let target = followed(path)?;
-    let old = fs::metadata(&target).ok();
-    if old.as_ref().is_some_and(|found| !found.is_file()) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    if let Some(old) = &old {
-        check_writable(old)?;
-    }
+    let target = Target::new(path)?;
     // `tempfile` creates files that only their owner can read. Use the permissions of the old file instead, or for a
     // new file the mode 0666 without the bits of the umask.
-    let kept = old.map(|found| Permissions::from_mode(found.permissions().mode() & 0o777));
     let mut builder = tempfile::Builder::new();
     builder.prefix(NAME[0]).suffix(NAME[1]).rand_bytes(RANDOM);
-    builder.permissions(kept.clone().unwrap_or(Permissions::from_mode(0o666)));
+    builder.permissions(target.permissions.clone().unwrap_or(Permissions::from_mode(0o666)));
     // Hold the lock while creating and listing the file, so that `remove_unfinished` cannot run in between and miss it.
     let mut list = unfinished();
-    let folder = folder_of(&target);
+    let folder = folder_of(&target.path);
     remove_left_over(folder);
     let temporary = builder.tempfile_in(folder)?;
     // The lock belongs to the open file, so it lasts as long as this copy of the handle. Ignore the error of a file
     // system without locks, where no left over file is removed.
     let locked = temporary.as_file().try_clone()?;
     let _ = locked.try_lock();
-    if let Some(kept) = kept {
-        temporary.as_file().set_permissions(kept)?;
-    }
+    target.permit(temporary.as_file())?;
     let path = temporary.path().to_owned();
     list.push(path.clone());
-    Ok((Unfinished { path, _locked: locked }, temporary, target))
+    Ok((Unfinished { path, _locked: locked }, temporary, target.path))
 }
 
 /// Refuses a file that is read-only. The system refuses it only for users without the rights of root.

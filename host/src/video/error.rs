@@ -16,7 +16,7 @@ pub enum VideoStitchError {
     /// The live stitcher failed.
     #[error(transparent)]
     Live(#[from] LiveError),
-    /// An input failed after the first panoramas, which were written to the output.
+    /// An input or the stitcher failed after the first panoramas, which were written to the output.
     #[error("{}; {} was written, but ends after panorama {written}", source.message(), output.display())]
     Incomplete { output: PathBuf, written: u64, source: Box<Self> },
 }

@@ -121,10 +121,10 @@ impl StageTimes {
 /// Stitches one video per camera of the warp, and writes an output to each of the `sinks`, at the sink's picture size:
 /// the panorama, or the view along a path. Views need a rig with a viewer.
 ///
-/// Calls `progress` after every panorama. If a source fails, the panoramas so far are written and the outputs are closed
-/// before [`VideoStitchError::Incomplete`] is returned. So they replace older files with the names of the outputs. If a
-/// sink or the session fails, the sources' [`Stop`] is set, because a source may be blocked while it waits for data from
-/// a pipe.
+/// Calls `progress` after every panorama. If a source or the session fails, the panoramas so far are written and the
+/// outputs are closed before [`VideoStitchError::Incomplete`] is returned. So they replace older files with the names of
+/// the outputs. If a sink or the session fails, the sources' [`Stop`] is set, because a source may be blocked while it
+/// waits for data from a pipe.
 ///
 /// # Errors
 /// Returns [`VideoStitchError`] if a source, a sink or the session fails.
@@ -181,12 +181,10 @@ pub fn stitch_video(
         let fed = feeder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok::<_, VideoStitchError>((fed, written))
     })?;
-    written?;
-    session.health()?;
     writing.summary.time = start.elapsed();
     writing.summary.live = session.counters();
     writing.summary.written = writing.summary.written.saturating_sub(options.skip);
-    writing.finish(fed)
+    writing.finish(written, fed, session.health())
 }
 
 /// The outputs that are being written.
@@ -221,30 +219,35 @@ impl Writing {
         Ok(())
     }
 
-    /// Completes the outputs. `counts` is what was read, and `fed` the result of reading.
+    /// Completes the outputs, also after an error: `written` is the result of writing, `fed` that of reading, and `health`
+    /// that of the session.
     fn finish(
         self,
+        written: Result<(), VideoError>,
         (counts, fed): (Counts, Result<(), VideoStitchError>),
+        health: Result<(), LiveError>,
     ) -> Result<Summary, VideoStitchError> {
         let Self { sinks, summary, .. } = self;
         let Counts { read, unpaired, repeated, ended_first, stopped, waited } = counts;
         let stitch = Duration::try_from_secs_f64(summary.live.submitting).unwrap_or_default();
         let stages = StageTimes { read: waited, stitch, ..summary.stages };
-        let (written, filled) = (summary.written, summary.filled);
+        let (panoramas, filled) = (summary.written, summary.filled);
         if filled > 0 {
             tracing::warn!(
                 "{filled} panoramas could not be made; each was replaced by the next one"
             );
         }
         let name = sinks.first().map(|sink| sink.name().to_owned()).unwrap_or_default();
-        if written > 0 {
-            sinks.into_iter().try_for_each(VideoSink::finish)?;
-        }
-        fed.map_err(|source| match written {
+        let sinks = sinks.into_iter().filter(|_| panoramas > 0);
+        // A sink that fails must not keep the others from being completed.
+        sinks.map(VideoSink::finish).fold(written, Result::and)?;
+        health.map_err(VideoStitchError::from).and(fed).map_err(|source| match panoramas {
             0 => source,
-            _ => VideoStitchError::Incomplete { output: name, written, source: source.into() },
+            written => {
+                VideoStitchError::Incomplete { output: name, written, source: source.into() }
+            }
         })?;
-        tracing::debug!("{}", stages.per_panorama(written));
+        tracing::debug!("{}", stages.per_panorama(panoramas));
         Ok(Summary { read, unpaired, repeated, ended_first, stopped, stages, ..summary })
     }
 }

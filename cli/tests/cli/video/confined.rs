@@ -15,6 +15,7 @@ fn a_text_that_names_another_video_is_refused() {
     ffmpeg.run(&folder, "-f lavfi -i testsrc2=s=40x30:r=30 -t 0.2 -pix_fmt yuv420p secret.mp4");
     let secret = folder.path("secret.mp4").display().to_string();
     let texts = [
+        ("list", format!("file '{secret}'\nfile '{secret}'\n")),
         // Without an end marker, ffmpeg would wait for further parts.
         ("hls", format!("#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n{secret}\n")),
         ("concat", format!("ffconcat version 1.0\nfile {secret}\n")),
@@ -22,10 +23,18 @@ fn a_text_that_names_another_video_is_refused() {
             "dash",
             "<?xml version=\"1.0\"?><MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\"></MPD>".to_owned(),
         ),
+        (
+            "imf",
+            format!("<?xml version=\"1.0\"?>\n<CompositionPlaylist>{secret}</CompositionPlaylist>"),
+        ),
+        ("pls", format!("[playlist]\nFile1={secret}\n")),
+        ("asx", format!("<asx version=\"3.0\"><entry><ref href=\"{secret}\"/></entry></asx>")),
     ];
     for (name, text) in texts {
         folder.write("trap.mp4", text);
-        folder.fails(&format!("video trap.mp4 secret.mp4 {MAP} -o p.mp4"), "trap.mp4: not a video");
+        let line = format!("video trap.mp4 secret.mp4 {MAP} -o p.mp4");
+        folder.fails(&line, "trap.mp4: not a video but a list of files");
+        folder.fails(&line, "join the files with ffmpeg -f concat -i LIST -c copy JOINED.mkv");
         assert!(!folder.path("p.mp4").exists());
         // The same text is refused where only the sound or the quality of a video is of interest.
         assert_ne!(folder.words("compare trap.mp4 secret.mp4").code, Some(0), "{name}");

@@ -376,7 +376,7 @@ fn a_ramp_of_ten_bits_survives() {
     }
     // A lossy file is Main 10, with fewer bits than a lossless one.
     folder.quiet(
-        "video left.mkv right.mkv --homography shift.txt --device cpu --no-colour -o lossy.mp4",
+        "video left.mkv right.mkv --homography shift.txt --device cpu --no-colour -q -o lossy.mp4",
     );
     let probe = ffmpeg.probe(&folder, "lossy.mp4");
     assert_eq!(
@@ -415,7 +415,7 @@ fn levels_are_written_as_they_are_made() {
     let folder = Folder::new();
     ffmpeg.pair(&folder, 0.2);
     let line = "video left.mp4 right.mp4 --rig rig.toml --device cpu --no-colour --crf 0";
-    folder.quiet(&format!("{line} -o p.mkv"));
+    folder.quiet(&format!("{line} -q -o p.mkv"));
     folder.quiet(&format!("{line} -o p.nv12"));
     let (pixels, frames) = frames(&folder, "p.mkv");
     assert_eq!(pixels, PixelFormat::Nv12(YuvEncoding::default()));
@@ -431,7 +431,7 @@ fn each_encoder_writes_its_codec() {
     for (encoder, codec, tag) in
         [("libx264", "h264", "avc1"), ("libx265", "hevc", "hvc1"), ("libsvtav1", "av1", "av01")]
     {
-        folder.quiet(&format!("video a.y4m a.y4m {MAP} --encoder {encoder} -o p.mp4"));
+        folder.quiet(&format!("video a.y4m a.y4m {MAP} --encoder {encoder} -q -o p.mp4"));
         let probe = ffmpeg.probe(&folder, "p.mp4");
         let found = ["codec_name", "codec_tag_string", "pix_fmt"].map(|name| &probe.video()[name]);
         assert_eq!(found, [codec, tag, "yuv420p"], "{encoder}");
@@ -449,7 +449,7 @@ fn a_link_stays_one_and_permissions_are_kept() {
     let mode = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(folder.path("d/old.mp4"), mode).unwrap();
     std::os::unix::fs::symlink("d/old.mp4", folder.path("p.mp4")).unwrap();
-    folder.quiet(&format!("video left.mp4 right.mp4 {MAP} -o p.mp4"));
+    folder.quiet(&format!("video left.mp4 right.mp4 {MAP} -q -o p.mp4"));
     assert!(std::fs::symlink_metadata(folder.path("p.mp4")).unwrap().is_symlink());
     assert_eq!(ffmpeg.probe(&folder, "d/old.mp4").frames(), 6);
     let mode = std::fs::metadata(folder.path("d/old.mp4")).unwrap().permissions().mode();
@@ -740,7 +740,7 @@ fn a_damaged_video_that_ends_early_is_said_to() {
     ffmpeg.run(&folder, "-i left.mp4 -c copy whole.mkv");
     let whole = folder.read("whole.mkv");
     folder.write("half.mkv", &whole[..whole.len() / 2]);
-    let line = |left: &str| format!("video {left}.mkv {left}.mkv {MAP} --json -o p.mkv");
+    let line = |left: &str| format!("video {left}.mkv {left}.mkv {MAP} --json -q -o p.mkv");
     let done = folder.succeeds(&line("half"));
     let (read, json) = (done.json()["cameras"][0]["frames"].clone(), done.json());
     assert!(read.as_u64().unwrap() < 100, "{json}");

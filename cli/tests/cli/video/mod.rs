@@ -7,6 +7,7 @@
 //! | `failures` | errors |
 //! | `signals` | Ctrl-C and other signals |
 //! | `sound` | the sound of the output |
+//! | `survival` | files that a kill or a full disk leaves |
 //! | `sync` | recordings that did not start together |
 //! | `confined` | what ffmpeg may do |
 //! | `view` | virtual cameras |
@@ -20,6 +21,7 @@ mod library;
 mod signals;
 mod sound;
 mod streams;
+mod survival;
 mod sync;
 mod view;
 

@@ -47,11 +47,14 @@ fn catches(child: &Child, signal: u32) -> bool {
     u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal - 1) & 1 == 1
 }
 
-/// Returns the paths of the temporary files, whose names begin with a full stop.
+/// Returns the paths of the temporary files, whose names begin with a full stop, and of the part files.
 fn temporary(folder: &Folder) -> Vec<PathBuf> {
     let names = std::fs::read_dir(folder.path("")).unwrap().map(|entry| entry.unwrap());
-    let hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
-    names.filter(|entry| hidden(&entry.file_name())).map(|entry| entry.path()).collect()
+    let own = |name: &str| name.starts_with('.') || name.contains(".part");
+    names
+        .filter(|entry| own(&entry.file_name().to_string_lossy()))
+        .map(|entry| entry.path())
+        .collect()
 }
 
 pub(super) fn until(condition: impl Fn() -> bool) {

@@ -28,7 +28,7 @@ fn sound_is_copied_or_encoded_again() {
         assert_eq!(probe.frames(), 15, "{output}");
         assert_eq!(probe.stream("audio").unwrap()["codec_name"], codec, "{output}");
     }
-    let done = folder.words(&format!("video r.mp4 l.mkv {MAP} -o p.mp4"));
+    let done = folder.words(&format!("video r.mp4 l.mkv {MAP} -q -o p.mp4"));
     assert_eq!(done.stderr, "");
     assert!(
         ffmpeg.probe(&folder, "p.mp4").stream("audio").is_none(),

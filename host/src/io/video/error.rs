@@ -143,8 +143,10 @@ pub enum FfmpegTask {
     Listening,
     /// Encoding the panorama's frames to the output video.
     Encoding,
-    /// Adding the sound of an input video to the output video.
+    /// Reading the sound of an input video for the output video.
     Sound,
+    /// Copying the encoded frames and the sound to the output video.
+    Copying,
 }
 
 impl fmt::Display for FfmpegTask {
@@ -156,12 +158,13 @@ impl fmt::Display for FfmpegTask {
             Self::Listening => "reading the sound",
             Self::Encoding => "encoding",
             Self::Sound => "adding the sound",
+            Self::Copying => "completing the file",
         })
     }
 }
 
 impl FfmpegTask {
-    /// Returns the end of the message of a task that failed: the remedy, if the file is a likely cause.
+    /// Returns the end of the message of a task that failed: the remedy, if an input file is a likely cause.
     fn remedy(self) -> &'static str {
         match self {
             Self::Demuxing => {
@@ -170,7 +173,7 @@ impl FfmpegTask {
             Self::Probing | Self::Decoding | Self::Listening => {
                 "; if the file is incomplete or damaged, copy or create it again"
             }
-            Self::Encoding | Self::Sound => "",
+            Self::Encoding | Self::Sound | Self::Copying => "",
         }
     }
 }
@@ -197,9 +200,10 @@ impl Classify for VideoError {
             | Self::NoReader { .. }
             | Self::OutputDepth { .. }
             | Self::TooSmall { .. }
-            | Self::TooLarge { .. }
-            | Self::Ffmpeg { work: FfmpegTask::Encoding | FfmpegTask::Sound, .. }
-            | Self::TimedOut { work: FfmpegTask::Encoding | FfmpegTask::Sound, .. } => Kind::Output,
+            | Self::TooLarge { .. } => Kind::Output,
+            Self::Ffmpeg { work, .. } | Self::TimedOut { work, .. } if work.remedy().is_empty() => {
+                Kind::Output
+            }
             _ => Kind::Input,
         }
     }

@@ -17,7 +17,9 @@ pub struct VideoEncoder {
     name: &'static str,
     pub(super) codec: Codec,
     /// The options for constant quality. `CRF` stands for the [`Crf`], and `LEVEL` for a CRF of at least 1, because 0
-    /// selects the default quality of encoders that are not lossless.
+    /// selects the default quality of encoders that are not lossless. `AHEAD` stands for the number of frames in half a
+    /// second, at most the default of libx264, 40. An encoder that looks further ahead would lose more frames if it is
+    /// killed.
     quality: &'static str,
 }
 
@@ -33,7 +35,7 @@ const NVENC: &str = "-rc vbr -b:v 0 -cq LEVEL";
 impl VideoEncoder {
     /// All encoders. The first one is the default for 8 bits, and the second one for 10 bits.
     pub const ALL: [Self; 7] = [
-        Self::new("libx264", Codec::H264, "-crf CRF"),
+        Self::new("libx264", Codec::H264, "-crf CRF -rc-lookahead AHEAD"),
         // libx265 has its own log, and a CRF of 0 is not lossless in HEVC.
         Self::new(
             "libx265",
@@ -140,33 +142,37 @@ impl Encoding {
         self.encoder.unwrap_or(VideoEncoder::ALL[usize::from(self.ten_bit.is_some())])
     }
 
-    /// Adds the options of the raw frames that ffmpeg reads from a pipe, and of the encoder. `container` is ffmpeg's
-    /// name of the file format.
-    pub(super) fn add(&self, command: &mut Command, container: &str, size: UVec2, rate: Rate) {
+    /// Adds the raw frames that ffmpeg reads from a pipe to its inputs.
+    pub(super) fn input(&self, command: &mut Command, size: UVec2, rate: Rate) {
+        let TenBit { encoding, tags } = self.ten_bit.unwrap_or_default();
+        let pixels = if self.ten_bit.is_some() { "p010le" } else { "nv12" };
+        command
+            .args(["-f", "rawvideo", "-pix_fmt", pixels])
+            .args(&tagged(encoding, tags)[..4])
+            .arg("-s")
+            .arg(format!("{}x{}", size.x, size.y))
+            .args(["-framerate", &rate.to_string(), "-i", "pipe:0"]);
+    }
+
+    /// Adds the options of the encoder. `container` is ffmpeg's name of the file format.
+    pub(super) fn output(&self, command: &mut Command, container: &str, rate: Rate) {
         let (encoder, Crf(crf)) = (self.encoder(), self.crf);
         let TenBit { encoding, tags } = self.ten_bit.unwrap_or_default();
-        let tagged = tagged(encoding, tags);
         // NVENC has no planar format of 10 bits.
-        let (input, stored) = match self.ten_bit {
-            None => ("nv12", "yuv420p"),
-            Some(_) => ("p010le", "yuv420p10le|p010le"),
-        };
+        let stored = if self.ten_bit.is_some() { "yuv420p10le|p010le" } else { "yuv420p" };
         // ffmpeg does not know the range of raw frames, so it would convert full range to limited range.
         let [from, to] = ["in", "out"].map(|side| range_and_matrix(side, encoding));
         let crop = "crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0";
         let quality = encoder.quality.replace("CRF", &crf.to_string());
         let quality = quality.replace("LEVEL", &crf.max(1).to_string());
         let quality = quality.replace("LOSSLESS", if crf == 0 { "1" } else { "0" });
+        let ahead = (rate.per_second() / 2.0).clamp(1.0, 40.0);
+        let quality = quality.replace("AHEAD", &format!("{ahead:.0}"));
         command
-            .args(["-f", "rawvideo", "-pix_fmt", input])
-            .args(&tagged[..4])
-            .arg("-s")
-            .arg(format!("{}x{}", size.x, size.y))
-            .args(["-framerate", &rate.to_string(), "-i", "pipe:0"])
             .args(["-vf", &format!("{crop},scale=iw:ih{from}{to},format={stored}")])
             .args(["-c:v", encoder.name])
             .args(quality.split(' '))
-            .args(tagged)
+            .args(tagged(encoding, tags))
             // The log level of libsvtav1: errors.
             .env("SVT_LOG", "1");
         // Players of MP4 and MOV expect this tag of HEVC instead of ffmpeg's default, `hev1`.

@@ -5,7 +5,8 @@ mod answer;
 #[cfg(test)]
 mod tests;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -22,6 +23,9 @@ use crate::frame::{ColourTags, PixelFormat, Rate, YuvEncoding};
 use crate::io::Conversion;
 use crate::io::video::constant_rate::TICKS;
 use crate::io::video::{FfmpegTask, Stop, VideoError, VideoLimits};
+
+/// The reason why a list is refused.
+const LIST: &str = "not a video but a list of files, which is refused because it can name any file; join the files with ffmpeg -f concat -i LIST -c copy JOINED.mkv, where LIST is a text with a line file 'NAME' for each";
 
 /// The properties of a video file.
 #[derive(Clone, Debug)]
@@ -249,6 +253,9 @@ pub(in crate::io::video) fn probe(
         // ffprobe.
         Err(VideoError::Ffmpeg { file, status, said, .. }) if status.code().is_some() => {
             FFPROBE.check(path, stop)?;
+            if is_list(path) {
+                return Err(VideoError::input(path, LIST));
+            }
             // ffprobe quotes the whole list.
             let said = match said.contains("not on whitelist") {
                 true => "its format is not one of those that panoweave reads".to_owned(),
@@ -265,6 +272,19 @@ pub(in crate::io::video) fn probe(
         Err(error)
     })?;
     if probe.starts_with_key_frame { Ok(probe) } else { probe.starting_at_first_frame(path, stop) }
+}
+
+/// Returns whether a file that ffprobe has rejected is a list of files: HLS, ffconcat, PLS, DASH, IMF, ASX or SMIL.
+fn is_list(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut start));
+    let start = String::from_utf8_lossy(&start).to_ascii_lowercase();
+    let start = start.trim_start_matches('\u{feff}').trim_start();
+    let starts = ["#extm3u", "ffconcat version", "file ", "[playlist]"];
+    let tags = ["<mpd", "<compositionplaylist", "<asx", "<smil"];
+    read.is_ok()
+        && (starts.iter().any(|line| start.starts_with(line))
+            || start.starts_with('<') && tags.iter().any(|tag| start.contains(tag)))
 }
 
 /// Parses the output of ffprobe for the file `path`.

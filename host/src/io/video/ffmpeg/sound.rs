@@ -3,18 +3,19 @@
 //!
 //! The time of the first frame is the one that ffmpeg decodes, because the file may begin between key frames. ffmpeg
 //! counts times from the start of the file or, in formats such as MPEG-TS and FLV, from the start of the tracks that it
-//! reads, unless it adds an offset to all times. Therefore each command here and in `output` reads the same tracks with
-//! an offset, and all count from the same time.
+//! reads, unless it adds an offset to all times. Therefore each command reads the same tracks with an offset, and all count
+//! from the same time.
 //!
 //! For the samples, ffmpeg mixes the channels of the first sound track, resamples them, and fills gaps in the
 //! timestamps with silence, so that a sample's number gives its time. Sample 0 is at the time of the first video frame.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::first_frame::first_frame;
-use super::process::{Child, EXIT_LIMIT, number};
+use super::fragment::Container;
+use super::process::{Child, EXIT_LIMIT, PROBE_LIMIT, number};
 use super::{FFMPEG, MaxPixels, ffmpeg, input};
 use crate::io::video::stream::fill;
 use crate::io::video::{FfmpegTask, Stop, VideoError};
@@ -49,7 +50,7 @@ impl Sound {
     }
 
     /// Adds the file to the inputs of a command. ffmpeg adds `offset` to its times in seconds.
-    pub(super) fn input(&self, command: &mut Command, offset: f64) {
+    fn input(&self, command: &mut Command, offset: f64) {
         command.args(["-itsoffset", &format!("{offset:.6}")]);
         input(command, &self.file, self.max_pixels);
     }
@@ -59,14 +60,13 @@ impl Sound {
         [self.video].into_iter().chain(self.tracks.iter().copied())
     }
 
-    /// Adds an output that discards the video and all sound tracks of input number `input`, up to `end` seconds. ffmpeg
-    /// then reads the same streams as in [`offset`](Self::offset), so both count from the same time. Call this after
-    /// the options of the last output.
-    pub(super) fn read_tracks(&self, command: &mut Command, input: u32, end: &str) {
+    /// Adds an output that discards the video and all sound tracks of the input. ffmpeg then reads the same streams as in
+    /// [`offset`](Self::offset), so both count from the same time. Call this after the options of the last output.
+    fn read_tracks(&self, command: &mut Command) {
         for stream in self.streams() {
-            command.arg("-map").arg(format!("{input}:{stream}"));
+            command.arg("-map").arg(format!("0:{stream}"));
         }
-        command.args(["-t", end, "-c", "copy", "-f", "null", "-"]);
+        command.args(["-c", "copy", "-f", "null", "-"]);
     }
 
     /// Returns the time of the first video frame in seconds, without the offset of the input. It is valid only for
@@ -75,11 +75,75 @@ impl Sound {
     /// # Errors
     /// Returns [`VideoError::NoFrames`] if the video has no frame with a time, and other errors if ffmpeg cannot be
     /// started or exceeds its time limit.
-    pub(super) fn offset(&self, stop: &Stop) -> Result<f64, VideoError> {
+    fn offset(&self, stop: &Stop) -> Result<f64, VideoError> {
         let input = |command: &mut Command| self.input(command, SHIFT);
         let first = first_frame(&self.file, self.streams(), input, stop)?;
         let first = first.ok_or_else(|| VideoError::NoFrames { file: self.file.clone() })?;
         Ok(first - SHIFT)
+    }
+
+    /// Starts an ffmpeg process that writes the sound to a pipe in the [`pipe_format`], without an end. Its time 0 is that
+    /// of the output's first frame. Also returns ffmpeg's name of the codec for the output: `copy`, or `aac` if a
+    /// container with the name `format` cannot store the sound, which then is samples. Omits all tracks but the first if
+    /// the container cannot store several.
+    ///
+    /// # Errors
+    /// Returns [`VideoError`], which names the file `output`, if the container can store no sound of the video.
+    pub(super) fn record(
+        &self,
+        output: &Path,
+        format: &str,
+        stop: &Stop,
+    ) -> Result<(Child, &'static str), VideoError> {
+        let first = self.offset(stop)? + self.start.as_secs_f64();
+        let begin = || {
+            let mut command = ffmpeg();
+            command.arg("-y").stdin(Stdio::null()).stdout(Stdio::piped());
+            self.input(&mut command, -first);
+            command
+        };
+        let start =
+            |command: &mut Command| Child::start(FFMPEG, command, output, FfmpegTask::Sound, stop);
+        // A short part of the sound shows whether it can be stored.
+        let attempt = |tracks: &[u32], (codec, in_pipe): (&str, &str)| {
+            let mut command = begin();
+            add_tracks(&mut command, tracks, codec);
+            command.args(["-t", "0.1", "-f", format]).args(Container::named(format).options());
+            add_tracks(command.arg("-"), tracks, in_pipe);
+            command.args(["-t", "0.1", "-f", pipe_format(format), "/dev/null"]);
+            let child = start(&mut command)?;
+            let written = child.answer(u64::MAX, PROBE_LIMIT)?;
+            child.wait(Some(EXIT_LIMIT))?;
+            if written.is_empty() { Err(child.failed()) } else { Ok(()) }
+        };
+        let (all, one) = (&self.tracks[..], &self.tracks[..1]);
+        let (copy, encode) = (("copy", "copy"), ("aac", "pcm_s16le"));
+        let attempts = [(all, copy), (all, encode), (one, copy), (one, encode)];
+        let last = if all.len() > 1 { 3 } else { 1 };
+        let mut number = 0;
+        let (tracks, (codec, in_pipe)) = loop {
+            let (tracks, codecs) = attempts[number];
+            match attempt(tracks, codecs) {
+                Ok(()) => break (tracks, codecs),
+                Err(VideoError::Ffmpeg { said, .. }) if number < last && !stop.is_killed() => {
+                    if codecs == copy {
+                        tracing::info!("the sound cannot be copied ({said}); encoding it as AAC");
+                    } else {
+                        tracing::warn!(
+                            "cannot write the {} sound tracks ({said}); trying only the first one",
+                            all.len()
+                        );
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+            number += 1;
+        };
+        let mut command = begin();
+        add_tracks(&mut command, tracks, in_pipe);
+        // The chapters of the input may last longer than the output, and its container would state their end.
+        self.read_tracks(command.args(["-map_chapters", "-1", "-f", pipe_format(format), "-"]));
+        Ok((start(&mut command)?, codec))
     }
 
     /// Reads up to `most` of the sound as mono samples with a full scale of ±1, `rate` per second, from the first
@@ -155,9 +219,27 @@ impl Sound {
         let track = format!("0:{}", self.tracks[0]);
         command
             .args(["-map", &track, "-vn", "-af", &filters])
-            .args(["-t", &end, "-f", "f32le", "pipe:1"]);
-        self.read_tracks(&mut command, 0, &end);
+            .args(["-t", &end, "-f", "f32le", "pipe:1", "-t", &end]);
+        self.read_tracks(&mut command);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         Child::start(FFMPEG, &mut command, &self.file, FfmpegTask::Listening, stop)
     }
+}
+
+/// Returns the format of sound in a pipe for a container, both by their names in ffmpeg. NUT has exact times, but lacks
+/// the block sizes of codecs such as WMA and ADPCM, which Matroska stores.
+pub(super) fn pipe_format(container: &str) -> &'static str {
+    if container == "matroska" { "matroska" } else { "nut" }
+}
+
+/// Adds sound tracks to an output of a command, without the sound before time 0.
+fn add_tracks(command: &mut Command, tracks: &[u32], codec: &str) {
+    for track in tracks {
+        command.arg("-map").arg(format!("0:{track}"));
+    }
+    command.args(["-c:a", codec]);
+    command.args(match codec {
+        "copy" => ["-copypriorss:a", "0"],
+        _ => ["-af", "atrim=start=0"],
+    });
 }
