@@ -412,7 +412,10 @@ fn a_decoder_that_does_not_end_is_said_to_have_been_stopped() {
     let folder = Folder::new();
     ffmpeg.pair(&folder, 0.5);
     let hang = "head -c 3600 /dev/zero; exec >&-; sleep 60";
-    let said = failed(&instead(&folder, &ffmpeg, "left.mp4*pipe:1", hang, "--sync together -o p.y4m"), hang);
+    let said = failed(
+        &instead(&folder, &ffmpeg, "left.mp4*pipe:1", hang, "--sync together -o p.y4m"),
+        hang,
+    );
     insta::assert_snapshot!(said, @"error: left.mp4: ffmpeg did not end within 10 s while decoding and was killed; p.y4m was written, but ends after panorama 2");
 }
 

@@ -58,8 +58,8 @@ fn recordings_become_a_video_with_one_command() {
         assert!(rig.quality.as_ref().is_some_and(|quality| quality.rms_px < 1.0), "{rig:?}");
     }
     // The rig fits its own videos, and `calibrate` makes the same one.
-    folder.quiet("calibrate 0.mp4 1.mp4 2.mp4 --check match.rig.toml --device cpu");
-    folder.quiet("calibrate 0.mp4 1.mp4 2.mp4 -o again.toml --device cpu");
+    folder.quiet("-q calibrate 0.mp4 1.mp4 2.mp4 --check match.rig.toml --device cpu");
+    folder.quiet("-q calibrate 0.mp4 1.mp4 2.mp4 -o again.toml --device cpu");
     let widths = ["match.rig.toml", "again.toml"]
         .map(|file| Rig::open(folder.path(file)).unwrap().panorama.width);
     assert_eq!(widths[0], widths[1]);
