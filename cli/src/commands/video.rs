@@ -134,7 +134,7 @@ fn line(job: &VideoJob, report: &VideoReport, output: &OutputReport) -> String {
         ),
         _ => String::new(),
     };
-    let speed = job.at.map_or_else(|| format!("{:.1} fps", fps(done)), |at| format!("at {at},"));
+    let speed = job.at.map_or_else(|| format!("{:.1} fps", fps(done)), |at| format!("at {at} s,"));
     format!(
         "{}: {} frame{} of {}×{} pixels, {speed} on {device}{kept}{}",
         file.display(),

@@ -100,7 +100,7 @@ impl Part {
         if let Some(end) = expected.filter(|end| number >= *end) {
             let end = Moment(rate.time(end));
             return Err(JobError::Usage(format!(
-                "`at` is {moment}, but all cameras together record until {end}; give an earlier time"
+                "`at` is {moment} s, but the video would end at {end} s; give an earlier time"
             )));
         }
         let skip = number.min(rate.frames(LEAD));

@@ -68,24 +68,30 @@ fn recordings_become_a_video_with_one_command() {
     assert!(done.stderr.contains("give them as 0.mp4 1.mp4 2.mp4"), "{done:?}");
     let done = folder.succeeds(&format!("{swapped} --no-check"));
     assert!(!done.stderr.contains("give them as"), "{done:?}");
-    // The panorama of a moment is that of the video.
-    let line = "video 0.mp4 1.mp4 2.mp4 --rig match.rig.toml --no-color --device cpu";
-    folder.succeeds(&format!("{line} --frames 62 -o all_%d.png"));
-    let done = folder.succeeds(&format!("{line} --at 0:02.4 -o moment.png"));
-    assert!(done.stdout.contains("pixels, at 0:02.4, on CPU"), "{done:?}");
-    let picture = |n: u32| folder.picture(&format!("all_{n}.png"));
-    let moment = folder.picture("moment.png");
-    assert!(moment == picture(61) && moment != picture(60) && moment != picture(62));
-    folder.fails(&format!("{line} --at 1:00 -o m.png"), "all cameras together record until 0:05");
-    folder.fails(&format!("{line} --at 1 -o m.mp4"), "must end in .png");
-    folder.fails(&format!("{line} -o m.png"), "set `at`");
     // Raw frames can be read only once. Their first frames are enough.
     for i in 0..2 {
         ffmpeg.run(&folder, &format!("-i {i}.mp4 -t 0.2 {i}.y4m"));
     }
     folder.succeeds("video 0.y4m 1.y4m -o raw.y4m --device cpu");
-    folder.fails("video 0.y4m 1.y4m --at 0 -o m.png", "`at` requires encoded files");
     assert!(folder.path("raw.rig.toml").exists());
+}
+
+#[test]
+fn the_panorama_of_a_moment_is_that_of_the_video() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = recordings(&ffmpeg);
+    folder.quiet("-q calibrate 0.mp4 1.mp4 2.mp4 -o match.rig.toml --device cpu");
+    let line = "video 0.mp4 1.mp4 2.mp4 --rig match.rig.toml --no-color --device cpu";
+    folder.succeeds(&format!("{line} --frames 62 -o all_%d.png"));
+    let done = folder.succeeds(&format!("{line} --at 0:02.4 -o moment.png"));
+    assert!(done.stdout.contains("pixels, at 2.4 s, on CPU"), "{done:?}");
+    let picture = |n: u32| folder.picture(&format!("all_{n}.png"));
+    let moment = folder.picture("moment.png");
+    assert!(moment == picture(61) && moment != picture(60) && moment != picture(62));
+    folder.fails(&format!("{line} --at 1:00 -o m.png"), "the video would end at 5.");
+    folder.fails(&format!("{line} --at 1 -o m.mp4"), "must end in .png");
+    folder.fails(&format!("{line} -o m.png"), "set `at`");
+    folder.fails("video 0.y4m 1.y4m --at 0 -o m.png", "`at` requires encoded files");
 }
 
 #[test]
