@@ -10,10 +10,24 @@ use crate::commands::{
 };
 use crate::output::interrupt::{self, Interrupt};
 use crate::output::{log, report};
-use clap::{ArgAction, CommandFactory, Parser, Subcommand};
+use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// The heading in `--help` above the options that all subcommands share.
 const COMMON: &str = "Common options";
+
+/// The text of `panoweave` alone, which `-h` shows, too.
+const FIRST: &str = "\
+Two or more recordings become one video, and one moment of it a picture:
+  panoweave video a.mp4 b.mp4 -o match.mp4
+  panoweave video a.mp4 b.mp4 --at 1:00 -o moment.png
+Photographs become a panorama:
+  panoweave stitch a.jpg b.jpg c.jpg -o panorama.jpg
+Cameras that stay in their places need one calibration, which makes a rig:
+  panoweave calibrate a.mp4 b.mp4 -o rig.toml
+  panoweave video c.mp4 d.mp4 --rig rig.toml -o next.mp4
+Help on all commands, and on one:
+  panoweave --help
+  panoweave video -h";
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -35,7 +49,7 @@ It overrides -v and -q.";
 
 /// Stitches the pictures of two or more cameras into one panorama, on an NVIDIA GPU or the CPU.
 #[derive(Debug, Parser)]
-#[command(name = "panoweave", version, after_help = AFTER_HELP, arg_required_else_help = false)]
+#[command(name = "panoweave", version, after_help = FIRST, after_long_help = AFTER_HELP, arg_required_else_help = false)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -70,7 +84,11 @@ enum Command {
 /// Parses the command line, runs the subcommand, and returns the program's exit code.
 pub(crate) fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let cli = match Cli::try_parse_from(arguments) {
+    if arguments.len() < 2 {
+        return report::first_steps(FIRST);
+    }
+    let matches = command().try_get_matches_from(arguments);
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return report::usage(&error, asks_for_json()),
     };
@@ -96,13 +114,49 @@ pub(crate) fn main() -> ExitCode {
         Command::Trajectory(args) => trajectory::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(args, cli.json).map(|()| ExitCode::SUCCESS),
         Command::Completions(args) => {
-            completions::run(args, &mut Cli::command(), cli.json).map(|()| ExitCode::SUCCESS)
+            completions::run(args, &mut command(), cli.json).map(|()| ExitCode::SUCCESS)
         }
-        Command::Man(args) => man::run(args, Cli::command(), cli.json).map(|()| ExitCode::SUCCESS),
+        Command::Man(args) => man::run(args, command(), cli.json).map(|()| ExitCode::SUCCESS),
     };
     match done {
         Ok(code) => code,
         Err(failure) => report::failure(&failure, cli.json),
+    }
+}
+
+/// Returns the definition of the command line.
+fn command() -> clap::Command {
+    with_short_texts(Cli::command())
+}
+
+/// Lets `-h` of a command and its subcommands show only the examples and the first sentence of each option.
+fn with_short_texts(command: clap::Command) -> clap::Command {
+    let command = match command.get_after_help().map(ToString::to_string) {
+        Some(all) if command.get_after_long_help().is_none() => {
+            let examples = all.split("\n\n").next().unwrap_or_default().to_owned();
+            command.after_help(examples).after_long_help(all)
+        }
+        _ => command,
+    };
+    command.mut_args(with_short_text).mut_subcommands(with_short_texts)
+}
+
+/// Splits the help of an option into that of `-h` and of `--help`. An option whose name contains `colour` gets the
+/// American spelling as an alias.
+fn with_short_text(arg: Arg) -> Arg {
+    let arg = match arg.get_help().map(ToString::to_string) {
+        Some(all) => {
+            let first = all.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned();
+            arg.help(first).long_help(all)
+        }
+        None => arg,
+    };
+    match arg.get_long().filter(|name| name.contains("colour")) {
+        Some(name) => {
+            let american = name.replace("colour", "color");
+            arg.alias(american)
+        }
+        None => arg,
     }
 }
 

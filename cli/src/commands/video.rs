@@ -22,6 +22,7 @@ const AFTER_HELP: &str = "\
 Examples:
   panoweave video l.mp4 r.mp4 -o pano.mp4
   panoweave video l.mp4 r.mp4 --rig rig.toml -o pano.mp4
+  panoweave video l.mp4 r.mp4 --at 1:00 -o moment.png
   panoweave video l.mkv r.mkv --warp rig.safetensors -o pano.mkv --crf 18 --device cuda:0
   panoweave video l_%04d.png r_%04d.png --fps 25 --homography h.txt -o pano_%04d.png
   panoweave video l.mp4 r.mp4 --rig rig.toml --view track.csv -o view.mp4
@@ -114,7 +115,8 @@ pub(crate) fn stitch(
         json["conversions"] = progress.conversions.json();
         output::print_json(&json)?;
     } else {
-        let lines: String = done.outputs.iter().map(|output| line(&done, output) + "\n").collect();
+        let lines: String =
+            done.outputs.iter().map(|output| line(job, &done, output) + "\n").collect();
         if to_stdout { tracing::info!("{}", lines.trim_end()) } else { output::print(&lines)? }
     }
     let stopped = done.summary.stopped;
@@ -122,7 +124,7 @@ pub(crate) fn stitch(
 }
 
 /// Formats the summary of a finished output as one line.
-fn line(report: &VideoReport, output: &OutputReport) -> String {
+fn line(job: &VideoJob, report: &VideoReport, output: &OutputReport) -> String {
     let (VideoReport { summary: done, device, .. }, OutputReport { file, size, corrections }) =
         (report, output);
     let kept = match corrections {
@@ -132,14 +134,14 @@ fn line(report: &VideoReport, output: &OutputReport) -> String {
         ),
         _ => String::new(),
     };
+    let speed = job.at.map_or_else(|| format!("{:.1} fps", fps(done)), |at| format!("at {at} s,"));
     format!(
-        "{}: {} frame{} of {}×{} pixels, {:.1} fps on {device}{kept}{}",
+        "{}: {} frame{} of {}×{} pixels, {speed} on {device}{kept}{}",
         file.display(),
         done.written,
         if done.written == 1 { "" } else { "s" },
         size.x,
         size.y,
-        fps(done),
         if done.stopped { ", stopped early" } else { "" }
     )
 }

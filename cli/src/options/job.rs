@@ -61,6 +61,10 @@ impl<T: JsonSchema + DeserializeOwned + 'static> clap::Args for Options<T> {
 /// Returns the option of a field. The inputs are arguments without a name.
 fn arg<T: DeserializeOwned + 'static>(field: Field) -> Arg {
     let arg = Arg::new(field.name.clone()).help(field.text.clone());
+    let arg = match &field.heading {
+        Some(heading) => arg.help_heading(heading.clone()),
+        None => arg,
+    };
     let arg = match &*field.name {
         "videos" | "pictures" => arg.required(true).num_args(1..),
         "output" => arg.long("output").short('o').required(true),

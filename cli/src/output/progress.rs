@@ -5,7 +5,7 @@ use panoweave::job::Event;
 use crate::commands::calibrated::summary;
 use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
-use crate::output::meter::Meter;
+use crate::output::meter::{Meter, announce};
 use crate::output::stages::Stages;
 
 /// The progress of a job so far.
@@ -33,9 +33,10 @@ impl Progress {
                 }
                 found.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
             }
-            Event::Start { expected, cameras } => {
+            Event::Start { expected, sources, outputs, rate, device } => {
                 self.stages.end();
-                self.meter = Some(Meter::new(expected, cameras));
+                announce(sources, outputs, rate, expected, device);
+                self.meter = Some(Meter::new(expected, sources.len()));
             }
             Event::Written(progress) => {
                 self.meter.iter_mut().for_each(|meter| meter.update(progress));

@@ -43,6 +43,12 @@ pub(crate) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
     finish(Kind::Usage, sentence, as_json)
 }
 
+/// Prints what to do first, for a user who gives no arguments. Returns the exit code of a usage error.
+pub(crate) fn first_steps(text: &str) -> ExitCode {
+    complain(&format!("{text}\n"));
+    ExitCode::from(exit_code(Kind::Usage))
+}
+
 fn finish(kind: Kind, message: &str, as_json: bool) -> ExitCode {
     if as_json {
         let error = json!({ "message": message, "kind": kind, "exit_code": exit_code(kind) });

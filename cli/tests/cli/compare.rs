@@ -319,10 +319,16 @@ fn what_cannot_be_compared() {
     folder.write("a.rgba", [0; 4800]);
     folder.write("p.svg", "");
     std::os::unix::fs::symlink("p.svg", folder.path("link.csv")).unwrap();
-    assert_eq!(folder.words("compare eleven.png eleven.png --device cpu").code, Some(0));
+    folder.write("a.webp", b"RIFF\x10\0\0\0WEBPVP8 ");
+    folder.picture("left.png").save(folder.path("a.jpg")).unwrap();
+    std::fs::rename(folder.path("a.jpg"), folder.path("a.mpo")).unwrap();
+    for pair in ["eleven.png eleven.png", "a.mpo left.png"] {
+        folder.succeeds(&format!("compare {pair} --device cpu"));
+    }
     folder.refuses("compare @ --device cpu", "",r"
         one.png one.png | input | one.png and one.png: ssim: the pictures are 1×1 pixels; they must be at least 11×11
         left.png eleven.png | input | the second picture is 11×11 pixels; it must be 40×30
+        a.webp left.png | input | a.webp: the format WEBP is not supported; convert the picture
         left.png missing.png | input | missing.png: cannot be read
         rig.toml missing.mp4 | input | rig.toml: 
         left.png a.y4m | input | left.png: it is a picture, but a.y4m is a video

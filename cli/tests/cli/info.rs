@@ -71,6 +71,16 @@ fn help_and_version_go_to_stdout() {
     {
         assert!(folder.quiet(line).contains("Example"), "{line}");
     }
+    let (short, long) = (folder.quiet("video -h"), folder.quiet("video --help"));
+    let headings = |help: &str| -> Vec<String> {
+        let lines = help.lines().filter(|line| !line.starts_with(' ') && line.ends_with(':'));
+        lines.map(str::to_owned).collect()
+    };
+    let expected = "Arguments: Options: Map: Limits: Calibration: Output: View: Inputs: Colours: Blending: Common options: Examples:";
+    assert_eq!(headings(&short).join(" "), expected);
+    assert_eq!(headings(&long).join(" "), expected);
+    assert!(short.lines().count() < 110 && !short.contains("SIGTERM"), "{short}");
+    assert!(long.contains("SIGTERM") && !long.contains("color"), "{long}");
     let help = folder.quiet("--help");
     assert!(help.contains("Exit codes:") && help.contains("\"exit_code\": 2"), "{help}");
 }

@@ -72,7 +72,10 @@ fn rows(table: &str) -> impl Iterator<Item = &str> {
 struct Done {
     code: Option<i32>,
     stdout: String,
+    /// The log without the line that states what a run of `video` does.
     stderr: String,
+    /// This line, or an empty text.
+    start: String,
 }
 
 impl Folder {
@@ -186,11 +189,10 @@ impl Done {
 impl From<Output> for Done {
     fn from(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Self {
-            code: output.status.code(),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
+        let is_start = |line: &&str| line.starts_with(" INFO stitching ");
+        let all = text(output.stderr);
+        let (start, stderr) = all.split_inclusive('\n').partition(is_start);
+        Self { code: output.status.code(), stdout: text(output.stdout), stderr, start }
     }
 }
 

@@ -102,10 +102,14 @@ fn option_combinations() {
     folder.export_planes("rig.safetensors");
     let stitch = "stitch left.png right.png -o o.png --device cpu";
     let warp = "warp -o o.safetensors --device cpu";
-    assert!(refused(&folder, "").contains("requires a subcommand"));
+    let done = folder.words("");
+    assert!(done.code == Some(2) && done.stderr.lines().count() <= 12, "{done:?}");
+    assert!(done.stderr.contains("\n  panoweave video a.mp4 b.mp4 -o match.mp4\n"), "{done:?}");
+    assert!(refused(&folder, "-v").contains("requires a subcommand"));
     let table = format!(
         r"
         sew | unrecognized subcommand
+        video -o o.mp4 | <VIDEO>
         stitch --rig rig.toml -o o.png | <PICTURE>
         stitch left.png right.png --rig rig.toml | --output
         {stitch} --rig rig.toml --homography shift.txt | cannot be used with

@@ -202,7 +202,12 @@ fn videos_are_stitched_and_measured() {
     assert!((mean - 3.0).abs() < 0.5, "{json}");
     assert_eq!((json["flicker"]["frames"].as_u64(), frames(&json)), (Some(11), vec![0, 5, 10]));
     let table = folder.quiet(&format!("quality l.y4m r.y4m --no-colour {MAP}"));
-    assert!(table.contains("flicker   0.7") && table.contains("12 frames"), "{table}");
+    assert!(
+        table.contains("flicker   0.7")
+            && table.contains("  poor    mean 3.")
+            && table.contains("12 frames"),
+        "{table}"
+    );
 }
 
 /// Measures videos whose right camera is brighter by 30 levels. `quality` must find this step at the seam that the

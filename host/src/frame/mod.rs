@@ -69,6 +69,11 @@ impl<'a> Frame<'a> {
         )
     }
 
+    /// Returns the frame as one of `format`, which has the same size and planes but may have another encoding.
+    pub(crate) fn tagged(self, format: FrameFormat) -> Self {
+        Self { format, ..self }
+    }
+
     /// Wraps planes that need not be adjacent in memory and may have padding after each row.
     ///
     /// # Errors

@@ -33,6 +33,7 @@ mod rig_check;
 pub mod schema;
 mod stitch;
 mod sync;
+mod target;
 mod text;
 mod video;
 mod view;
@@ -55,7 +56,7 @@ pub use photos::{CalibrateJob, Calibrated, calibrate_photos};
 pub use rig_check::told;
 pub use stitch::{StitchJob, StitchReport, stitch_photos};
 pub use sync::Synced;
-pub use text::{File, Gain, Size, Sync};
+pub use text::{File, Gain, Moment, Size, Sync};
 pub use video::{Event, OutputReport, VideoJob, VideoReport};
 pub use view::{Corrections, View};
 

@@ -1,10 +1,14 @@
-//! Pictures of the cameras at several moments of their recordings, from which a rig is made or checked.
+//! Moments of recordings: pictures of the cameras at several moments, from which a rig is made or checked, and the part of
+//! the recordings that leads to the panorama of one moment.
 //!
 //! The pictures are gray: the luma of the frames, with which matching works in any pixel format. Encoded files are
 //! read again from each moment. Other media can be read only once, so their first frames are the only moment.
 
+use std::time::Duration;
+
 use super::JobError;
-use crate::frame::{Frame, Rgba8};
+use super::text::Moment;
+use crate::frame::{Frame, Rate, Rgba8};
 use crate::io::picture::Picture;
 use crate::io::video::{
     Medium, Stop, VideoDecoder, VideoError, VideoFrame, VideoInput, VideoSource,
@@ -61,6 +65,71 @@ pub(super) fn moments(
 /// Returns the pictures of the first frames of all cameras.
 pub(super) fn first(sources: &mut [VideoSource]) -> Result<Vec<Picture>, JobError> {
     sources.iter_mut().map(picture).collect()
+}
+
+/// The time before the panorama of one moment from which the videos are stitched, so that its colours and its seam are
+/// those of a video.
+const LEAD: Duration = Duration::from_secs(2);
+
+/// The part of the recordings that is stitched.
+pub(super) struct Part {
+    pub(super) sources: Vec<VideoSource>,
+    pub(super) offsets: Vec<Offset>,
+    /// The time from the first panorama of the recordings to the first one of the part.
+    pub(super) begin: Duration,
+    /// The number of panoramas that are not written.
+    pub(super) skip: u64,
+    /// The number of panoramas, if it is limited.
+    pub(super) limit: Option<u64>,
+    /// The approximate number of panoramas, if it is known.
+    pub(super) expected: Option<u64>,
+}
+
+impl Part {
+    /// Opens the recordings again, at the frames that lead to the panorama of `moment`. `expected` is the number of
+    /// panoramas of the recordings, and `rate` their rate.
+    pub(super) fn at(
+        moment: Moment,
+        expected: Option<u64>,
+        inputs: &[VideoInput],
+        (sources, offsets): (Vec<VideoSource>, &[Offset]),
+        rate: Rate,
+        stop: &Stop,
+    ) -> Result<Self, JobError> {
+        let number = rate.frames(moment.0);
+        if let Some(end) = expected.filter(|end| number >= *end) {
+            let end = Moment(rate.time(end));
+            return Err(JobError::Usage(format!(
+                "`at` is {moment} s, but the video would end at {end} s; give an earlier time"
+            )));
+        }
+        let skip = number.min(rate.frames(LEAD));
+        let tick = Offset::first_tick(offsets, rate) + number - skip;
+        let (mut again, mut begun) = (Vec::new(), Vec::new());
+        for (i, (input, source)) in inputs.iter().zip(&sources).enumerate() {
+            let offset = offsets.get(i).copied().unwrap_or(Offset::NONE);
+            let own = source.rate();
+            let frame = offset.begun(own, tick, rate).unwrap_or(0);
+            // Between two frames, because the times of frames in files are rounded.
+            let start = (frame as f64 - 0.5).max(0.0) / own.per_second();
+            let decoder = VideoDecoder::Ffmpeg;
+            again.push(VideoInput { start, rate: Some(own), decoder, ..input.clone() });
+            let time = own.time(frame).as_secs_f64() / (1.0 + offset.drift);
+            begun.push(Offset { seconds: offset.seconds + time, ..offset });
+        }
+        let base = begun.first().map_or(0.0, |first| first.seconds);
+        drop(sources);
+        // No recording begins after the first panorama of the part.
+        begun.iter_mut().for_each(|offset| offset.seconds = (offset.seconds - base).min(0.0));
+        Ok(Self {
+            sources: VideoSource::open_all(&again, stop)?,
+            offsets: begun,
+            begin: rate.time(number - skip),
+            skip,
+            limit: Some(skip + 1),
+            expected: Some(skip + 1),
+        })
+    }
 }
 
 fn picture(source: &mut VideoSource) -> Result<Picture, JobError> {

@@ -27,6 +27,7 @@ use crate::warp::MAX_CAMERAS;
 /// The warp, or the rig or homography from which it is computed. At most one of the three is given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "Map")]
 pub struct MapOptions {
     /// Warp file, which contains the source coordinates and weights of every panorama pixel. `panoweave warp` writes
     /// such files. It can also be a folder with six raw planes; then `size` is required.
@@ -46,7 +47,7 @@ pub struct MapOptions {
     pub output_size: Option<Size>,
     /// Maximum number of pixels of the panorama that a rig or a homography describes. A stitch of two pictures takes
     /// about 45 bytes of memory per pixel. The default is 8192×4096; the highest value is twice as much.
-    #[schemars(range(min = 1, max = MAX_CANVAS_AREA))]
+    #[schemars(range(min = 1, max = MAX_CANVAS_AREA), title = "Limits")]
     pub max_pixels: u64,
 }
 
@@ -60,6 +61,7 @@ impl Default for MapOptions {
 /// The format of input videos that do not store it, and limits on them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "Inputs")]
 pub struct InputOptions {
     /// Format of all input videos: y4m, or the pixel format of raw frames without a header. Default: the file extension
     /// selects the format, and ffmpeg reads files with any other extension.
@@ -79,12 +81,14 @@ pub struct InputOptions {
     pub sync: Option<Sync>,
     /// Maximum number of pixels of a frame of an input video. If ffmpeg decodes, a larger frame is an error even if the
     /// file states a smaller size; NVDEC scales it down. The default is 16384×8192.
+    #[schemars(title = "Limits")]
     pub max_input_pixels: u64,
     /// Maximum number of streams of an input file: pictures, sound, subtitles and data.
+    #[schemars(title = "Limits")]
     pub max_input_streams: usize,
     /// Maximum duration in seconds that an input video may state, and that the frames of an encoded file may have. The
     /// default is 7 days.
-    #[schemars(extend("value-name" = "SECONDS"))]
+    #[schemars(extend("value-name" = "SECONDS"), title = "Limits")]
     pub max_input_seconds: u64,
 }
 
@@ -194,6 +198,7 @@ impl DecoderName {
 /// Colours, orientation and lookup of a stitch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "Colours")]
 pub struct LookOptions {
     /// Factor by which the levels of a picture are multiplied: one number from 0 to 1000, or three such numbers for
     /// red, green and blue. Give one per camera, in the order of the cameras. Default: 1.
@@ -213,6 +218,7 @@ pub struct LookOptions {
     #[schemars(range(min = 1, max = MAX_RIG_CAMERAS))]
     pub anchor: Option<usize>,
     /// Rotates the panorama by 180°.
+    #[schemars(title = "Output")]
     pub flip: bool,
     /// Brightens the leftmost tenth and the rightmost tenth of the panorama. The factor grows to 1.35 at the left and
     /// right edges.
@@ -223,6 +229,7 @@ pub struct LookOptions {
     /// coordinates from the warp's planes, and exact powers. `cubic`: the same with a cubic filter, which gives sharper
     /// panoramas; slowest. `textured-planes`, `hardware-bilinear` and `gamma-table`: variants of `planes` for two RGBA
     /// pictures, for comparison. Default: auto for videos, cubic for `stitch`, planes for pictures in `quality`.
+    #[schemars(title = "Output")]
     pub lookup: Option<Lookup>,
 }
 
@@ -296,6 +303,7 @@ impl LookOptions {
 /// Blending where the pictures overlap.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "Blending")]
 pub struct BlendOptions {
     /// Blending where the pictures overlap. `auto`: `seam` if the warp allows one, otherwise `feather`. `feather` fades from one camera to the other across the whole overlap.
     /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
@@ -347,6 +355,7 @@ impl BlendOptions {
 /// The view of a virtual camera instead of the panorama.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "View")]
 pub struct ViewOptions {
     /// Writes the view of a virtual camera instead of the panorama. The file (CSV) has one keyframe per line, with the
     /// columns t, pan, tilt, fov and optionally roll. t is the time in seconds from the first frame. The other columns
@@ -374,6 +383,7 @@ impl Default for ViewOptions {
 /// An output video.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "Output")]
 pub struct VideoOutputOptions {
     /// Video file to write, or - for standard output. By default, the file extension selects the format, and standard
     /// output is Y4M.
@@ -415,6 +425,7 @@ impl Default for VideoOutputOptions {
 /// The parts of pictures to ignore.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "Inputs")]
 pub struct MaskOptions {
     /// Picture of the size of the camera's pictures, PNG or JPEG: white where the camera's picture is used, black where
     /// it is ignored, for instance the rim of a fisheye or the body of a car. Give one for all pictures, or
@@ -425,6 +436,7 @@ pub struct MaskOptions {
 /// Known lenses of pictures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "Calibration")]
 pub struct LensOptions {
     /// OpenCV YAML file with the camera matrix and the distortion of a lens. Give one for all pictures, or one
     /// for each picture in order. From a file with numbered entries, such as M1 and M2, each picture takes those with
@@ -439,6 +451,7 @@ pub struct LensOptions {
 /// The geometric model of a calibration, and the shape of its panorama.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(title = "Calibration")]
 pub struct ShapeOptions {
     /// Geometric model that maps the pixels of one picture to those of another.
     pub model: ModelChoice,

@@ -36,6 +36,8 @@ pub struct Field {
     pub name: String,
     /// The description: the doc comment.
     pub text: String,
+    /// The heading in help texts: the title of the field or of its table in the schema.
+    pub heading: Option<String>,
     /// The kind of the value.
     pub kind: FieldKind,
     /// Whether the value is a list.
@@ -58,20 +60,24 @@ pub fn fields<T: JsonSchema>() -> Vec<Field> {
     let settings = SchemaSettings::default().with(|it| it.inline_subschemas = true);
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let mut fields = Vec::new();
-    add(&mut fields, &[], schema.as_value());
+    // Without a title of its own, the schema has the name of the type.
+    let heading = schema.get("title").and_then(Value::as_str).filter(|it| *it != T::schema_name());
+    add(&mut fields, &[], heading, schema.as_value());
     fields
 }
 
-fn add(fields: &mut Vec<Field>, tables: &[String], schema: &Value) {
+fn add(fields: &mut Vec<Field>, tables: &[String], heading: Option<&str>, schema: &Value) {
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let is_list = field["items"].is_object();
         let value = if is_list { &field["items"] } else { value_of(field) };
+        let heading = field["title"].as_str().or(value["title"].as_str()).or(heading);
         if value["properties"].is_object() {
             let index = is_list.then(|| "0".to_owned());
             let inner: Vec<_> = tables.iter().chain([name]).chain(&index).cloned().collect();
-            add(fields, &inner, value);
+            add(fields, &inner, heading, value);
         } else {
-            fields.push(Field::new(tables, name, field, value, is_list));
+            let heading = heading.map(str::to_owned);
+            fields.push(Field { heading, ..Field::new(tables, name, field, value, is_list) });
         }
     }
 }
@@ -109,6 +115,7 @@ impl Field {
             tables: tables.to_vec(),
             name: name.to_owned(),
             text: text(&field["description"]),
+            heading: None,
             kind,
             is_list,
             default: field["default"].clone(),

@@ -32,20 +32,22 @@ pub struct StitchJob {
     /// The warp, rig or homography; none to calibrate the pictures.
     pub map: MapOptions,
     /// Panorama file to write: .png, .jpg or .jpeg.
-    #[schemars(extend("value-name" = "OUT"))]
+    #[schemars(extend("value-name" = "OUT"), title = "Output")]
     pub output: File,
     /// Bits per channel of the panorama. 8 rounds 16-bit pictures to 8 bits, with a warning. 16 requires a .png output.
     /// Default: 16 if a picture is a 16-bit PNG and the output is .png, otherwise 8.
-    #[schemars(extend("enum" = [8, 16], "value-name" = "BITS"))]
+    #[schemars(extend("enum" = [8, 16], "value-name" = "BITS"), title = "Output")]
     pub depth: Option<u8>,
     /// Device that computes: cpu, cuda:N (GPU number N, from 0), auto (the first GPU, otherwise the CPU), or simulator
     /// (the CPU, with the checks for authors of kernels).
     pub device: DeviceName,
     /// Corrects the colours of the pictures so that they match in the overlaps. This is the default unless a warp, a
     /// rig, a homography, a gain or a gamma is given.
+    #[schemars(title = "Colours")]
     pub match_colour: bool,
     /// Does not match the colours of the pictures. This is the default with a warp, a rig, a homography, a gain or a
     /// gamma.
+    #[schemars(title = "Colours")]
     pub no_colour: bool,
     /// Model and projection of a calibration.
     pub shape: ShapeOptions,

@@ -68,13 +68,14 @@ impl InputOptions {
                 for (source, found) in sources[1..].iter().zip(&found) {
                     let Offset { seconds, drift } = found.offset;
                     tracing::info!(
-                        "{} starts {:.4} s {} {}; its clock drifts by {:.1} ppm; confidence {:.1}, {} of {} pieces of sound agree",
+                        "{} starts {:.4} s {} {}; its clock drifts by {:.1} ppm; confidence {:.1} ({}), {} of {} pieces of sound agree",
                         source.name().display(),
                         seconds.abs(),
                         if seconds < 0.0 { "before" } else { "after" },
                         sources[0].name().display(),
                         1e6 * drift,
                         found.confidence,
+                        found.verdict(),
                         found.agreeing,
                         found.compared,
                     );

@@ -6,6 +6,7 @@ use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use glam::{UVec2, Vec3};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -84,6 +85,7 @@ by_text! {
     DeviceName: "DEVICE";
     File: "FILE";
     Gain: "R,G,B";
+    Moment: "TIME";
     Rate: "RATE";
     Size: "WxH";
     Sync: "auto|audio|together|N,...";
@@ -213,6 +215,36 @@ impl fmt::Display for Gain {
     }
 }
 
+/// A time in a video: seconds, `M:SS` or `H:MM:SS`, less than [`MAX_OFFSET`] seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment(pub Duration);
+
+impl FromStr for Moment {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = |word: &str| word.parse().ok().filter(|n| (0.0..MAX_OFFSET).contains(n));
+        let numbers: Option<Vec<f64>> = text.split(':').map(number).collect();
+        let seconds = match numbers.as_deref() {
+            Some(&[seconds]) => Some(seconds),
+            Some(&[minutes, seconds @ ..60.0]) => Some(60.0 * minutes + seconds),
+            Some(&[hours, minutes @ ..60.0, seconds @ ..60.0]) => {
+                Some(3600.0 * hours + 60.0 * minutes + seconds)
+            }
+            _ => None,
+        };
+        let seconds = seconds.filter(|seconds| *seconds < MAX_OFFSET);
+        let time = seconds.map(|seconds| Self(Duration::from_secs_f64(seconds)));
+        time.ok_or("a time must be seconds, M:SS or H:MM:SS, such as 90, 1:30 or 1:02:03.5")
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_secs_f64().fmt(f)
+    }
+}
+
 /// The starts of recordings: `auto`, `audio`, `together`, or the seconds from the start of the first video to that of each
 /// further one.
 #[derive(Clone, Debug, PartialEq)]
@@ -282,6 +314,17 @@ mod tests {
         assert_eq!(Size(UVec2::new(3, 4)).to_string().parse(), Ok(Size(UVec2::new(3, 4))));
         for gain in [Vec3::splat(1.5), Vec3::new(0.1, 2.0, 1000.0)] {
             assert_eq!(Gain(gain).to_string().parse(), Ok(Gain(gain)));
+        }
+        for (text, seconds) in [("90", 90.0), ("1:30", 90.0), ("1:02:03.5", 3723.5), ("0.04", 0.04)]
+        {
+            let moment: Moment = text.parse().unwrap();
+            assert_eq!(moment.0.as_secs_f64(), seconds, "{text}");
+            assert_eq!(moment.to_string().parse(), Ok(moment));
+        }
+        for text in
+            ["", ":30", "1:60", "24:00:00", "-1", "1:-1", "nan", "1e9", "1:1:1:1", "99999999"]
+        {
+            assert!(text.parse::<Moment>().is_err(), "{text}");
         }
         for text in ["", "x", "1x", "0x4", "4x99999", "+1x1"] {
             assert!(text.parse::<Size>().is_err(), "{text}");

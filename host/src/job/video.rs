@@ -1,30 +1,29 @@
 //! Stitches videos: opens the device, the inputs, the map and the output, and runs [`stitch_video`].
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use glam::UVec2;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::files::{check_pipes, check_video_output, input_files, is_stdout, would_be_same};
-use super::moments::{first, moments};
+use super::files::{check_pipes, check_video_output, input_files, would_be_same};
+use super::moments::{Part, first, moments};
 use super::options::{
     BlendOptions, DecoderName, InputOptions, LensOptions, LookOptions, MapOptions, ShapeOptions,
     VideoOutputOptions,
 };
 use super::rig_check::told;
 use super::sync::Synced;
-use super::text::{File, Sync};
-use super::{CalibrateJob, Calibrated, Corrections, JobError, Map, Recipe};
+use super::target::Target;
+use super::text::{File, Moment, Sync};
+use super::{CalibrateJob, Calibrated, Corrections, JobError, Map, Recipe, View};
 use crate::device::{Device, DeviceName, Stream};
-use crate::frame::{ColourTags, Rate};
+use crate::frame::Rate;
 use crate::geometry::calibrate::{CalibrateOptions, RigOptions, check_rig};
 use crate::io::Conversion;
 use crate::io::picture::Picture;
-use crate::io::video::{
-    Crf, Medium, STANDARD, Stop, StreamFormat, TenBit, VideoEncoder, VideoError, VideoInput,
-    VideoOutput, VideoSink, VideoSource,
-};
+use crate::io::video::{Medium, STANDARD, Stop, VideoError, VideoInput, VideoSource};
 use crate::live::{ColourOptions, LiveRig};
 use crate::lock::lock;
 use crate::ops::blend::Blend;
@@ -51,6 +50,7 @@ pub struct VideoJob {
     /// Keeps the black borders of a panorama of calibrated videos. By default, it is cropped.
     pub no_crop: bool,
     /// Does not check that the rig fits the first frames of the videos.
+    #[schemars(title = "Map")]
     pub no_check: bool,
     /// Output videos.
     pub outputs: Vec<VideoOutputOptions>,
@@ -59,15 +59,21 @@ pub struct VideoJob {
     pub device: DeviceName,
     /// Decoder of input files: nvdec (H.264 and HEVC with 4:2:0 chroma, on the GPU of `device`), ffmpeg (all formats,
     /// on the CPU), or auto (nvdec for files that it supports, otherwise ffmpeg).
-    #[schemars(extend("value-name" = "DECODER"))]
+    #[schemars(extend("value-name" = "DECODER"), title = "Inputs")]
     pub decoder: DecoderName,
     /// The formats of the inputs.
     pub input: InputOptions,
     /// Stops after N frames of output. Default: stitches until the shortest video ends.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), title = "Output")]
     pub frames: Option<u64>,
+    /// Writes one panorama as a picture (.png, .jpg or .jpeg) instead of a video. TIME is seconds, M:SS or H:MM:SS after
+    /// the start of the video that would be written, which begins when all cameras record. The cameras are synchronised,
+    /// and their colours and blending are those of the video. All inputs must be encoded files.
+    #[schemars(title = "Output")]
+    pub at: Option<Moment>,
     /// Stitches without colour correction. By default, the colours of the cameras are measured again and again and
     /// matched, unless a gain or gamma other than 1 is given.
+    #[schemars(title = "Colours")]
     pub no_colour: bool,
     /// Colours, orientation and lookup.
     pub look: LookOptions,
@@ -87,8 +93,14 @@ pub enum Event<'a> {
     Start {
         /// The approximate number of panoramas, if it is known.
         expected: Option<u64>,
-        /// The number of cameras.
-        cameras: usize,
+        /// The videos of the cameras.
+        sources: &'a [VideoSource],
+        /// The files of the outputs and their sizes in pixels.
+        outputs: &'a [(PathBuf, UVec2)],
+        /// The rate of the outputs.
+        rate: Rate,
+        /// The device that computes.
+        device: &'a Device,
     },
     /// A panorama was written.
     Written(&'a Progress),
@@ -124,14 +136,6 @@ pub struct OutputReport {
     pub corrections: Option<Corrections>,
 }
 
-/// An output that was checked before anything is opened.
-struct Target<'a> {
-    options: &'a VideoOutputOptions,
-    /// The path, or `-` for standard output.
-    path: PathBuf,
-    medium: Medium,
-}
-
 impl VideoJob {
     /// Runs the job, and calls `watch` with its progress. `stop` ends it early.
     ///
@@ -157,58 +161,60 @@ impl VideoJob {
         let synced = self.input.offsets(&sources, &Sync::Auto, stop)?;
         let offsets = synced.as_ref().map_or_else(Vec::new, |synced| synced.offsets.clone());
         let stream = device.stream()?;
-        let (map, calibrated) = match map {
-            Some(map) => {
-                self.check_rig(&stream, &map, &mut sources, watch)?;
-                (map, None)
-            }
+        let mut calibrated = None;
+        let map = match map {
+            Some(map) => self.check_rig(&stream, map, &mut sources, watch)?,
             None => {
                 let moments = moments(&inputs, &mut sources, &offsets, stop)?;
                 let found = self.calibrate(&stream, moments, &targets[0], watch)?;
-                (Map::Render(Recipe::new(&found.rig)?), Some(found))
+                Map::Render(Recipe::new(&calibrated.insert(found).rig)?)
             }
         };
         let rate = self.input.fps.unwrap_or(sources[0].rate());
+        let part = self.part(&inputs, sources, offsets, rate, stop)?;
         let stitch = StitchOptions { vignettes: map.vignettes(), ..self.look.stitch(Lookup::Auto) };
         let view =
             |target: &Target<'_>| target.options.view.open(&stream, map.rig(), &stitch, rate);
         let views = targets.iter().map(view).collect::<Result<Vec<_>, _>>()?;
         watch(Event::Stage("warp", "preparing the warp"));
         let warp = map.prepare(&stream)?;
-        let expected = self.expected(&sources, &offsets, rate);
-        watch(Event::Start { expected, cameras: sources.len() });
-        let (mut sinks, mut outputs) = (Vec::new(), Vec::new());
-        for (target, view) in targets.iter().zip(&views) {
-            let size = view.as_ref().map_or(warp.size(), |view| view.size);
-            let output = target.output(&sources, Offset::start(&offsets, rate))?;
-            let sink = VideoSink::create(&output, size, rate, stop)?;
-            sinks.push((sink, view.as_ref().map(|view| view.path.clone())));
-            // An encoder drops an odd last column or row.
-            let size = if output.medium == Medium::File { size & !UVec2::ONE } else { size };
-            outputs.push((target.options.output.0.clone(), size));
-        }
+        let size = |view: &Option<View>| view.as_ref().map_or(warp.size(), |view| view.size);
+        let sizes: Vec<_> = views.iter().map(size).collect();
+        let outputs = targets.iter().zip(&sizes).map(|(target, size)| target.written(*size));
+        let outputs: Vec<_> = outputs.collect();
+        let (expected, sources) = (part.expected, &part.sources[..]);
+        watch(Event::Start { expected, sources, outputs: &outputs, rate, device: &device });
+        let sinks = targets.iter().zip(sizes).zip(&views);
+        let sinks = sinks
+            .map(|((target, size), view)| target.create(size, view.as_ref(), &part, rate, stop));
+        let sinks = sinks.collect::<Result<Vec<_>, _>>()?;
         let viewer = views.iter().flatten().next().map(|view| view.viewer.clone());
-        let options = self.options((blend, anchor), stitch, rate, offsets);
+        let options = self.options((blend, anchor), stitch, rate, &part);
         let (rig, progress) =
             (LiveRig { warp, viewer }, |now: &Progress| watch(Event::Written(now)));
-        let summary = match stitch_video(&device, rig, sources, sinks, &options, progress) {
+        let summary = match stitch_video(&device, rig, part.sources, sinks, &options, progress) {
+            Ok(Summary { written: 0, stopped: false, .. }) => Err(JobError::usage(
+                "`at` is after the end of a video that is shorter than it states; give an earlier time",
+            )),
             Ok(done) if done.written == 0 => Err(targets[0].stopped()),
             Err(VideoStitchError::Video(VideoError::NoReader { file })) => {
                 Err(JobError::Stopped { file })
             }
             done => Ok(done?),
         }?;
-        let corrections = views.iter().map(|view| view.as_ref().map(|it| *lock(&it.corrections)));
-        let outputs = outputs.into_iter().zip(corrections);
-        let outputs = outputs
-            .map(|((file, size), corrections)| OutputReport { file, size, corrections })
-            .collect();
+        let outputs = outputs.into_iter().zip(views).map(|((file, size), view)| OutputReport {
+            file,
+            size,
+            corrections: view.map(|it| *lock(&it.corrections)),
+        });
+        let outputs = outputs.collect();
         Ok(VideoReport { summary, outputs, rate, device, decoders, synced, calibrated })
     }
 
     /// Checks all that does not depend on the contents of the inputs, and returns the outputs, the blend and the anchor.
     fn check(&self) -> Result<(Vec<Target<'_>>, Blend, Option<usize>), JobError> {
-        let targets = self.outputs.iter().map(Target::new).collect::<Result<Vec<_>, _>>()?;
+        let target = |output| Target::new(output, self.at.is_some());
+        let targets = self.outputs.iter().map(target).collect::<Result<Vec<_>, _>>()?;
         check_pipes(&self.videos)?;
         self.map.check()?;
         if self.videos.is_empty() || targets.is_empty() {
@@ -244,7 +250,13 @@ impl VideoJob {
         }
         let mut read = self.map.files();
         for file in &self.videos {
-            read.extend(input_files(file, &Medium::of_input(file, self.input.input_format)?)?);
+            let medium = Medium::of_input(file, self.input.input_format)?;
+            if self.at.is_some() && (medium != Medium::File || self.frames.is_some()) {
+                return Err(JobError::usage(
+                    "`at` requires encoded files, such as .mp4, and excludes `frames`; pipes, raw videos and numbered pictures are read from their start",
+                ));
+            }
+            read.extend(input_files(file, &medium)?);
         }
         read.extend(
             self.outputs.iter().filter_map(|output| Some(output.view.view.as_ref()?.0.clone())),
@@ -334,28 +346,28 @@ impl VideoJob {
         Ok(found)
     }
 
-    /// Checks that the rig of a map fits the first frames of the videos.
+    /// Checks that the rig of a map fits the first frames of the videos, and returns the map.
     fn check_rig(
         &self,
         stream: &Stream,
-        map: &Map,
+        map: Map,
         sources: &mut [VideoSource],
         watch: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), JobError> {
+    ) -> Result<Map, JobError> {
         let Some(rig) = map.as_rig().filter(|rig| rig.cameras.len() > 1 && !self.no_check) else {
-            return Ok(());
+            return Ok(map);
         };
         watch(Event::Stage("check", "checking the rig"));
         let links = links(stream, &first(sources)?)?;
         let refused = |refusal| JobError::refused(&self.videos, refusal);
         let found = check_rig(&rig, &links, &CalibrateOptions::default()).map_err(refused)?;
-        let Some(told) = told(&found, &self.videos) else { return Ok(()) };
+        let Some(told) = told(&found, &self.videos) else { return Ok(map) };
         if found.fits_nothing() {
             let file = self.map.path().unwrap_or(Path::new(""));
             return Err(JobError::input(file, format!("{told}; set `no-check` to use it anyway")));
         }
         tracing::warn!("{}: {told}", self.map.path().unwrap_or(Path::new("")).display());
-        Ok(())
+        Ok(map)
     }
 
     /// Returns whether the colours of the cameras are measured and matched.
@@ -368,123 +380,43 @@ impl VideoJob {
         (blend, anchor): (Blend, Option<usize>),
         stitch: StitchOptions,
         rate: Rate,
-        offsets: Vec<Offset>,
+        part: &Part,
     ) -> VideoOptions {
         let (follow, keep_highlights) = (self.follows(), self.look.keep_highlights);
         let colour = ColourOptions::at_rate(rate.per_second());
         let colour = ColourOptions { follow, anchor, keep_highlights, ..colour };
-        let (refine, rate, limit) = (self.blend.refine(), Some(rate), self.frames);
-        VideoOptions { stitch, colour, blend, refine, rate, offsets, limit }
+        let (refine, rate) = (self.blend.refine(), Some(rate));
+        let Part { skip, limit, .. } = *part;
+        let offsets = part.offsets.clone();
+        VideoOptions { stitch, colour, blend, refine, rate, offsets, skip, limit }
     }
 
-    /// Estimates the number of panoramas: the smallest of the lengths of all inputs and `frames`. Returns `None` if none
-    /// of them is known.
-    fn expected(&self, sources: &[VideoSource], offsets: &[Offset], rate: Rate) -> Option<u64> {
+    /// Returns the part of the recordings that is stitched: all, the first `frames`, or those that lead to `at`.
+    fn part(
+        &self,
+        inputs: &[VideoInput],
+        sources: Vec<VideoSource>,
+        offsets: Vec<Offset>,
+        rate: Rate,
+        stop: &Stop,
+    ) -> Result<Part, JobError> {
+        let expected = Self::expected(&sources, &offsets, rate);
+        if let Some(at) = self.at {
+            return Part::at(at, expected, inputs, (sources, &offsets), rate, stop);
+        }
+        let (begin, skip, limit) = (Duration::ZERO, 0, self.frames);
+        let expected = expected.into_iter().chain(limit).min();
+        Ok(Part { sources, offsets, begin, skip, limit, expected })
+    }
+
+    /// Estimates the number of panoramas: the smallest of the lengths of all inputs. Returns `None` if none is known.
+    fn expected(sources: &[VideoSource], offsets: &[Offset], rate: Rate) -> Option<u64> {
         let first = Offset::first_tick(offsets, rate);
         let of = |(i, source): (usize, &VideoSource)| {
             let offset = offsets.get(i).map_or(0.0, |offset| offset.seconds);
             let end = source.expected()? as f64 / source.rate().per_second() + offset;
             Some(((end * rate.per_second()).round() as u64).saturating_sub(first))
         };
-        sources.iter().enumerate().filter_map(of).chain(self.frames).min()
-    }
-}
-
-impl<'a> Target<'a> {
-    fn new(options: &'a VideoOutputOptions) -> Result<Self, JobError> {
-        let file = &options.output;
-        if file.as_os_str().is_empty() {
-            return Err(JobError::usage("there is no output; give `output`"));
-        }
-        // A stream to the file of standard output has no extension of its own.
-        let known =
-            if file.extension().is_none() && is_stdout(file) { STANDARD.as_ref() } else { &**file };
-        let medium = Medium::of_output(known, options.output_format)?;
-        if options.encoder.is_some() && medium != Medium::File {
-            return Err(JobError::usage(
-                "`encoder` applies only to .mp4, .m4v, .mov and .mkv output; remove it",
-            ));
-        }
-        let to_stdout = matches!(medium, Medium::Stream(_)) && is_stdout(file);
-        let path = if to_stdout { STANDARD.into() } else { file.0.clone() };
-        let target = Self { options, path, medium };
-        match options.depth {
-            Some(8) if target.medium == Medium::Stream(StreamFormat::P010) => Err(JobError::usage(
-                "`depth` 8 does not go with raw P010, which has 10 bits; remove it, or write .nv12 or .y4m",
-            )),
-            Some(10) if !target.stores_ten_bits() => {
-                Err(VideoError::Depth { file: file.0.clone() }.into())
-            }
-            _ => Ok(target),
-        }
-    }
-
-    fn stopped(&self) -> JobError {
-        JobError::Stopped { file: self.options.output.0.clone() }
-    }
-
-    fn stores_ten_bits(&self) -> bool {
-        let encoder = self.options.encoder;
-        self.medium.stores_ten_bits() && encoder.is_none_or(VideoEncoder::stores_ten_bits)
-    }
-
-    /// Returns whether inputs with more than 8 bits are read with 10.
-    fn reads_ten_bits(&self) -> bool {
-        self.options.depth != Some(8) && self.stores_ten_bits()
-    }
-
-    /// Checks that the output has the depth of the frames of the first video.
-    fn check_depth(&self, first: &VideoSource) -> Result<(), JobError> {
-        let found = first.format().pixels.bits();
-        let bits = match &self.medium {
-            Medium::Stream(StreamFormat::P010) => 10,
-            _ if !self.reads_ten_bits() => 8,
-            _ => found,
-        };
-        let file = self.options.output.0.clone();
-        if bits != found {
-            let input = first.name().to_owned();
-            return Err(VideoError::OutputDepth { file, bits, input, found }.into());
-        }
-        if bits == 8 && self.options.depth == Some(10) {
-            return Err(JobError::usage(
-                "`depth` 10 requires a first video with more than 8 bits per sample; remove it",
-            ));
-        }
-        Ok(())
-    }
-
-    /// Returns the description from which the output is created. The sound of the first video begins at `start`. Logs a
-    /// warning if colour tags are lost, or differ between the videos.
-    fn output(
-        &self,
-        sources: &[VideoSource],
-        start: std::time::Duration,
-    ) -> Result<VideoOutput, JobError> {
-        let first = &sources[0];
-        let (pixels, tags) = (first.format().pixels, first.tags());
-        let is_deep = pixels.bits() > 8;
-        for source in sources.iter().filter(|source| is_deep && source.tags() != tags) {
-            tracing::warn!(
-                "{} has {}, but {} has {tags}; their levels are mixed without conversion",
-                source.name().display(),
-                source.tags(),
-                first.name().display()
-            );
-        }
-        if is_deep && tags != ColourTags::default() && self.medium != Medium::File {
-            let file = self.options.output.display();
-            tracing::warn!("{file} does not store the tags of the levels, {tags}");
-        }
-        let crf = Crf::new(self.options.crf);
-        Ok(VideoOutput {
-            path: self.path.clone(),
-            medium: self.medium.clone(),
-            encoder: self.options.encoder,
-            crf: crf.ok_or_else(|| JobError::usage("`crf` must be 0 to 51"))?,
-            sound: first.sound().map(|sound| sound.clone().starting_at(start)),
-            ten_bit: is_deep
-                .then(|| TenBit { encoding: pixels.encoding().unwrap_or_default(), tags }),
-        })
+        sources.iter().enumerate().filter_map(of).min()
     }
 }

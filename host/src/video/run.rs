@@ -45,7 +45,9 @@ pub struct VideoOptions {
     /// video have no effect. If another video starts later than the first one, the first panorama is at
     /// [`Offset::start`].
     pub offsets: Vec<Offset>,
-    /// The maximum number of panoramas; `None` for no limit.
+    /// The number of panoramas at the beginning that are stitched but not written, so that colours and seams settle.
+    pub skip: u64,
+    /// The maximum number of panoramas, with those that are skipped; `None` for no limit.
     pub limit: Option<u64>,
 }
 
@@ -159,7 +161,8 @@ pub fn stitch_video(
     let limit = options.limit.unwrap_or(u64::MAX);
     let stops: Vec<_> = sources.iter().map(|source| source.stop().clone()).collect();
     let sinks = sinks.into_iter().map(|(sink, _)| sink).collect();
-    let mut writing = Writing { sinks, rate, summary: Summary { expected, ..Summary::default() } };
+    let summary = Summary { expected, ..Summary::default() };
+    let mut writing = Writing { sinks, rate, skip: options.skip, summary };
     let start = Instant::now();
     let (fed, written) = thread::scope(|scope| {
         let feed = || {
@@ -180,6 +183,7 @@ pub fn stitch_video(
     })?;
     writing.summary.time = start.elapsed();
     writing.summary.live = session.counters();
+    writing.summary.written = writing.summary.written.saturating_sub(options.skip);
     writing.finish(written, fed, session.health())
 }
 
@@ -187,6 +191,7 @@ pub fn stitch_video(
 struct Writing {
     sinks: Vec<VideoSink>,
     rate: Rate,
+    skip: u64,
     summary: Summary,
 }
 
@@ -199,10 +204,11 @@ impl Writing {
     ) -> Result<(), VideoError> {
         let summary = &mut self.summary;
         let gap = gap(self.rate, summary.written, set.timestamp());
+        let skipped = self.skip.saturating_sub(summary.written);
         let begin = Instant::now();
         for (sink, output) in self.sinks.iter_mut().zip(set.outputs()) {
             let Some(frame) = output.frame() else { continue };
-            (0..=gap).try_for_each(|_| sink.write(&frame))?;
+            (skipped..=gap).try_for_each(|_| sink.write(&frame))?;
         }
         summary.stages.write += begin.elapsed();
         summary.written += gap + 1;

@@ -40,7 +40,7 @@ impl Offset {
     }
 
     /// Returns the number of the last frame that begins before a tick or at it; see [`frame`](Self::frame).
-    pub(super) fn begun(self, rate: Rate, tick: u64, ticks: Rate) -> Option<u64> {
+    pub(crate) fn begun(self, rate: Rate, tick: u64, ticks: Rate) -> Option<u64> {
         self.rounded(rate, tick, ticks, |frames, unit| frames / unit)
     }
 

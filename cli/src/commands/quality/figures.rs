@@ -148,9 +148,10 @@ impl Figures {
         let scores = self.scores();
         let mut line = |name: &str, what: String| {
             let score = scores.iter().find(|(score, _)| *score == name);
+            let verdict = score.map_or("", |(_, score)| verdict(*score));
             let score = score.map_or("-".to_owned(), |(_, score)| format!("{score:.4}"));
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{name:<8} {score:>7}  {what}");
+            let _ = writeln!(text, "{name:<8} {score:>7}  {verdict:<6}  {what}");
         };
         let many = self.seams.len() > 1 || self.flicker.is_some();
         let of =
@@ -253,6 +254,15 @@ impl Figures {
                 },
             })),
         })
+    }
+}
+
+/// Returns a score as a word. The help of the command explains the limits.
+fn verdict(score: f64) -> &'static str {
+    match score {
+        0.9.. => "good",
+        0.8..0.9 => "usable",
+        _ => "poor",
     }
 }
 

@@ -45,7 +45,8 @@ A single file is a finished panorama; give the --warp, --rig or --homography fro
 to 16 files are the pictures or videos of the cameras, in their order. They are stitched first, like `panoweave stitch`
 or `panoweave video` does. Their colours are matched, unless a gain or gamma other than 1, or --no-colour, is given.
 
-Each score is from 0 (worst) to 1 (best):
+Each score is from 0 (worst) to 1 (best): good from 0.9, usable from 0.8, poor below. 0.9 is hardly visible: a border that
+changes by a ninth more than its surroundings, a colour difference of 3 levels (1 % of white), or a flicker of 1 level.
   seam     1 / max(ratio, 1). The ratio is the panorama's change across the border between the cameras, divided by its
            change beside the border, with half a level added to both. It is computed between pixels that are 1, 5 and
            25 pixels apart, and the largest ratio counts. 0.9 means that the change across the border is a ninth

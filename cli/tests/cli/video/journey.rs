@@ -50,6 +50,8 @@ fn recordings_become_a_video_with_one_command() {
             "{json}"
         );
         assert!(done.stderr.contains("match.rig.toml: "), "{done:?}");
+        assert!(done.start.contains(" to match.mp4 ("), "{done:?}");
+        assert!(done.start.ends_with(" 25 fps), 5 frames (1 s) on CPU\n"), "{done:?}");
         let rig = Rig::open(folder.path("match.rig.toml")).unwrap();
         assert_eq!(rig.cameras.len(), count);
         assert!(rig.panorama.width.abs_diff(width) <= 6, "{} {width}", rig.panorama.width);
@@ -61,8 +63,8 @@ fn recordings_become_a_video_with_one_command() {
     assert_eq!(small.width, 260);
     assert!(small.height.abs_diff(SIZE[1] / 2) <= 2, "{small:?}");
     // The rig fits its own videos, and `calibrate` makes the same one.
-    folder.quiet("calibrate 0.mp4 1.mp4 2.mp4 --check match.rig.toml --device cpu");
-    folder.quiet("calibrate 0.mp4 1.mp4 2.mp4 -o again.toml --device cpu");
+    folder.quiet("-q calibrate 0.mp4 1.mp4 2.mp4 --check match.rig.toml --device cpu");
+    folder.quiet("-q calibrate 0.mp4 1.mp4 2.mp4 -o again.toml --device cpu");
     let widths = ["match.rig.toml", "again.toml"]
         .map(|file| Rig::open(folder.path(file)).unwrap().panorama.width);
     assert_eq!(widths[0], widths[1]);
@@ -77,6 +79,24 @@ fn recordings_become_a_video_with_one_command() {
     }
     folder.succeeds("video 0.y4m 1.y4m -o raw.y4m --device cpu");
     assert!(folder.path("raw.rig.toml").exists());
+}
+
+#[test]
+fn the_panorama_of_a_moment_is_that_of_the_video() {
+    let Some(ffmpeg) = Ffmpeg::find() else { return };
+    let folder = recordings(&ffmpeg);
+    folder.quiet("-q calibrate 0.mp4 1.mp4 2.mp4 -o match.rig.toml --device cpu");
+    let line = "video 0.mp4 1.mp4 2.mp4 --rig match.rig.toml --no-color --device cpu";
+    folder.succeeds(&format!("{line} --frames 62 -o all_%d.png"));
+    let done = folder.succeeds(&format!("{line} --at 0:02.4 -o moment.png"));
+    assert!(done.stdout.contains("pixels, at 2.4 s, on CPU"), "{done:?}");
+    let picture = |n: u32| folder.picture(&format!("all_{n}.png"));
+    let moment = folder.picture("moment.png");
+    assert!(moment == picture(61) && moment != picture(60) && moment != picture(62));
+    folder.fails(&format!("{line} --at 1:00 -o m.png"), "the video would end at 5.");
+    folder.fails(&format!("{line} --at 1 -o m.mp4"), "must end in .png");
+    folder.fails(&format!("{line} -o m.png"), "set `at`");
+    folder.fails("video 0.y4m 1.y4m --at 0 -o m.png", "`at` requires encoded files");
 }
 
 #[test]

@@ -217,7 +217,7 @@ fn views_that_are_refused() {
         --rig rig.toml --view-smooth 1 -o v.rgba | usage | require `view`
         --rig rig.toml --view track.csv --view-size 0x18 -o v.rgba | usage | 1 to 32768 pixels
         --rig rig.toml --view track.csv --view-size 32 -o v.rgba | usage | --view-size
-        --rig rig.toml --view track.csv --view-size 16384x16384 -o v.mp4 | output | v.mp4: the panorama is 16384×16384 pixels, which ffmpeg does not encode; give a smaller size
+        --rig rig.toml --view track.csv --view-size 16384x16384 -o v.mp4 | usage | `view-size` is 16384x16384, but must have at most
         --rig rig.toml --view track.csv --view-smooth 61 -o v.rgba | usage | a number from 0 to 60
         --rig rig.toml --view track.csv --view-smooth=-1 -o v.rgba | usage | a number from 0 to 60
         --rig rig.toml --view track.csv --view-smooth nan -o v.rgba | usage | a number from 0 to 60

@@ -78,7 +78,7 @@ fn read(
 
 /// Returns the name of the format of a picture file that begins with `start`.
 fn format(start: &[u8]) -> Option<&'static str> {
-    let signatures: [(usize, &[u8], &str); 13] = [
+    let signatures: [(usize, &[u8], &str); 16] = [
         (0, b"\x89PNG\r\n\x1a\n", "PNG"),
         (0, b"\xff\xd8\xff", "JPEG"),
         (0, b"GIF8", "GIF"),
@@ -91,10 +91,23 @@ fn format(start: &[u8]) -> Option<&'static str> {
         (4, b"JXL ", "JPEG XL"),
         (4, b"ftypavif", "AVIF"),
         (4, b"ftyphei", "HEIC"),
+        (4, b"ftyphev", "HEIC"),
+        (4, b"ftypmif1", "HEIC"),
+        (4, b"ftypmsf1", "HEIC"),
         (8, b"WEBP", "WEBP"),
     ];
     let is_at = |&(at, bytes, _): &(usize, &[u8], _)| {
         start.get(at..).is_some_and(|rest| rest.starts_with(bytes))
     };
     signatures.into_iter().find(is_at).map(|(_, _, name)| name)
+}
+
+/// Returns what to do with a picture of an unsupported format.
+pub(super) fn remedy(format: &str) -> &'static str {
+    match format {
+        "HEIC" => {
+            "convert the picture to JPEG, for instance with heif-convert, or set the camera format of the phone to \"Most Compatible\" and take it again"
+        }
+        _ => "convert the picture to PNG or JPEG",
+    }
 }

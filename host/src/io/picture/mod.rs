@@ -52,7 +52,7 @@ pub enum PictureError {
     #[error("{}: not a picture; use a PNG or JPEG file", file.display())]
     NotAPicture { file: PathBuf },
     /// The picture's format is not supported.
-    #[error("{}: the format {found} is not supported; convert the picture to PNG or JPEG", file.display())]
+    #[error("{}: the format {found} is not supported; {}", file.display(), decode::remedy(found))]
     WrongFormat { file: PathBuf, found: String },
     /// A side is larger than [`MAX_SIDE`].
     #[error("{}: the picture is {width}×{height} pixels; each side must be at most {MAX_SIDE} pixels", file.display())]

@@ -106,7 +106,7 @@ pub enum VideoError {
     Raw { file: PathBuf },
     /// The extension of the output file is not supported.
     #[error(
-        "{}: cannot be written: the name must end in .mp4, .m4v, .mov, .mkv, .y4m or the pixel format of raw frames such as .nv12, or be a pattern such as frame_%04d.png", file.display()
+        "{}: cannot be written: the name must end in .mp4, .m4v, .mov, .mkv, .y4m or the pixel format of raw frames such as .nv12, or be a pattern such as frame_%04d.png; for the picture of one moment, set `at`", file.display()
     )]
     Extension { file: PathBuf },
     /// The panorama is too small for the encoder.

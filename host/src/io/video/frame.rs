@@ -49,6 +49,11 @@ impl HostFrame {
         Some(Self { frame, _owner: owner })
     }
 
+    /// Returns the frame as one of `format`, which may have another encoding.
+    pub(super) fn tagged(self, format: FrameFormat) -> Self {
+        Self { frame: self.frame.tagged(format), ..self }
+    }
+
     /// Returns the planes of the frame.
     #[must_use]
     pub fn frame(&self) -> Frame<'_> {

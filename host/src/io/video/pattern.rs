@@ -9,13 +9,14 @@ use crate::io::folder_of;
 /// The maximum `N` in `%0Nd`. `N` is the number of digits to which numbers are padded with zeros.
 const MAX_WIDTH: usize = 9;
 
-/// A path with one `%d` or `%0Nd` in its file name, which stands for the number of a file.
+/// A path with one `%d` or `%0Nd` in its file name, which stands for the number of a file, or the path of a single file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     path: PathBuf,
     before: String,
     after: String,
-    width: usize,
+    /// `None` for a single file.
+    width: Option<usize>,
 }
 
 impl Pattern {
@@ -30,7 +31,15 @@ impl Pattern {
             _ => digits.strip_prefix('0')?.parse().ok().filter(|n| (1..=MAX_WIDTH).contains(n))?,
         };
         let (before, after) = (before.to_owned(), after.to_owned());
+        let width = Some(width);
         (!after.contains('%')).then_some(Self { path: path.to_owned(), before, after, width })
+    }
+
+    /// Returns the pattern whose files all have the name of `path`.
+    #[must_use]
+    pub fn single(path: &Path) -> Self {
+        let (before, after) = Default::default();
+        Self { path: path.to_owned(), before, after, width: None }
     }
 
     /// Returns the path that was parsed, with the pattern in its file name.
@@ -42,8 +51,11 @@ impl Pattern {
     /// Returns the path of the file with number `n`.
     #[must_use]
     pub fn file(&self, n: u64) -> PathBuf {
-        let Self { before, after, width, .. } = self;
-        self.path.with_file_name(format!("{before}{n:0width$}{after}"))
+        let Self { path, before, after, width } = self;
+        match *width {
+            Some(width) => path.with_file_name(format!("{before}{n:0width$}{after}")),
+            None => path.clone(),
+        }
     }
 
     /// Returns the folder that contains the files.
@@ -92,7 +104,7 @@ impl Pattern {
     fn number(&self, name: &str) -> Option<u64> {
         let digits = name.strip_prefix(&self.before)?.strip_suffix(&self.after)?;
         let n = digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))?;
-        let width = self.width;
+        let width = self.width?;
         (digits == format!("{n:0width$}")).then_some(n)
     }
 }

@@ -110,7 +110,7 @@ impl Writer {
     /// longer video, because readers would treat it as a part of this sequence.
     pub(super) fn finish(self) {
         let next = self.pattern.file(self.next);
-        if next.exists() {
+        if next != self.pattern.path() && next.exists() {
             tracing::warn!("{} is from an earlier video; this video is shorter", next.display());
         }
     }

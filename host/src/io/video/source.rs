@@ -251,7 +251,12 @@ impl VideoSource {
             match self.frames.recv_timeout(LOOK) {
                 Ok(received) => {
                     self.received += 1;
-                    let received = received.and_then(|frame| self.within_limit(frame));
+                    // The encoding of raw frames is known only when the first video is open.
+                    let tagged = |frame| match frame {
+                        VideoFrame::Host(frame) => VideoFrame::Host(frame.tagged(self.format)),
+                        frame @ VideoFrame::Device(_) => frame,
+                    };
+                    let received = received.and_then(|frame| self.within_limit(frame.map(tagged)));
                     self.ended = !matches!(received, Ok(Some(_)));
                     // These errors contain or explain the messages of ffmpeg.
                     let explains = matches!(

@@ -62,6 +62,14 @@ pub struct SoundOffset {
     pub compared: usize,
 }
 
+impl SoundOffset {
+    /// Returns the confidence as a word: `good` if it is at least 2, otherwise `usable`. Worse ones are errors.
+    #[must_use]
+    pub fn verdict(&self) -> &'static str {
+        if self.confidence >= 2.0 { "good" } else { "usable" }
+    }
+}
+
 /// The reason why no offset was found.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]

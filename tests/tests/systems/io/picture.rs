@@ -160,6 +160,15 @@ fn malformed_files() {
     }
     let gif = file("gif.png", b"GIF89a\x01\0\x01\0\0\0\0;");
     assert_variant!(refusal(&gif, open), PictureError::WrongFormat { found, .. } if found == "GIF");
+    for brand in ["heic", "heix", "hevc", "mif1"] {
+        let heic =
+            file("IMG_0001.JPG", format!("\0\0\0\x18ftyp{brand}\0\0\0\0mif1heic").as_bytes());
+        let said = Picture::open(&heic).unwrap_err().to_string();
+        assert!(
+            said.contains("HEIC is not supported") && said.contains("Most Compatible"),
+            "{said}"
+        );
+    }
     let huge = file("huge.png", &claiming(60_000, 60_000));
     assert_variant!(
         refusal(&huge, open),
