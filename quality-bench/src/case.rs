@@ -62,6 +62,7 @@ impl Case {
             Background::Text => Texture::Text,
             Background::Sky => Texture::Sky,
             Background::Foliage => Texture::Foliage,
+            Background::Repeated(pattern) => Texture::Repeated(pattern),
             Background::Photo => {
                 let file = data.join(PHOTOS[seed as usize % PHOTOS.len()]);
                 if !file.exists() {

@@ -8,11 +8,14 @@ pub(crate) enum Background {
     Text,
     Sky,
     Foliage,
+    Repeated(Pattern),
     /// A photograph of the outside data, selected by the seed.
     Photo,
 }
 
-use Background::{City, Foliage, Noise, Photo, Sky, Text};
+use Background::{City, Foliage, Noise, Photo, Repeated, Sky, Text};
+
+use crate::scene::Pattern;
 
 /// A class: ranges from which the seed draws a rig. Ranges are `(smallest, largest)`.
 #[derive(Clone, Copy, Debug)]
@@ -209,5 +212,31 @@ pub(crate) const VIDEO: Class = Class {
     stops: 0.2,
     noise: 0.015,
     moving: 5,
+    ..PLAIN
+};
+
+/// The class of the pairs of `--pairs`: backgrounds that look the same at many places.
+pub(crate) const REPEATED: Class = Class {
+    name: "repeated",
+    what: "patterns that repeat; roll, exposure and noise differ",
+    backgrounds: &[
+        Repeated(Pattern::Fence),
+        Repeated(Pattern::Seats),
+        Repeated(Pattern::Facade),
+        Repeated(Pattern::Bricks),
+        Repeated(Pattern::Grass),
+        Repeated(Pattern::Crowd),
+        Repeated(Pattern::Clouds),
+        Text,
+        Foliage,
+        City,
+        Sky,
+        Noise,
+    ],
+    overlap: (0.15, 0.6),
+    roll: 4.0,
+    stops: 0.4,
+    noise: 0.015,
+    seeds: 24,
     ..PLAIN
 };

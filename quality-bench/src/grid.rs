@@ -120,17 +120,20 @@ impl Picture {
         self.map(|colour| colour[c])
     }
 
-    /// Writes a PNG file.
-    pub(crate) fn save(&self, file: &Path) -> Result<()> {
+    /// Returns the picture with whole levels, as panoweave stores it.
+    pub(crate) fn rounded(&self) -> Result<File> {
         let pixel = |colour: &Rgb| {
             let [r, g, b] = colour.map(|v| v.round().clamp(0.0, 255.0) as u8);
             Rgba8::opaque(r, g, b)
         };
         let (width, height) = (self.width as u32, self.height as u32);
         let pixels = self.data.iter().map(pixel).collect();
-        let picture =
-            File::from_pixels(width, height, pixels).ok_or("a grid without its values")?;
-        picture.save(file).map_err(|error| error.to_string())
+        Ok(File::from_pixels(width, height, pixels).ok_or("a grid without its values")?)
+    }
+
+    /// Writes a PNG file.
+    pub(crate) fn save(&self, file: &Path) -> Result<()> {
+        self.rounded()?.save(file).map_err(|error| error.to_string())
     }
 }
 

@@ -8,6 +8,7 @@ mod case;
 mod classes;
 mod grid;
 mod judge;
+mod pairs;
 mod projection;
 mod report;
 mod rig;
@@ -66,6 +67,9 @@ struct Args {
     /// Runs one seed per class with small pictures.
     #[arg(long)]
     quick: bool,
+    /// Counts falsely accepted and lost pairs of pictures instead: how `calibrate` judges them.
+    #[arg(long)]
+    pairs: bool,
     /// Time limit of a stitch in seconds.
     #[arg(long, default_value_t = 120)]
     limit: u64,
@@ -85,6 +89,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
+    if args.pairs {
+        print!("{}", pairs::measure(&args.out, &args.data, args.seeds)?);
+        return Ok(());
+    }
     let stitchers = stitchers(args)?;
     let runs = Runs { out: folder(&args.out)?, limit: args.limit };
     let names = &args.classes;

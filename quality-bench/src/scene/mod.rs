@@ -9,7 +9,7 @@ mod texture;
 
 use glam::{DMat3, DVec2, DVec3};
 
-pub(crate) use texture::{Light, Texture};
+pub(crate) use texture::{Light, Pattern, Texture};
 
 /// A flat object that faces the origin.
 #[derive(Clone, Debug)]

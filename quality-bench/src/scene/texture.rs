@@ -26,8 +26,29 @@ pub(crate) enum Texture {
     Sky,
     /// Leaves in light and shade.
     Foliage,
+    /// A pattern that repeats over the whole sphere. Only its wear and a few of its elements tell places apart.
+    Repeated(Pattern),
     /// A photograph, wrapped around the sphere: `scale` pixels per radian of azimuth and elevation.
     Photo(Arc<Picture>, f64),
+}
+
+/// A pattern that repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// Pales and two rails in front of a meadow.
+    Fence,
+    /// Rows of seats with numbers.
+    Seats,
+    /// A wall of equal windows.
+    Facade,
+    /// Bricks of a few shades.
+    Bricks,
+    /// A lawn with mown stripes.
+    Grass,
+    /// Heads above shirts.
+    Crowd,
+    /// Clouds without a horizon.
+    Clouds,
 }
 
 impl Texture {
@@ -40,6 +61,7 @@ impl Texture {
             Self::Text => text(direction, angles, seed),
             Self::Sky => sky(direction, angles, seed),
             Self::Foliage => foliage(direction, seed),
+            Self::Repeated(pattern) => repeated(*pattern, direction, angles, seed),
             Self::Photo(picture, scale) => photo(picture, *scale, angles),
         };
         light.max(DVec3::splat(0.006))
@@ -169,6 +191,101 @@ fn foliage(d: DVec3, seed: u64) -> Light {
     let hue = smooth(d * 9.0, seed ^ 54);
     let green = DVec3::new(0.30 + 0.15 * hue, 0.42, 0.12 - 0.05 * hue);
     green * (0.08 + 1.3 * leaf * shade) + DVec3::splat(0.25 * leaf.powi(6))
+}
+
+/// Returns the column and row of the cell of a lattice, and the position in it from 0 to 1. Odd rows are moved by
+/// `shift` of a cell.
+fn cell(angles: DVec2, size: DVec2, shift: f64) -> (i64, i64, DVec2) {
+    let row = (-angles.y / size.y).floor();
+    let at = DVec2::new(angles.x / size.x + shift * row.rem_euclid(2.0), -angles.y / size.y);
+    (at.x.floor() as i64, row as i64, at - at.floor())
+}
+
+fn repeated(pattern: Pattern, d: DVec3, angles: DVec2, seed: u64) -> Light {
+    let wear = 1.0 + 0.25 * octaves(d, 9.0, 7, 0.85, seed ^ 61);
+    let chosen = |x, y, z| hash(x, y, z, seed);
+    match pattern {
+        Pattern::Fence => {
+            let (pale, _, at) = cell(angles, DVec2::new(0.055, 9.0), 0.0);
+            let top = 0.22 - 0.6 * (at.x - 0.45).powi(2);
+            let rail = (angles.y - 0.1).abs().min((angles.y + 0.2).abs()) < 0.015;
+            if (0.08..0.82).contains(&at.x) && (-0.32..top).contains(&angles.y) {
+                let knot = octaves(d * DVec3::new(1.0, 0.2, 1.0), 60.0, 4, 0.8, seed ^ 62);
+                return DVec3::new(0.5, 0.4, 0.28)
+                    * wear
+                    * (0.9 + 0.2 * chosen(pale, 0, 1))
+                    * (1.0 + 0.3 * knot);
+            }
+            if rail {
+                return DVec3::new(0.3, 0.24, 0.17) * wear;
+            }
+            DVec3::new(0.12, 0.2, 0.07) * (0.5 + 0.5 * wear)
+        }
+        Pattern::Seats => {
+            let (seat, row, at) = cell(angles, DVec2::new(0.05, 0.065), 0.5);
+            let back = ((at - DVec2::new(0.5, 0.45)) / DVec2::new(0.4, 0.36)).powf(6.0);
+            if back.element_sum() > 1.0 {
+                return DVec3::splat(if at.y > 0.9 { 0.35 } else { 0.16 }) * wear;
+            }
+            let number = (at - DVec2::new(0.5, 0.25)).abs();
+            if number.x < 0.16 && number.y < 0.06 {
+                let ink =
+                    chosen(seat * 9 + (at.x * 16.0) as i64, row * 9 + (at.y * 25.0) as i64, 2);
+                return DVec3::splat(if ink < 0.4 { 0.1 } else { 0.8 });
+            }
+            let other = chosen(seat, row, 3) < 0.06;
+            let colour = if other { tint(seat, row, seed) } else { DVec3::new(0.05, 0.12, 0.4) };
+            colour * wear * (1.2 - 0.5 * at.y)
+        }
+        Pattern::Facade => {
+            let (column, floor, at) = cell(angles, DVec2::new(0.085, 0.11), 0.0);
+            let from = (at - 0.5).abs() - DVec2::new(0.28, 0.34);
+            if from.max_element() > 0.0 {
+                let sill = from.x < 0.06 && (0.86..0.92).contains(&at.y);
+                return DVec3::new(0.46, 0.42, 0.36) * wear * if sill { 1.5 } else { 1.0 };
+            }
+            if from.max_element() > -0.04 || (at.x - 0.5).abs() < 0.03 || (at.y - 0.4).abs() < 0.02
+            {
+                return DVec3::splat(0.65) * wear;
+            }
+            let blind = (chosen(column, floor, 4) * 4.0).floor() / 4.0;
+            if at.y < 0.16 + 0.7 * blind * blind {
+                DVec3::splat(0.5)
+            } else {
+                DVec3::new(0.05, 0.07, 0.1)
+            }
+        }
+        Pattern::Bricks => {
+            let (brick, row, at) = cell(angles, DVec2::new(0.07, 0.026), 0.5);
+            if at.x < 0.07 || at.y < 0.16 {
+                return DVec3::splat(0.4) * wear;
+            }
+            DVec3::new(0.36, 0.14, 0.09) * wear * (0.75 + 0.5 * chosen(brick, row, 5).powi(2))
+        }
+        Pattern::Grass => {
+            let blade = octaves(d * DVec3::new(1.0, 0.3, 1.0), 70.0, 4, 0.9, seed ^ 63);
+            let stripe = if (angles.x / 0.24).rem_euclid(2.0) < 1.0 { 1.0 } else { 0.8 };
+            DVec3::new(0.13, 0.3, 0.06) * stripe * (1.0 + 0.6 * blade) * (0.6 + 0.4 * wear)
+        }
+        Pattern::Crowd => {
+            let (seat, row, at) = cell(angles, DVec2::new(0.042, 0.05), 0.5);
+            let off = DVec2::new(chosen(seat, row, 6), chosen(seat, row, 7)) * 0.2 - 0.1;
+            let head = (at - DVec2::new(0.5, 0.3) - off) / DVec2::new(0.2, 0.24);
+            if head.length() < 1.0 {
+                let hair = head.y < -0.2 + 0.3 * chosen(seat, row, 8);
+                let skin = DVec3::new(0.55, 0.38, 0.28) * (0.5 + 0.7 * chosen(seat, row, 9));
+                return if hair { 0.25 * tint(seat, row, seed ^ 8) } else { skin } * wear;
+            }
+            let fan = chosen(seat, row, 10) < 0.6;
+            let shirt = if fan { DVec3::new(0.5, 0.06, 0.07) } else { tint(seat, row, seed) };
+            shirt * wear * if at.y < 0.4 { 0.3 } else { 1.0 }
+        }
+        Pattern::Clouds => {
+            let cloud = octaves(d * DVec3::new(1.0, 2.2, 1.0), 4.0, 7, 0.62, seed ^ 64);
+            let blue = DVec3::new(0.2, 0.36, 0.68);
+            blue.lerp(DVec3::splat(0.8), (0.4 + 1.6 * cloud).clamp(0.0, 1.0))
+        }
+    }
 }
 
 fn photo(picture: &Picture, scale: f64, angles: DVec2) -> Light {

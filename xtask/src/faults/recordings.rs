@@ -22,9 +22,14 @@ struct Tally {
     /// The numbers of trials: the program alone was killed, all of its processes were killed, or the disk was full.
     trials: [u32; 3],
     failures: u32,
+    /// The number of kills before a frame was in the part file.
+    empty: u32,
     /// The largest loss in seconds.
     loss: f64,
 }
+
+/// The kind of a trial, the loss in seconds and the number of frames in the part file.
+type Outcome = (usize, f64, u64);
 
 /// Kills the program `kills` times, and fills the disk `full` times. Returns the number of failures.
 pub(super) fn run(bed: &Bed, kills: u32, full: u32, rng: &mut Rng) -> Result<u32> {
@@ -57,8 +62,9 @@ pub(super) fn run(bed: &Bed, kills: u32, full: u32, rng: &mut Rng) -> Result<u32
             false => fill(bed, container, length, rng),
         };
         match trial {
-            Ok(Some((kind, loss))) => {
+            Ok(Some((kind, loss, frames))) => {
                 tally.trials[kind] += 1;
+                tally.empty += u32::from(frames == 0);
                 tally.loss = tally.loss.max(loss);
             }
             // The recording was complete before the kill.
@@ -70,9 +76,9 @@ pub(super) fn run(bed: &Bed, kills: u32, full: u32, rng: &mut Rng) -> Result<u32
             }
         }
     }
-    let Tally { trials: [alone, all, full], failures, loss } = tally;
+    let Tally { trials: [alone, all, full], failures, empty, loss } = tally;
     println!(
-        "recording      {alone} killed alone, {all} killed with ffmpeg, {full} on a full disk: {failures} failed, largest loss {loss:.2} s"
+        "recording      {alone} killed alone, {all} killed with ffmpeg, {full} on a full disk: {failures} failed, {empty} before the first frame, largest loss {loss:.2} s"
     );
     Ok(failures)
 }
@@ -98,8 +104,8 @@ fn reset(bed: &Bed, container: &str) -> Result {
     Ok(fs::write(bed.outputs.join(format!("out.{container}")), OLD)?)
 }
 
-/// Kills a recording that takes `time`. Returns the kind of the trial and the loss.
-fn kill(bed: &Bed, container: &str, time: Duration, rng: &mut Rng) -> Result<Option<(usize, f64)>> {
+/// Kills a recording that takes `time`. Returns `None` if it was complete before.
+fn kill(bed: &Bed, container: &str, time: Duration, rng: &mut Rng) -> Result<Option<Outcome>> {
     reset(bed, container)?;
     let mut child = recording(bed, container, "").spawn()?;
     thread::sleep(time.mul_f64(0.05 + 0.85 * rng.f64()));
@@ -116,12 +122,12 @@ fn kill(bed: &Bed, container: &str, time: Duration, rng: &mut Rng) -> Result<Opt
     if output.status.signal().is_none() {
         return Ok(None);
     }
-    Ok(Some((usize::from(all), check(bed, container, &output)?)))
+    check(bed, container, &output, usize::from(all)).map(Some)
 }
 
 /// Fills the disk of a recording: with the rights of root a file system in memory, otherwise by a limit on the size of
 /// files. `length` is the size of a complete recording.
-fn fill(bed: &Bed, container: &str, length: u64, rng: &mut Rng) -> Result<Option<(usize, f64)>> {
+fn fill(bed: &Bed, container: &str, length: u64, rng: &mut Rng) -> Result<Option<Outcome>> {
     let kilobytes = rng.u64(64..length / 1024);
     let mut mount = Command::new("mount");
     mount.args(["-t", "tmpfs", "-o", &format!("size={kilobytes}k"), "tmpfs"]).arg(&bed.outputs);
@@ -135,7 +141,7 @@ fn fill(bed: &Bed, container: &str, length: u64, rng: &mut Rng) -> Result<Option
         if error_kind(&output).as_deref() != Some("output") {
             return Err(said(&output).into());
         }
-        Ok(Some((2, check(bed, container, &output)?)))
+        check(bed, container, &output, 2).map(Some)
     };
     let result = trial();
     if is_mounted {
@@ -144,8 +150,8 @@ fn fill(bed: &Bed, container: &str, length: u64, rng: &mut Rng) -> Result<Option
     result
 }
 
-/// Checks the files that a recording has left, and what it said. Returns the loss in seconds.
-fn check(bed: &Bed, container: &str, output: &Output) -> Result<f64> {
+/// Checks the files that a recording has left, and what it said.
+fn check(bed: &Bed, container: &str, output: &Output, kind: usize) -> Result<Outcome> {
     let part = format!("out.part.{container}");
     let frames_in_part = count(bed, &bed.outputs.join(&part))?;
     if frames_in_part > 0 && !String::from_utf8_lossy(&output.stderr).contains(&part) {
@@ -159,7 +165,7 @@ fn check(bed: &Bed, container: &str, output: &Output) -> Result<f64> {
     if loss > LOSS {
         Err(format!("{loss:.2} s of {received} frames are lost").into())
     } else {
-        Ok(loss)
+        Ok((kind, loss, frames_in_part))
     }
 }
 

@@ -21,10 +21,10 @@ use crate::geometry::rig::MAX_RIG_CAMERAS;
 /// Maximum number of failed pairs whose reasons are listed in [`Refusal::Disconnected`].
 const REASONS: usize = 3;
 
-/// Calibrates pictures from the correspondences of their pairs, of which up to nine tenths may be wrong. Ignores pairs
-/// that cannot be calibrated, for instance because they do not overlap, and pairs that contradict the others. Leaves
-/// out pictures that do not fit the largest group of connected pictures, and lists them with the reasons in
-/// [`Calibration::left_out`]. The first of two pictures is the reference.
+/// Calibrates pictures from the correspondences of their pairs, of which up to three quarters of those in the overlap
+/// may be wrong. Ignores pairs that cannot be calibrated, for instance because they do not overlap, and pairs that
+/// contradict the others. Leaves out pictures that do not fit the largest group of connected pictures, and lists them
+/// with the reasons in [`Calibration::left_out`]. The first of two pictures is the reference.
 ///
 /// # Errors
 /// Returns a [`Refusal`] if the input is malformed, if fewer than two pictures fit together, or if rotating cameras are
@@ -42,7 +42,7 @@ pub fn calibrate(
     // Two pictures need no fit to several pairs, and fail for the reason for which their pair does.
     if let ([a, b], [PhotoPair { left: 0, right: 1, correspondences }]) = (pictures, pairs) {
         let Edge { views, figures, .. } = Edge::new(correspondences, [a, b], options)?;
-        return Ok(Calibration {
+        return options.checked(Calibration {
             pictures: pictures.to_vec(),
             indices: vec![0, 1],
             left_out: Vec::new(),
@@ -69,7 +69,7 @@ pub fn calibrate(
         if let Some(common) = set.fit(options)? {
             set.left_out.sort_by_key(|one| one.index);
             let Common { reference, views, figures } = common;
-            return Ok(Calibration {
+            return options.checked(Calibration {
                 pictures: set.members.iter().map(|&i| pictures[i].clone()).collect(),
                 indices: set.members,
                 left_out: set.left_out,
@@ -133,10 +133,15 @@ impl Set<'_> {
         // A pair that fits, but not to the kept pictures, says more than a pair that shows nothing.
         let own = self.edges.iter().filter(|edge| other(&edge.link).is_some());
         if let Some(edge) = own.max_by_key(|edge| edge.inliers.len()) {
-            let pictures = self.group(index);
+            let (pictures, many) = (self.group(index), kept.len());
             let other = self.name(other(&edge.link).unwrap_or(index));
+            let first = kept.first().map_or_else(String::new, |&i| self.name(i));
+            let why = match pictures == many {
+                true => "is equally large, and is kept because more of its correspondences agree",
+                false => "is larger",
+            };
             return format!(
-                "it overlaps {other}, but its group of {pictures} pictures is not connected to the larger group"
+                "it overlaps {other}, but its group of {pictures} pictures is not connected to the group of {many} with {first}, which {why}"
             );
         }
         let own = self.refused.iter().filter_map(|one| Some((other(&one.link)?, &one.refusal)));
@@ -150,7 +155,7 @@ impl Set<'_> {
             }
         };
         format!(
-            "no other picture shows the same scene: at most {inliers} correspondences agree, no more than by chance"
+            "no other picture shows the same scene: at most {inliers} correspondences agree, no more than by chance or on a pattern that repeats"
         )
     }
 
@@ -275,9 +280,7 @@ fn edge(
         _ if known => options.model,
         _ => ModelChoice::Auto,
     };
-    // Two pictures of the same view are useful in a larger set: each of them connects to the others.
-    let options = CalibrateOptions { model, same_view: true };
-    match Edge::new(correspondences, both, &options) {
+    match Edge::new(correspondences, both, &CalibrateOptions { model, ..*options }) {
         Ok(edge) => Ok(Ok(edge.linked([left, right]))),
         Err(malformed @ Refusal::Correspondence { .. }) => Err(malformed),
         Err(refusal) => Ok(Err(refusal)),

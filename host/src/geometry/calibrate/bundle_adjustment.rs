@@ -67,8 +67,8 @@ pub(super) fn common(
         rayon::join(|| plane(options), || rotation(pictures, tree, edges, &matches, options, most));
     let choice = selected(plane, rotation, &matches, &sizes)?;
     let figures = match &choice {
-        Choice::Planes(fitted) => figures(fitted, edges, &all, pictures, options),
-        Choice::Rotation(fitted) => figures(fitted, edges, &all, pictures, options),
+        Choice::Planes(fitted) => figures(fitted, edges, &all, pictures),
+        Choice::Rotation(fitted) => figures(fitted, edges, &all, pictures),
     };
     Ok(Common { reference: tree.reference, views: choice.views(), figures })
 }
@@ -79,14 +79,12 @@ fn figures<M: Model>(
     edges: &[Edge],
     matches: &[&Match],
     pictures: &[Photo],
-    options: &CalibrateOptions,
 ) -> Vec<Result<PairFigures, Refusal>> {
     // Uses the correspondences of all pairs, because those of a single pair may not determine all parameters.
     let fit = covariance(&fitted.model, matches);
-    let options = CalibrateOptions { same_view: true, ..*options };
     let one = |edge: &Edge| {
         let sizes = edge.link.map(|i| pictures[i].size);
-        judge(&fitted.model, &edge.matches, fitted.noise, sizes, &options, fit.as_ref())
+        judge(&fitted.model, &edge.matches, fitted.noise, sizes, fit.as_ref())
     };
     edges.par_iter().map(one).collect()
 }

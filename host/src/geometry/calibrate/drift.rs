@@ -85,7 +85,7 @@ pub fn check(
     let mounted = pictures.iter().all(|picture| picture.lens.is_some());
     let model = if mounted { ModelChoice::Rotation } else { ModelChoice::Homography };
     let options = CalibrateOptions { model, ..*options };
-    let fresh = choose(&matches, pictures, &options)?.judged(&matches, pictures, &options)?;
+    let fresh = choose(&matches, pictures, &options)?.judged(&matches, pictures)?;
     let (left, right) = (&cameras[left], &cameras[right]);
     let inliers = fresh.inliers.iter().map(|&i| &correspondences[i]);
     let off: Vec<f64> = distances(left, right, inliers).collect();

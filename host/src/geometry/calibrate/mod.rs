@@ -15,6 +15,7 @@
 //! 3. `select` selects one plane or rotating cameras.
 //! 4. `fit` minimises the error of the correspondences that agree with the model.
 //! 5. `quality` measures overlap, coverage and the expected misalignment at the seam, and rejects inaccurate models.
+//!    `verdict` states the result in a word.
 //! 6. `horizon` and `compose` level the cameras, and build the rig and its canvas.
 //!
 //! This module does not read pixels. All arithmetic is f64 with the functions of `libm`, and the
@@ -41,6 +42,7 @@ mod refusal;
 mod robust;
 mod select;
 mod tree;
+mod verdict;
 
 use glam::{DMat3, DVec2, DVec3, UVec2};
 use schemars::JsonSchema;
@@ -53,6 +55,7 @@ pub use drift::{Drift, RigCheck, check, check_rig};
 pub use left_out::{FalsePair, LeftOut};
 pub use quality::LEAST_OVERLAP;
 pub use refusal::Refusal;
+pub use verdict::{Grade, Verdict};
 
 use crate::geometry::rig::{CameraMatrix, LensName, ModelName, Quality, Rig};
 use cameras::RotatingCameras;
@@ -120,9 +123,19 @@ pub enum ModelChoice {
 pub struct CalibrateOptions {
     /// The kind of model that the calibration searches for.
     pub model: ModelChoice,
-    /// Whether two pictures of the same view are accepted, for instance two exposures from a tripod. They do not
+    /// Whether pictures that all show the same view are accepted, for instance two exposures from a tripod. They do not
     /// determine a focal length, and a rig of them is rarely useful.
     pub same_view: bool,
+}
+
+impl CalibrateOptions {
+    /// Returns the calibration, or [`Refusal::SameView`] if it shows a single view and these options do not accept that.
+    fn checked(&self, found: Calibration) -> Result<Calibration, Refusal> {
+        if !self.same_view {
+            quality::check_views(&found)?;
+        }
+        Ok(found)
+    }
 }
 
 /// The geometric model that relates pictures to each other.
@@ -214,6 +227,8 @@ pub struct PairFigures {
     pub right: usize,
     /// The number of distinct correspondences.
     pub matches: usize,
+    /// The number of distinct correspondences whose points are both in the overlap.
+    pub in_overlap: usize,
     /// Indices, in [`PhotoPair::correspondences`], of the inliers in ascending order: the correspondences that agree
     /// with the model.
     pub inliers: Vec<usize>,
@@ -268,6 +283,21 @@ impl Calibration {
             coverage: least(|pair| pair.coverage),
             seam_error_px: worst(|pair| pair.seam_error_px),
         }
+    }
+
+    /// Returns how good the calibration is, and which figure limits it. The limits are for the best pairs that connect
+    /// all pictures, except that of the error at the seam, which is for all pairs: half of the misalignment that
+    /// blending hides (see [`PairFigures::misaligned`]) is good, and all of it usable.
+    ///
+    /// | figure | good | usable |
+    /// |---|---|---|
+    /// | agreeing correspondences | 50 | 20 |
+    /// | their fraction of those in the overlap | 0.4 | 0.3 |
+    /// | overlap, as a fraction of one picture | 0.1 | 0.06 |
+    /// | coverage | 0.4 | 0.2 |
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        verdict::verdict(self)
     }
 
     /// Returns a rig with a panorama that shows all calibrated pictures.

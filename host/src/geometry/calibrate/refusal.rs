@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::Photo;
 use crate::geometry::homography::HomographyError;
 use crate::geometry::rig::{MAX_RIG_CAMERAS, RigError};
 use crate::io::picture::MAX_SIDE;
@@ -9,6 +10,10 @@ use crate::io::picture::MAX_SIDE;
 /// Minimum number of agreeing correspondences. Four of them determine a homography. The other six give twelve equations
 /// to verify it, the fewest that allow an estimate of the noise.
 pub(super) const MIN_INLIERS: usize = 10;
+
+/// Maximum ratio of the scales of two pictures: a pixel of one picture may cover the square of this number of pixels of
+/// the other.
+pub(super) const MOST_SCALE: f64 = 6.0;
 
 /// The reason why pictures cannot be calibrated, or why a rig cannot be built or checked.
 #[derive(Debug, Error)]
@@ -48,9 +53,9 @@ pub enum Refusal {
         "only {found} distinct correspondences between the pictures; at least {MIN_INLIERS} are needed: take pictures with more texture in the overlap"
     )]
     TooFew { found: usize },
-    /// Chance explains the number of agreeing correspondences.
+    /// Chance explains the number of agreeing correspondences, or a pattern that repeats does.
     #[error(
-        "no common view found: at most {inliers} of {matches} correspondences agree, no more than by chance; use pictures of one scene that overlap"
+        "no common view found: at most {inliers} of {matches} correspondences agree, no more than by chance or on a pattern that repeats; use pictures of one scene that overlap in something unique"
     )]
     Chance { matches: usize, inliers: usize },
     /// One picture is mirrored.
@@ -58,9 +63,9 @@ pub enum Refusal {
         "one of the pictures is mirrored: {inliers} of {matches} correspondences agree after flipping it; switch off mirroring in that camera"
     )]
     Mirrored { matches: usize, inliers: usize },
-    /// Both pictures show the same view.
+    /// All pictures show the same view.
     #[error(
-        "the two pictures are the same view: they are shifted by at most {shift_px:.1} px; turn one camera until the pictures overlap by a fifth to a half"
+        "the pictures are the same view: they are shifted by at most {shift_px:.1} px; turn one camera until the pictures overlap by a fifth to a half"
     )]
     SameView { shift_px: f64 },
     /// The pictures barely overlap.
@@ -71,6 +76,11 @@ pub enum Refusal {
         "the pictures do not fit together: in the overlap, a pixel of one would cover {ratio:.3} pixels of the other; most correspondences are on a repeated pattern or a moving object, so use other pictures"
     )]
     Implausible { ratio: f64 },
+    /// The pictures do not fit, and their sizes differ by more than a factor of 6.
+    #[error(
+        "no common view found: the sizes of the pictures differ {ratio:.0} times; use pictures whose sizes differ at most {MOST_SCALE:.0} times"
+    )]
+    Sizes { ratio: f64 },
     /// The agreeing correspondences are in too small a part of the overlap.
     #[error("the {inliers} agreeing correspondences cover {percent:.0} % of the overlap; at least {least:.0} % are needed: use pictures with texture across the overlap, and without moving objects, logos or clocks", percent = 100.0 * coverage, least = 100.0 * least)]
     Clumped { inliers: usize, coverage: f64, least: f64 },
@@ -122,6 +132,15 @@ pub enum Refusal {
     /// The panorama of pictures that show one plane would extend to infinity or be too large.
     #[error(transparent)]
     Plane(#[from] HomographyError),
+}
+
+impl Refusal {
+    /// Returns the refusal, or that the sizes of the pictures differ if they differ too much for a match.
+    pub(super) fn or_sizes(self, pictures: [&Photo; 2]) -> Self {
+        let [a, b] = pictures.map(|picture| f64::from(picture.size.max_element()));
+        let ratio = (a / b).max(b / a);
+        if ratio > MOST_SCALE { Self::Sizes { ratio } } else { self }
+    }
 }
 
 /// Formats the expected misalignment, which is infinite if the fit is not determined.

@@ -68,10 +68,6 @@ const FEW: usize = 300;
 /// 1 px causes an error of a twentieth of a pixel, less than typical lens errors.
 const MANY: usize = 800;
 
-/// Minimum fraction of the correspondences that must agree after flipping a picture for it to count as mirrored. Two
-/// views of symmetric or repeated patterns may agree by less.
-const MIRRORED: f64 = 0.25;
-
 /// A fitted model.
 #[derive(Clone, Debug)]
 pub(super) struct Fitted<M> {
@@ -105,21 +101,20 @@ impl Choice {
         &self,
         matches: &[Match],
         pictures: [&Photo; 2],
-        options: &CalibrateOptions,
     ) -> Result<PairFigures, Refusal> {
         let sizes = pictures.map(|picture| picture.size);
         let judged = match self {
-            Self::Planes(own) => judge(&own.model, matches, own.noise, sizes, options, None),
-            Self::Rotation(own) => judge(&own.model, matches, own.noise, sizes, options, None),
+            Self::Planes(own) => judge(&own.model, matches, own.noise, sizes, None),
+            Self::Rotation(own) => judge(&own.model, matches, own.noise, sizes, None),
         };
         let Err(refusal @ Refusal::Chance { .. }) = judged else { return judged };
         let width = f64::from(sizes[0].x) - 1.0;
         let flipped = |s: &Match| Match { left: DVec2::new(width - s.left.x, s.left.y), ..*s };
         let flipped: Vec<Match> = matches.iter().map(flipped).collect();
-        let options = CalibrateOptions { model: ModelChoice::Homography, ..*options };
+        let options =
+            CalibrateOptions { model: ModelChoice::Homography, ..CalibrateOptions::default() };
         if let Ok(Self::Planes(own)) = choose(&flipped, pictures, &options)
-            && let Ok(found) = judge(&own.model, &flipped, own.noise, sizes, &options, None)
-            && found.inliers.len() as f64 >= MIRRORED * flipped.len() as f64
+            && let Ok(found) = judge(&own.model, &flipped, own.noise, sizes, None)
         {
             let (matches, inliers) = (flipped.len(), found.inliers.len());
             return Err(Refusal::Mirrored { matches, inliers });

@@ -29,8 +29,11 @@ impl Edge {
     ) -> Result<Self, Refusal> {
         let link = [0, 1];
         let matches = checked(correspondences, link, pictures)?;
-        let choice = choose(&matches, pictures, options)?;
-        let figures = choice.judged(&matches, pictures, options)?;
+        let judged = choose(&matches, pictures, options).and_then(|choice| {
+            let figures = choice.judged(&matches, pictures)?;
+            Ok((choice, figures))
+        });
+        let (choice, figures) = judged.map_err(|refusal| refusal.or_sizes(pictures))?;
         let inlier = |&index: &usize| {
             let Correspondence { left, right, .. } = correspondences[index];
             Match { link, left, right, index }

@@ -64,7 +64,7 @@ pub enum VideoError {
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable { file: PathBuf, source: io::Error },
     /// The video cannot be written.
-    #[error("{}: cannot be written: {source}", file.display())]
+    #[error("{}: cannot be written: {source}{}", file.display(), more_space(source))]
     Unwritable { file: PathBuf, source: io::Error },
     /// The Y4M file is invalid, or its pixel format is not supported.
     #[error("{}: invalid or unsupported Y4M: {reason}", file.display())]
@@ -215,6 +215,16 @@ fn other_output(bits: u8) -> &'static str {
         "write 8 bits (.mp4, .m4v, .mov, .mkv, .y4m, .nv12, .rgba or pictures), or convert the inputs to 10 bits with ffmpeg"
     } else {
         "write 10 bits (.mp4, .m4v, .mov, .mkv, .y4m or .p010, without `depth` 8 or an `encoder` of H.264), or convert the inputs to 8 bits with ffmpeg"
+    }
+}
+
+/// Returns the remedy for an output that has no room.
+fn more_space(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            "; free space, or write to another disk"
+        }
+        _ => "",
     }
 }
 

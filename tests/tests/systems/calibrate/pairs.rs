@@ -3,7 +3,7 @@
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
-    CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, RigOptions, Views,
+    CalibrateOptions, Correspondence, Grade, KnownLens, ModelChoice, Photo, RigOptions, Views,
 };
 use panoweave::geometry::rig::{CameraMatrix, LensName, ModelName};
 use proptest::prelude::*;
@@ -38,6 +38,31 @@ fn an_overlay_does_not_hide_the_scene() {
     let fit = pair(&found, [&a, &b], &CalibrateOptions::default()).unwrap();
     let inliers = &fit.pairs[0].inliers;
     assert!(inliers.len() > 200 && inliers.iter().all(|&i| i < scene), "{inliers:?}");
+}
+
+/// Checks the word for the quality of a pair, and the figure that it names.
+#[test]
+fn the_verdict_names_the_figure_that_limits() {
+    let left = Pinhole { size: SIZE, focal: 1500.0, k1: 0.0, to_world: DMat3::IDENTITY };
+    let plain = Matcher { many: 400, wrong: 0.3, noise: 0.5, seed: 2 };
+    for (yaw, matcher, grade, figure) in [
+        (30.0, plain, Grade::Good, ""),
+        (52.0, plain, Grade::Usable, "the overlap of left and right is only 8 %"),
+        (30.0, Matcher { many: 60, ..plain }, Grade::Usable, "matches of left and right agree"),
+        (
+            10.0,
+            Matcher { many: 600, wrong: 0.8, ..plain },
+            Grade::Poor,
+            "% of the matches in the overlap of left and right agree",
+        ),
+    ] {
+        let truth = between(left, Pinhole { to_world: turn(yaw, 1.0, 0.5), ..left });
+        let [a, b] = [Photo::new("left", SIZE), Photo::new("right", SIZE)];
+        let found = pair(&matcher.find([SIZE; 2], &truth), [&a, &b], &CalibrateOptions::default());
+        let verdict = found.unwrap().verdict();
+        assert_eq!(verdict.grade, grade, "{yaw}°: {verdict}");
+        assert!(verdict.to_string().contains(figure), "{yaw}°: {verdict}");
+    }
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use glam::{DMat3, DVec2, UVec2};
 use panoweave::geometry::calibrate::{
-    CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, Refusal,
+    CalibrateOptions, Correspondence, KnownLens, ModelChoice, Photo, PhotoPair, Refusal, calibrate,
 };
 use panoweave::geometry::rig::{CameraMatrix, LensName};
 use panoweave_tests::random::Random;
@@ -59,16 +59,25 @@ proptest! {
     }
 
     #[test]
-    fn the_same_picture_twice_is_refused(
-        seed: u64,
+    fn copies_of_a_picture_are_refused(
+        many in 2_usize..5,
+        seed: u32,
         noise in 0.0..0.03,
         wrong in 0.0..0.6,
         model in prop_oneof![Just(ModelChoice::Auto), Just(ModelChoice::Homography)],
     ) {
-        let matcher = Matcher { many: 400, wrong, noise, seed };
-        let found = matcher.find([SIZE; 2], &|p| Some(p));
-        let refusal = refusal(&found, &CalibrateOptions { model, ..CalibrateOptions::default() });
+        let photos: Vec<_> = (0..many).map(|i| Photo::new(format!("copy {i}"), SIZE)).collect();
+        let links = (1..many).flat_map(|right| (0..right).map(move |left| (left, right)));
+        let link = |(left, right)| {
+            let matcher = Matcher { many: 400, wrong, noise, seed: u64::from(seed) + 9 * right as u64 + left as u64 };
+            PhotoPair { left, right, correspondences: matcher.find([SIZE; 2], &|p| Some(p)) }
+        };
+        let links: Vec<_> = links.map(link).collect();
+        let options = CalibrateOptions { model, ..CalibrateOptions::default() };
+        let refusal = calibrate(&photos, &links, &options).unwrap_err();
         prop_assert!(matches!(refusal, Refusal::SameView { .. }), "{refusal}");
+        let options = CalibrateOptions { same_view: true, ..options };
+        prop_assert!(calibrate(&photos, &links, &options).is_ok());
     }
 
     /// Checks that calibration returns a result or an error for any input, and never panics.
@@ -136,6 +145,23 @@ fn a_mirrored_picture_is_told() {
     assert!(matches!(refusal, Refusal::Mirrored { .. }), "{refusal}");
 }
 
+/// Two places of a wall with windows: a tenth of the windows match those of the same row and column, and as many match
+/// windows that are one to nine columns further.
+#[test]
+fn a_pattern_that_repeats_is_refused() {
+    let mut random = Random::new(11);
+    let mut window = |right: DVec2| {
+        let left = right + DVec2::new(50.0 * (10.0 * unit(&mut random)).floor() - 100.0, 3.0);
+        let noise = 0.5 * (DVec2::new(unit(&mut random), unit(&mut random)) - 0.5);
+        Correspondence { left: left + noise, right, score: 1.0 }
+    };
+    let places = (0..700)
+        .map(|i| DVec2::new(f64::from(i % 35) * 22.0 + 110.0, f64::from(i / 35) * 40.0 + 50.0));
+    let found: Vec<_> = places.map(&mut window).filter(|one| one.left.x < 1199.0).collect();
+    let refusal = refusal(&found, &CalibrateOptions::default());
+    assert!(matches!(refusal, Refusal::Chance { .. }), "{refusal}");
+}
+
 /// Both pictures have the same status bar, and otherwise nothing in common.
 #[test]
 fn a_bar_that_both_pictures_have_is_refused() {
@@ -149,7 +175,7 @@ fn a_bar_that_both_pictures_have_is_refused() {
         found.push(Correspondence { left, right, score: 1.0 });
     }
     let refusal = refusal(&found, &CalibrateOptions::default());
-    assert!(matches!(refusal, Refusal::Clumped { .. }), "{refusal}");
+    assert!(matches!(refusal, Refusal::Chance { .. }), "{refusal}");
 }
 
 #[test]
@@ -208,6 +234,12 @@ fn too_little_overlap_and_too_much_zoom_are_refused() {
     let found = Matcher { noise: 0.2, ..matcher(300, 0.2) }.find([SIZE; 2], &flat(zoom));
     let refusal = refusal(&found, &CalibrateOptions::default());
     assert!(matches!(refusal, Refusal::Implausible { .. }), "{refusal}");
+    // The right picture is a thumbnail, in which no point is recognised.
+    let [left, mut right] = pictures();
+    right.size = SIZE / 8;
+    let found = matcher(200, 1.0).find([SIZE, right.size], &|_| None);
+    let refusal = pair(&found, [&left, &right], &CalibrateOptions::default()).unwrap_err();
+    assert!(refusal.to_string().contains("differ 8 times"), "{refusal}");
 }
 
 #[test]

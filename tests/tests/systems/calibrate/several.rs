@@ -252,9 +252,22 @@ fn the_largest_group_is_kept() {
         assert_eq!(one.name, name);
         let group = format!("it overlaps {other}, but its group of 2 pictures");
         assert!(one.reason.starts_with(&group), "{one:?}");
+        assert!(one.reason.ends_with("the group of 3 with camera 0, which is larger"), "{one:?}");
     }
     let kept = [cameras[0], cameras[2], cameras[3]];
     assert!(worst(&found, &kept) < 1.5);
+    // Without one of the three, the groups are equally large.
+    let pairs = self::pairs(&cameras[1..], Matcher { many: 250, wrong: 0.3, noise: 0.7, seed: 8 });
+    let found = calibrate(&pictures(4), &pairs, &CalibrateOptions::default()).unwrap();
+    let first = &found.pictures[0].name;
+    let group = format!(
+        "its group of 2 pictures is not connected to the group of 2 with {first}, which is equally large"
+    );
+    assert!(
+        found.left_out.len() == 2 && found.left_out.iter().all(|one| one.reason.contains(&group)),
+        "{:?}",
+        found.left_out
+    );
 }
 
 /// Checks the calibration of four pictures whose four pairs form a ring. One pair is false, but any three of the pairs
