@@ -229,7 +229,7 @@ fn calibrated(
     let options = CalibrateOptions::default();
     let links = vec![PhotoPair { left: 0, right: 1, correspondences }];
     let found = calibrate(&photos, &links, &options)?;
-    Ok(recalibrate(&pictures, &photos, links, found, &options).0)
+    Ok(recalibrate(&[&pictures[..]], &photos, &[links], found, &options).0)
 }
 
 fn told(found: &Calibration) -> String {
