@@ -211,44 +211,53 @@ fn moved(mut bad: Vec<[usize; 2]>, fits: &[bool]) -> Vec<usize> {
 /// Returns the camera that each of `cameras` pictures shows, if the pictures agree with the rig much better in this order
 /// than in their own. `agreeing` counts the correspondences that agree if two pictures show the given cameras.
 ///
-/// Begins with the pair of pictures and the pair of cameras that agree best, and adds the best further picture until no
-/// picture agrees. Any others keep the order of the remaining cameras.
+/// Begins with each pair of pictures that agrees with a pair of cameras, because pairs of a regular row are alike, and
+/// adds the picture that agrees best until none does. Any others keep the order of the remaining cameras. The order with
+/// the most agreeing correspondences wins.
 fn order(
     cameras: usize,
     links: &[PhotoPair],
     agreeing: &impl Fn(&PhotoPair, [usize; 2]) -> usize,
 ) -> Option<Vec<usize>> {
-    let mut camera_of: Vec<Option<usize>> = vec![None; cameras];
-    let mut all: Vec<(usize, [usize; 2], [usize; 2])> = Vec::new();
+    /// A number of correspondences, the pictures, and the cameras that they show.
+    type Agreement = (usize, [usize; 2], [usize; 2]);
     let pairs = (0..cameras).flat_map(|p| (0..cameras).map(move |q| [p, q]));
     let pairs: Vec<_> = pairs.filter(|[p, q]| p != q).collect();
+    let mut all: Vec<Agreement> = Vec::new();
     for link in links {
         let count = |&pair: &[usize; 2]| (agreeing(link, pair), [link.left, link.right], pair);
         all.extend(pairs.iter().map(count).filter(|(count, ..)| *count >= MIN_INLIERS));
     }
     all.sort_by_key(|(count, ..)| Reverse(*count));
-    let agree = |order: &dyn Fn(usize) -> Option<usize>| -> usize {
-        let is = |(_, pictures, cameras): &&(usize, [usize; 2], [usize; 2])| {
-            pictures.map(order) == cameras.map(Some)
+    let total = |camera_of: &[Option<usize>]| -> usize {
+        let is = |(_, pictures, cameras): &&Agreement| {
+            pictures.map(|picture| camera_of[picture]) == cameras.map(Some)
         };
         all.iter().filter(is).map(|(count, ..)| count).sum()
     };
-    loop {
-        let is_first = camera_of.iter().all(Option::is_none);
-        let next = all.iter().find(|(_, pictures, cameras)| {
-            let known = [0, 1].map(|i| camera_of[pictures[i]] == Some(cameras[i]));
-            let free = [0, 1].map(|i| {
-                camera_of[pictures[i]].is_none() && !camera_of.contains(&Some(cameras[i]))
-            });
-            (is_first && free[0] && free[1]) || (known[0] && free[1]) || (free[0] && known[1])
-        });
-        let Some((_, pictures, cameras)) = next else { break };
-        (camera_of[pictures[0]], camera_of[pictures[1]]) = (Some(cameras[0]), Some(cameras[1]));
-    }
-    let is_better = agree(&|picture| camera_of[picture]) > 2 * agree(&|picture| Some(picture));
-    let mut rest = (0..cameras).filter(|camera| !camera_of.contains(&Some(*camera)));
-    let order = camera_of.iter().map(|camera| camera.or_else(|| rest.next()));
-    order.collect::<Option<Vec<_>>>().filter(|_| is_better)
+    let from = |(_, pictures, shown): &Agreement| {
+        let mut camera_of = vec![None; cameras];
+        let mut next = Some((pictures, shown));
+        while let Some((pictures, shown)) = next {
+            (0..2).for_each(|i| camera_of[pictures[i]] = Some(shown[i]));
+            let fits = |(_, pictures, shown): &&Agreement| {
+                let known = |i: usize| camera_of[pictures[i]] == Some(shown[i]);
+                let free = |i: usize| {
+                    camera_of[pictures[i]].is_none() && !camera_of.contains(&Some(shown[i]))
+                };
+                (known(0) && free(1)) || (free(0) && known(1))
+            };
+            next = all.iter().find(fits).map(|(_, pictures, shown)| (pictures, shown));
+        }
+        camera_of
+    };
+    let own: Vec<_> = (0..cameras).map(Some).collect();
+    let orders = all.iter().map(from).map(|order| (total(&order), order));
+    // Of several best ones, `max_by_key` would take the last.
+    let (agree, order) = orders.reduce(|best, one| if one.0 > best.0 { one } else { best })?;
+    let mut rest = (0..cameras).filter(|camera| !order.contains(&Some(*camera)));
+    let order: Option<Vec<_>> = order.iter().map(|of| of.or_else(|| rest.next())).collect();
+    order.filter(|_| agree > 2 * total(&own))
 }
 
 /// Computes the figures of [`Drift`] from `off`, the distance of each inlier from the rig in pixels.
