@@ -498,7 +498,7 @@ fn a_given_rig_and_a_homography_can_be_cropped() {
     folder.quiet("warp --device cpu --rig rig.toml -o rig.safetensors");
     for (options, said) in [
         ("--warp rig.safetensors --crop", "`crop` cannot change the panorama of a warp file"),
-        ("--rig rig.toml --model rotation", "`model` and `projection` are for a calibration"),
+        ("--rig rig.toml --model rotation", "are for a calibration of the pictures"),
     ] {
         folder.fails(&format!("{BASE} {options} -o crop.png"), said);
     }

@@ -62,12 +62,13 @@ fn recordings_become_a_video_with_one_command() {
     let small = Rig::open(folder.path("small.rig.toml")).unwrap().panorama;
     assert_eq!(small.width, 260);
     assert!(small.height.abs_diff(SIZE[1] / 2) <= 2, "{small:?}");
-    // The rig fits its own videos, and `calibrate` makes the same one.
+    // The rig fits its own videos, and `calibrate` makes a similar one.
     folder.quiet("-q calibrate 0.mp4 1.mp4 2.mp4 --check match.rig.toml --device cpu");
     folder.quiet("-q calibrate 0.mp4 1.mp4 2.mp4 -o again.toml --device cpu");
     let widths = ["match.rig.toml", "again.toml"]
         .map(|file| Rig::open(folder.path(file)).unwrap().panorama.width);
-    assert_eq!(widths[0], widths[1]);
+    // Only `video` crops the black borders.
+    assert!(widths[0].abs_diff(widths[1]) <= 4, "{widths:?}");
     let swapped = "video 1.mp4 0.mp4 2.mp4 --rig match.rig.toml -o p.mp4 --frames 2 --device cpu";
     let done = folder.succeeds(swapped);
     assert!(done.stderr.contains("give them as 0.mp4 1.mp4 2.mp4"), "{done:?}");
