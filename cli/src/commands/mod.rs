@@ -2,7 +2,6 @@
 //! `calibrated` is not a subcommand: `calibrate` and `stitch` share it.
 
 pub(crate) mod calibrate;
-pub(crate) mod calibrated;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod features;

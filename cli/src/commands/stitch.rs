@@ -6,9 +6,9 @@ use panoweave::ops::colour::Colour;
 use panoweave::panorama::Coverage;
 use serde_json::json;
 
-use crate::commands::calibrated::{describe, summary};
 use crate::options::job::Options;
 use crate::output;
+use crate::output::calibrated::{describe, summary};
 use crate::output::colour;
 use crate::output::failure::Failure;
 use crate::output::log;

@@ -9,9 +9,9 @@ use panoweave::job::{Corrections, Event, Job, OutputReport, Synced, VideoJob, Vi
 use panoweave::video::Summary;
 use serde_json::{Value, json};
 
-use crate::commands::calibrated::describe as describe_calibration;
 use crate::options::job::Options;
 use crate::output;
+use crate::output::calibrated::describe as describe_calibration;
 use crate::output::colour;
 use crate::output::failure::{Failure, Kind, exit_code};
 use crate::output::interrupt::Interrupt;

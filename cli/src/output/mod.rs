@@ -1,5 +1,6 @@
 //! Prints results to stdout.
 
+pub(crate) mod calibrated;
 pub(crate) mod colour;
 pub(crate) mod conversions;
 pub(crate) mod failure;

@@ -2,7 +2,7 @@
 
 use panoweave::job::Event;
 
-use crate::commands::calibrated::summary;
+use crate::output::calibrated::summary;
 use crate::output::conversions::Conversions;
 use crate::output::failure::Failure;
 use crate::output::meter::{Meter, announce};

@@ -14,9 +14,9 @@ use panoweave::job::{CalibrateJob, Calibrated, Event, File, JobError, check_pict
 use panoweave::ops::matching::{joined, links};
 use serde_json::{Value, json};
 
-use crate::commands::calibrated::{describe, summary};
 use crate::options::job::Options;
 use crate::output;
+use crate::output::calibrated::{describe, summary};
 use crate::output::failure::{CHECK_FAILED, Failure};
 
 use crate::output::progress::Progress;

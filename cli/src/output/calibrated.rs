@@ -1,4 +1,4 @@
-//! Prints calibrations of pictures, for `panoweave calibrate` and for `panoweave stitch`.
+//! Prints calibrations of pictures and videos.
 
 use std::path::Path;
 
