@@ -48,6 +48,7 @@ pub struct VideoJob {
     /// Known lenses for a calibration.
     pub lenses: LensOptions,
     /// Keeps the black borders of a panorama of calibrated videos. By default, it is cropped.
+    #[schemars(title = "Calibration")]
     pub no_crop: bool,
     /// Does not check that the rig fits the first frames of the videos.
     #[schemars(title = "Map")]
