@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 
 use crate::commands::video::describe_offset;
 use crate::options::fail_below::FailBelow;
-
 use crate::options::job::Options;
 use crate::output;
 use crate::output::conversions::Conversions;

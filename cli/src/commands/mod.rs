@@ -1,5 +1,4 @@
-//! The subcommands. Each module contains the options, the work and the output of one subcommand. The module
-//! `calibrated` is not a subcommand: `calibrate` and `stitch` share it.
+//! The subcommands. Each module contains the options, the work and the output of one subcommand.
 
 pub(crate) mod calibrate;
 pub(crate) mod compare;

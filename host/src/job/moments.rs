@@ -32,21 +32,17 @@ pub(super) fn moments(
 ) -> Result<Vec<Vec<Picture>>, JobError> {
     let offset = |i: usize| offsets.get(i).copied().unwrap_or(Offset::NONE);
     let begin = offsets.iter().map(|offset| offset.seconds).fold(0.0, f64::max);
-    let end = |(i, source): (usize, &VideoSource)| {
-        Some(source.expected()? as f64 / source.rate().per_second() + offset(i).seconds)
-    };
-    let ends: Option<Vec<f64>> = sources.iter().enumerate().map(end).collect();
+    let ends = sources.iter().enumerate().map(|(i, source)| end(source, offsets.get(i)));
+    let ends: Option<Vec<f64>> = ends.collect();
     let end = ends.map(|ends| ends.into_iter().fold(f64::INFINITY, f64::min));
     let mut found = Vec::new();
     if let Some(end) = end.filter(|_| inputs.iter().all(|input| input.medium == Medium::File)) {
         let many = (PICTURES / inputs.len().max(1)).clamp(1, MOMENTS);
         for moment in 0..many {
             let time = begin + (end - begin) * (moment as f64 + 0.5) / many as f64;
-            let at = |(i, (input, source)): (usize, (&VideoInput, &VideoSource))| VideoInput {
-                start: ((time - offset(i).seconds) * (1.0 + offset(i).drift)).max(0.0),
-                rate: Some(source.rate()),
-                decoder: VideoDecoder::Ffmpeg,
-                ..input.clone()
+            let at = |(i, (input, source)): (usize, (&VideoInput, &VideoSource))| {
+                let start = (time - offset(i).seconds) * (1.0 + offset(i).drift);
+                again(input, source, start)
             };
             let inputs: Vec<_> = inputs.iter().zip(&*sources).enumerate().map(at).collect();
             match VideoSource::open_all(&inputs, stop).map(|mut all| first(&mut all)) {
@@ -60,6 +56,18 @@ pub(super) fn moments(
         found.push(first(sources)?);
     }
     Ok(found)
+}
+
+/// Returns the stated end of a recording in seconds since the start of the first one, if its length is known.
+pub(super) fn end(source: &VideoSource, offset: Option<&Offset>) -> Option<f64> {
+    let offset = offset.map_or(0.0, |offset| offset.seconds);
+    Some(source.expected()? as f64 / source.rate().per_second() + offset)
+}
+
+/// Returns the input that reads a recording again, from `start` seconds or from its beginning.
+fn again(input: &VideoInput, source: &VideoSource, start: f64) -> VideoInput {
+    let (start, decoder) = (start.max(0.0), VideoDecoder::Ffmpeg);
+    VideoInput { start, rate: Some(source.rate()), decoder, ..input.clone() }
 }
 
 /// Returns the pictures of the first frames of all cameras.
@@ -105,15 +113,14 @@ impl Part {
         }
         let skip = number.min(rate.frames(LEAD));
         let tick = Offset::first_tick(offsets, rate) + number - skip;
-        let (mut again, mut begun) = (Vec::new(), Vec::new());
+        let (mut parts, mut begun) = (Vec::new(), Vec::new());
         for (i, (input, source)) in inputs.iter().zip(&sources).enumerate() {
             let offset = offsets.get(i).copied().unwrap_or(Offset::NONE);
             let own = source.rate();
             let frame = offset.begun(own, tick, rate).unwrap_or(0);
             // Between two frames, because the times of frames in files are rounded.
-            let start = (frame as f64 - 0.5).max(0.0) / own.per_second();
-            let decoder = VideoDecoder::Ffmpeg;
-            again.push(VideoInput { start, rate: Some(own), decoder, ..input.clone() });
+            let start = (frame as f64 - 0.5) / own.per_second();
+            parts.push(again(input, source, start));
             let time = own.time(frame).as_secs_f64() / (1.0 + offset.drift);
             begun.push(Offset { seconds: offset.seconds + time, ..offset });
         }
@@ -122,7 +129,7 @@ impl Part {
         // No recording begins after the first panorama of the part.
         begun.iter_mut().for_each(|offset| offset.seconds = (offset.seconds - base).min(0.0));
         Ok(Self {
-            sources: VideoSource::open_all(&again, stop)?,
+            sources: VideoSource::open_all(&parts, stop)?,
             offsets: begun,
             begin: rate.time(number - skip),
             skip,

@@ -305,9 +305,10 @@ impl LookOptions {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(title = "Blending")]
 pub struct BlendOptions {
-    /// Blending where the pictures overlap. `auto`: `seam` if the warp allows one, otherwise `feather`. `feather` fades from one camera to the other across the whole overlap.
-    /// `seam` switches cameras along a line on which the pictures agree, so that near or moving objects appear only
-    /// once. `multiband` is a seam across which differences in brightness fade over a longer distance than fine detail.
+    /// Blending where the pictures overlap. `auto`: `seam` if the warp allows one, otherwise `feather`. `feather` fades
+    /// from one camera to the other across the whole overlap. `seam` switches cameras along a line on which the pictures
+    /// agree, so that near or moving objects appear only once. `multiband` is a seam across which differences in
+    /// brightness fade over a longer distance than fine detail.
     /// Default: auto for `stitch` and for videos without a map, otherwise feather.
     pub blend: Option<Blend>,
     /// Width in panorama pixels, from 1 to 1000, of the fade from one camera to the other across a seam. Default: 16,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::files::{check_pipes, check_video_output, input_files, would_be_same};
-use super::moments::{Part, first, moments};
+use super::moments::{Part, end, first, moments};
 use super::options::{
     BlendOptions, DecoderName, InputOptions, LensOptions, LookOptions, MapOptions, ShapeOptions,
     VideoOutputOptions,
@@ -414,8 +414,7 @@ impl VideoJob {
     fn expected(sources: &[VideoSource], offsets: &[Offset], rate: Rate) -> Option<u64> {
         let first = Offset::first_tick(offsets, rate);
         let of = |(i, source): (usize, &VideoSource)| {
-            let offset = offsets.get(i).map_or(0.0, |offset| offset.seconds);
-            let end = source.expected()? as f64 / source.rate().per_second() + offset;
+            let end = end(source, offsets.get(i))?;
             Some(((end * rate.per_second()).round() as u64).saturating_sub(first))
         };
         sources.iter().enumerate().filter_map(of).min()

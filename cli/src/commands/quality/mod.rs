@@ -26,7 +26,6 @@ use panoweave::warp::{DeviceWarp, MAX_CAMERAS};
 
 use crate::commands::quality::figures::{Corrected, Figures, SCORES};
 use crate::options::fail_below::FailBelow;
-
 use crate::options::job::Options;
 use crate::output;
 use crate::output::conversions::Conversions;

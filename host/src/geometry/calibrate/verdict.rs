@@ -8,7 +8,7 @@ use super::quality::HIDDEN_SEAM_ERROR;
 /// Numbers of agreeing correspondences from which a pair is good and usable.
 const AGREEING: [f64; 2] = [50.0, 20.0];
 
-/// The same for the fraction of the correspondences in the overlap that agree. By `LEAST_SHARE`, it is at least 0.25.
+/// The same for the fraction of the correspondences in the overlap that agree. By `LEAST_SHARE`, it is more than 0.2.
 const SHARE: [f64; 2] = [0.4, 0.3];
 
 /// The same for the overlap, as a fraction of one picture.
